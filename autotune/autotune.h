@@ -96,6 +96,9 @@ typedef struct tn_builder {
    * earlier; 0: the caller has other work to do, which keeps a core busy. A failed candidate is no failure of the builder. */
   tn_status (*poll)(void *self, double wait_s, tn_job **done);
   int width; /* jobs at once (1): so many again are submitted ahead */
+  /* What it makes are objects of the target's form (ELF) that define `kernel`, the candidate's function as tn_build_text writes
+   * it, so that the worker processes can run them. */
+  bool makes_objects;
 } tn_builder;
 /* Times what a builder made. SUBMIT and POLL, as of a builder, or RUN alone, which is asked for one at a time. Several
  * machines are one runner of that width. */
@@ -201,13 +204,16 @@ typedef struct tn_tune_options {
   double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed;    /* (0 is a seed as any other) */
-  int per_round;    /* candidates measured a round (24, at most trials) */
-  int finalists;    /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed;   /* (0 is a seed as any other) */
+  int per_round;   /* candidates measured a round (24, at most trials) */
+  int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
-  int population;   /* genomes of a generation (1024). TVM: evolutionary_search_population */
-  int generations;  /* (4). TVM: evolutionary_search_num_iters */
-  double eps;       /* share of a round that is random (0.1; negative: none). TVM: eps_greedy */
+  int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */
+  int generations; /* (4). TVM: evolutionary_search_num_iters */
+  double eps;      /* share of a round that is random (0.1; negative: none). TVM: eps_greedy */
+  /* Of a generation, the shares that are mutated and that are crossed of two; the rest are copies (0: 0.75 and 0.15; negative:
+   * none). TVM: evolutionary_search_mutation_prob */
+  double mutation, crossover;
   bool no_sketches; /* plans only, where the program has plans */
   const char
       *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
@@ -220,8 +226,9 @@ typedef struct tn_tune_options {
   int n_inputs;
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
-  const tn_builder *builder; /* NULL: worker processes */
-  const tn_runner *runner;   /* NULL: worker processes */
+  const tn_builder
+      *builder; /* NULL: worker processes. Without a RUNNER it has to make objects. TVM: LocalBuilder's build_func */
+  const tn_runner *runner; /* NULL: worker processes */
   /* Called after every trial, at every phase, and some ten times a second while workers are waited for. Returns whether
    * the run shall stop: true ends it within a moment, what is under way being given up. */
   bool (*on_progress)(void *user, const tn_progress *progress);
@@ -264,7 +271,7 @@ typedef struct tn_tune_result {
   tn_tune_end end;            /* why it ended; RUNNING: an error ended it */
   int finalists;              /* that were timed again; 0: no finals */
   double odd_share; /* of the outputs' floats, those that are infinite or not a number with the data that was timed */
-  bool is_tie;      /* several of them were as good: the simplest is the winner */
+  bool is_tie;      /* several of them cannot be told apart: of those as good the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 

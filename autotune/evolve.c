@@ -9,8 +9,6 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-/* Chances in percent; the rest of a generation are copies. */
-enum { MUTATED = 75, CROSSED = 15 };
 /* At least so many different kernels are among those given. */
 enum { FAMILIES = 6 };
 /* Genomes lowered between two looks at the workers. */
@@ -37,9 +35,15 @@ static void free_pool(pool *p) {
   runtime_arena_free(&p->arena);
 }
 
+/* Of a genome of plans only the groups that there are. The rest is zero. */
+static size_t used_bytes(const autotune_space *space, const autotune_genome *genome) {
+  size_t plans = sizeof genome->plans[0] * (size_t)space->n_groups;
+  return genome->sketch == AUTOTUNE_PLANNED ? offsetof(autotune_genome, plans) + plans : sizeof *genome;
+}
+
 /* The genome's place in the pool, put there if it is new; -1 without memory. */
 static int add_genome(pool *p, const autotune_genome *genome) {
-  uint64_t hash = runtime_hash(genome, sizeof *genome, 0) | 1;
+  uint64_t hash = runtime_hash(genome, used_bytes(p->e->space, genome), 0) | 1;
   const runtime_map_value *known = runtime_map_find(&p->index, hash);
   if (known) return (int)known->i;
   autotune_individual individual = {.genome = *genome, .score = -INFINITY};
@@ -150,10 +154,10 @@ static const autotune_genome *pick(const pool *p, const population *pop) {
 /* Genomes of two sketches have no holes in common: then the child is a copy of the first. */
 static autotune_genome make_child(const pool *p, const population *pop) {
   autotune_genome child = *pick(p, pop);
-  int64_t draw = runtime_random_below(p->e->rng, 100);
-  if (draw < MUTATED) {
+  double draw = runtime_random_unit(p->e->rng);
+  if (draw < p->e->mutated) {
     autotune_mutate(p->e->space, p->e->rng, &child);
-  } else if (draw < MUTATED + CROSSED) {
+  } else if (draw < p->e->mutated + p->e->crossed) {
     const autotune_genome *other = pick(p, pop);
     autotune_genome parent = child;
     if (other->sketch == parent.sketch) autotune_crossover(&parent, other, p->e->rng, &child);

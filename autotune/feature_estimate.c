@@ -1,6 +1,7 @@
 /* feature_estimate.c: what lowered loops take on a machine, as far as it can be told before they are compiled: work,
  * memory and the size of the code. It ranks sketches, which have no plan with a cost of its own, and tells which
  * candidates are not worth compiling: those that compute much more than others, and those that LLVM takes long for. */
+#include <assert.h>
 #include <math.h>
 
 #include "autotune/feature.h"
@@ -31,6 +32,7 @@ static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
 /* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
  * says. */
 static bool indexes_registers(const body *b, int loop) {
+  assert(loop >= 0 && loop < FEATURE_MAX_LOOPS);
   for (int t = 0; t < b->store->n_touched; ++t) {
     const feature_touched *touched = &b->store->touched[t];
     if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_register(b->machine, touched->buffer))
@@ -88,6 +90,7 @@ static double loads_of(const body *b, const feature_touched *touched) {
   return share * (is_gathered(b, touched) ? b->lanes / b->steps : 1);
 }
 
+/* Loads over all buffers that the body reads. */
 static double all_loads(const body *b) {
   double sum = 0;
   for (int t = 0; t < b->store->n_touched; ++t) sum += loads_of(b, &b->store->touched[t]);
@@ -128,15 +131,10 @@ static double instructions_of(const tir_expr *e) {
   return 0;
 }
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* What indices take, and conditions on them, is as good as nothing: it is done for a vector at once, or outside of the
  * loop. */
 static tir_walk add_instructions(void *user, const tir_expr *e) {
-  if (e->op == TIR_SELECT && tir_walk_expr(e->arg[0], stop_at_load, NULL)) {
+  if (e->op == TIR_SELECT && !tir_has_op(e->arg[0], TIR_LOAD)) {
     for (int side = 1; side < 3; ++side) tir_walk_expr(e->arg[side], add_instructions, user);
     return TIR_WALK_PRUNE;
   }

@@ -1,6 +1,7 @@
 /* finals.c: before a winner is named, the fastest and the generic schedule are timed again, in turns, so that whatever
  * else the machine does meets all of them alike. A turn is a few samples of each; it counts by its median. Turns go on
- * until the quartiles of the others lie behind the leader's, or a tie is declared: ties go to the simpler schedule.
+ * until the others are surely slower than the leader (their quartiles lie behind its quartiles, and they were slower turn by turn), or
+ * a tie is declared: of those within 1 % of the leader the simplest wins.
  * Each finalist gets a record of its own kind, which is no trial.
  *
  * `finals` borrows its candidates' texts from the tuner and owns what was measured of them; the built objects stay
@@ -9,17 +10,21 @@
 
 #include "autotune/tuner.h"
 
-enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
+enum { LEAST_TURNS = 3, SURE_TURNS = 7, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 
 /* What is slower than this many times the best in its trial does not take part. */
 #define TAKES_PART 1.3
 /* Finalists whose medians differ by less are as good as each other. */
 #define AS_GOOD 1.01
+/* What is at most so likely among equals is no chance. */
+#define CHANCE 0.01
 /* Seconds, where the run has no limit of its own. */
 #define SHARE_OF_RUN 0.1
 #define LEAST_S 1.0
 #define MOST_S 5.0
 #define QUICK_TURN_S 2e-3
+/* What a turn takes beside three calls, on a machine that has other work. */
+#define AROUND_TURN_S 6e-3
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
@@ -33,18 +38,51 @@ static void work_out(finals_entry *e) {
   e->p75_s = runtime_quantile(sorted, e->n, 0.75);
 }
 
-/* The fastest by its median of those not out; -1: there is none. */
+/* In how many of the turns that both took A was slower than B. */
+static int times_slower(const finals_entry *a, const finals_entry *b, int *n_both) {
+  int slower = 0;
+  *n_both = RUNTIME_MIN(a->n, b->n);
+  for (int i = 0; i < *n_both; ++i) slower += a->turns[i] > b->turns[i];
+  return slower;
+}
+
+/* In more than two of three turns. A median may be of turns in which the machine did other work; turns compared one by one
+ * are not. */
+static bool is_mostly_slower(const finals_entry *a, const finals_entry *b) {
+  int n, slower = times_slower(a, b, &n);
+  return 3 * slower > 2 * n;
+}
+
+/* The fastest by its median of those not out, unless another one was mostly faster; -1: there is none. */
 static int leader_of(const finals_entry *entries, int n) {
   int leader = -1;
   for (int i = 0; i < n; ++i)
     if (!entries[i].is_out && entries[i].n > 0 && (leader < 0 || entries[i].median_s < entries[leader].median_s))
       leader = i;
+  for (int i = 0; i < n; ++i)
+    if (!entries[i].is_out && entries[i].n > 0 && is_mostly_slower(&entries[leader], &entries[i])) leader = i;
   return leader;
 }
 
-/* Whether E is surely slower, by more than what counts as as good. */
+/* How likely a coin comes up heads so often, or more often, in N throws. */
+static double chance_of(int heads, int n) {
+  double ways = 1, sum = 0;
+  for (int k = 0; k <= n; ++k) {
+    if (k >= heads) sum += ways;
+    ways *= (double)(n - k) / (k + 1);
+  }
+  return ldexp(sum, -n);
+}
+
+/* Whether E is slower than the leader, and in so many of the turns that both took that it is not by chance. Turns are compared
+ * one by one: what else the machine does meets both of a turn alike. */
+static bool is_told_apart(const finals_entry *e, const finals_entry *leader) {
+  int n, slower = times_slower(e, leader, &n);
+  return e->median_s > AS_GOOD * leader->median_s && chance_of(slower, n) <= CHANCE;
+}
+
 static bool is_beaten(const finals_entry *e, const finals_entry *leader) {
-  return e->n >= SURE_TURNS && e->p25_s > leader->p75_s && e->median_s > AS_GOOD * leader->median_s;
+  return e->n >= SURE_TURNS && e->p25_s > leader->p75_s && is_told_apart(e, leader);
 }
 
 int finals_judge(finals_entry *entries, int n) {
@@ -60,16 +98,20 @@ int finals_judge(finals_entry *entries, int n) {
   return left;
 }
 
+/* Simpler, or as simple and faster. */
+static bool is_preferred(const finals_entry *e, const finals_entry *to) {
+  return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->median_s < to->median_s);
+}
+
 int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
-  int winner = leader_of(entries, n);
-  double as_good_s = winner >= 0 ? AS_GOOD * entries[winner].median_s : 0;
+  int leader = leader_of(entries, n), winner = leader;
   *is_tie = false;
-  for (int i = 0, leader = winner; winner >= 0 && i < n; ++i) {
+  for (int i = 0; leader >= 0 && i < n; ++i) {
     const finals_entry *e = &entries[i];
-    if (i == leader || e->is_out || e->median_s > as_good_s) continue;
+    if (i == leader || e->is_out || is_told_apart(e, &entries[leader])) continue;
     *is_tie = true;
-    bool is_simpler = e->n_steps < entries[winner].n_steps;
-    if (is_simpler || (e->n_steps == entries[winner].n_steps && e->median_s < entries[winner].median_s)) winner = i;
+    bool is_as_good = e->median_s <= AS_GOOD * entries[leader].median_s;
+    if (is_as_good && is_preferred(e, &entries[winner])) winner = i;
   }
   return winner;
 }
@@ -102,6 +144,11 @@ static void enter(finals *f, tuner_top *top) {
                                          .fill = t->fill.text,
                                          .best_s = t->result.best_s,
                                          .is_final = true};
+}
+
+double tuner_finals_need_s(const tuner *t) {
+  if (t->result.best_s <= 0) return INFINITY;
+  return (t->options.finalists + 1) * MOST_TURNS * (3 * t->result.best_s + AROUND_TURN_S);
 }
 
 /* As many as get enough turns in the time that is left: a turn is two calls where a call is long. */

@@ -14,6 +14,8 @@ typedef struct autotune_meanwhile {
   void (*call)(void *user);
   void *user;
 } autotune_meanwhile;
+
+/* Called now and then inside long computations, so that measurements go on meanwhile. */
 static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
   if (m->call) m->call(m->user);
 }
@@ -72,6 +74,9 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
 /* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
  * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);
+/* The same when what was added since the last training is an eighth or more of what it was trained from: all trainings of a
+ * long run together take as long as a few over all of its programs. */
+tn_status autotune_model_refresh(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
 /* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no
  * model from then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place
@@ -102,6 +107,7 @@ typedef struct autotune_policy {
   int population, generations;
   double eps; /* share of random candidates */
   bool no_sketches;
+  double mutated, crossed; /* shares of a generation; the rest are copies */
 } autotune_policy;
 void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy);
 /* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule, candidate 1 the generic one). The

@@ -18,13 +18,15 @@
 
 /* Fewer rows a thread are quicker on one: the barriers cost more, above all on a busy machine. */
 enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
+/* One part in so many is worth another training. */
+enum { GROWN = 8 };
 static const double weight_floor = 0.1;
 
 /* Shallow trees and strong shrinking: with a few hundred noisy times and 176 features deeper ones learn by heart. */
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
-    {"max_bin", "64"},
+    {"max_bin", "32"},
     {"max_depth", "4"},
     {"eta", "0.1"},
     {"gamma", "0"},
@@ -52,6 +54,7 @@ struct autotune_model {
   BoosterHandle booster;        /* NULL before the first training */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
+  int n_trained; /* programs of the last training */
 };
 
 static void ignore_log(const char *text) { (void)text; }
@@ -249,9 +252,16 @@ tn_status autotune_model_train(autotune_model *model) {
   t.hessian = malloc(sizeof(float) * (size_t)t.n_rows);
   bool has_memory = t.gradient && t.hessian;
   if (has_memory) boost(&t);
+  if (has_memory) model->n_trained = model->programs.n;
   free(t.gradient);
   free(t.hessian);
   return has_memory ? TN_OK : no_memory(model->ctx);
+}
+
+tn_status autotune_model_refresh(autotune_model *model) {
+  if (!model) return TN_ERROR_ARGUMENT;
+  bool has_grown = model->programs.n - model->n_trained >= RUNTIME_MAX(model->n_trained / GROWN, 1);
+  return has_grown ? autotune_model_train(model) : TN_OK;
 }
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */

@@ -297,7 +297,7 @@ static tn_status learn_round(pipeline *p) {
   tuner_end_round();
   if (status != TN_OK || tuner_is_done(t)) return status;
   TN_SCOPE(MODEL, 1, "MeasureCallback/UpdateCostModel");
-  return autotune_model_train(t->model);
+  return autotune_model_refresh(t->model);
 }
 
 static bool is_round_done(const pipeline *p) { return p->n_rounds > 0 && p->rounds[0].n_done == p->rounds[0].n; }

@@ -23,10 +23,12 @@ static int stages_of(const autotune_sketch *sketch) { return RUNTIME_MIN(sketch-
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* Lengths of the three inner loops and the tail; the outermost length follows from the extent. */
 static json_t *tile_json(const autotune_tile *tile) {
   return json_pack("[i, i, i, s]", tile->length[0], tile->length[1], tile->length[2], schedule_tail_words[tile->tail]);
 }
 
+/* The bytes of the choice in the order of its members, which choice_names names. */
 static json_t *choice_json(const autotune_choice *choice) {
   json_t *json = json_array();
   for (int c = 0; c < CHOICES; c++) json_array_append_new(json, json_integer(((const uint8_t *)choice)[c]));
@@ -79,9 +81,7 @@ static tn_status refuse(tn_context *ctx, const char *field, int at, const char *
 /* Each length is checked alone. That they go together is left to the split, which refuses otherwise. */
 static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_hole *hole, int at, autotune_tile *out) {
   const char *tail = json_string_value(json_array_get(json, AUTOTUNE_LENGTHS));
-  out->tail = -1;
-  for (int i = 0; tail && i < TN_TAIL_COUNT; i++)
-    if (strcmp(schedule_tail_words[i], tail) == 0) out->tail = i;
+  out->tail = RUNTIME_FIND(schedule_tail_words, tail);
   if (out->tail < 0) return refuse(ctx, "tiles", at, "ends in no tail");
   for (int l = 0; l < AUTOTUNE_LENGTHS; l++)
     if (!read_number(json_array_get(json, (size_t)l), hole->follows < 0, hole->extent, &out->length[l]))
@@ -89,6 +89,7 @@ static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_h
   return TN_OK;
 }
 
+/* Every number is checked against its range: a genome is used without further checks. */
 static tn_status read_choices(tn_context *ctx, const json_t *json, int at, autotune_choice *out) {
   for (int c = 0; c < CHOICES; c++) {
     int32_t value;
@@ -106,6 +107,7 @@ static tn_status check_array(tn_context *ctx, const json_t *json, const char *fi
   return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of family sketch has to be an array of %d", field, count);
 }
 
+/* Tiles and stages must be as many as the program's own sketch of that number has. */
 static tn_status read_sketch(const autotune_space *space, const json_t *json, autotune_genome *out) {
   tn_context *ctx = space->task->ctx;
   const json_t *tiles = json_object_get(json, "tiles"), *stages = json_object_get(json, "stages");

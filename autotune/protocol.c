@@ -13,6 +13,7 @@ enum { LENGTH_BYTES = 4, GROWTH_BYTES = 64 << 10 };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* Leaves a message that can be read into or freed again. */
 void protocol_message_free(protocol_message *message) {
   json_decref(message->header);
   free(message->payload);
@@ -57,10 +58,7 @@ bool protocol_write(int fd, const void *data, size_t n) {
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Sticky: no later byte can make sense once a length was not understood. */
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(d->why, sizeof d->why, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(d->why, fmt);
   return PROTOCOL_BROKEN;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/profiler/profiler.h"
 
 enum { MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
-static const autotune_policy usual_policy = {1024, 4, 0.1, false};
+static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
 /* A measured genome. */
@@ -82,6 +82,8 @@ void autotune_search_set_policy(autotune_search *search, const autotune_policy *
   if (policy->population > 0) search->policy.population = policy->population;
   if (policy->generations > 0) search->policy.generations = policy->generations;
   if (policy->eps != 0) search->policy.eps = fmax(policy->eps, 0);
+  if (policy->mutated != 0) search->policy.mutated = fmax(policy->mutated, 0);
+  if (policy->crossed != 0) search->policy.crossed = fmax(policy->crossed, 0);
   search->space.only_plans = policy->no_sketches;
 }
 
@@ -206,7 +208,9 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
                                   &search->rng,
                                   &search->seen,
                                   search->policy.population,
-                                  search->policy.generations};
+                                  search->policy.generations,
+                                  search->policy.mutated,
+                                  search->policy.crossed};
   int found = 0, n_individuals = 0;
   if (n < 1) return 0;
   autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);

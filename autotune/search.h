@@ -207,6 +207,7 @@ typedef struct autotune_evolution {
   runtime_rng *rng;
   const runtime_map *seen; /* hashes not wanted again */
   int population, generations;
+  double mutated, crossed; /* shares of a generation */
 } autotune_evolution;
 
 /* Starts from N_SEEDS genomes and random ones and gives at most N unseen individuals with distinct hashes, best scores

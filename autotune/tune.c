@@ -35,6 +35,10 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->generations < 0 || o->generations > 1000)
     return refuse(ctx, "generations", o->generations, "1 to 1000, or 0 for 4");
   if (!(o->eps <= 1)) return refuse(ctx, "eps", o->eps, "a share up to 1, 0 for 0.1, or a negative number for none");
+  if (!(o->mutation <= 1))
+    return refuse(ctx, "mutation", o->mutation, "a share up to 1, 0 for 0.75, or a negative number");
+  if (!(o->crossover <= 1))
+    return refuse(ctx, "crossover", o->crossover, "a share up to 1, 0 for 0.15, or a negative number");
   const tn_repeat_options *r = &o->workers.repeats;
   if (r->repeat < 0 || r->repeat > 1000) return refuse(ctx, "workers.repeats.repeat", r->repeat, "1 to 1000, or 0");
   if (r->number < 0) return refuse(ctx, "workers.repeats.number", r->number, "1 or more, or 0");
@@ -48,6 +52,7 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
+/* Before anything runs: a rule is called much later and from inside the search. */
 static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   if (o->n_rules < 0 || (o->n_rules > 0 && !o->rules))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.n_rules is %d%s", o->n_rules,
@@ -59,7 +64,7 @@ static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
-/* A builder's object is opaque: only its own runner knows it, so one without the other is refused. */
+/* What a builder makes is opaque, and only its own runner knows it; but objects can be run by the workers. */
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   if (!o || !o->log || !*o->log)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
@@ -79,10 +84,11 @@ static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
                         "tn_tune: options.builder has no build function, and no submit and poll");
   if (r && !r->run && !r->submit)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function, and no submit and poll");
-  if (!o->builder != !o->runner) {
+  if (!o->builder != !o->runner && !(b && b->makes_objects)) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                        "tn_tune: options.%s is given without options.%s: what one makes the other must know",
-                        o->builder ? "builder" : "runner", o->builder ? "runner" : "builder");
+                        "tn_tune: options.%s is given without options.%s: what one makes the other must know%s",
+                        o->builder ? "builder" : "runner", o->builder ? "runner" : "builder",
+                        b ? ", unless builder.makes_objects" : "");
   }
   return autotune_log_check(ctx, o->log);
 }
@@ -106,7 +112,7 @@ static bool fill_options(tuner *t) {
   if (o->seconds == 0) o->seconds = effort->seconds;
   if (o->early_stop == 0) o->early_stop = effort->early_stop;
   if (o->per_round == 0) o->per_round = PER_ROUND;
-  if (o->finalists == 0) o->finalists = o->builder ? -1 : FINALISTS;
+  if (o->finalists == 0) o->finalists = o->runner ? -1 : FINALISTS;
   if (!o->target) o->target = tn_target_new(t->ctx, NULL);
   return o->target != NULL;
 }
@@ -120,11 +126,12 @@ static uint64_t hash_and_free(tn_schedule *s) {
   return hash;
 }
 
-/* Candidates end when the finals begin. */
-static void set_deadline(tuner *t) {
+/* Candidates end when the finals begin: as late as the best kernel's time lets them. */
+void tuner_set_deadline(tuner *t) {
   double seconds = t->options.seconds;
   if (seconds <= 0) return;
   double finals_s = t->options.finalists > 0 ? fmin(FINALS_SHARE * seconds, FINALS_MOST_S) : 0;
+  finals_s = fmin(finals_s, tuner_finals_need_s(t));
   t->deadline_ns = t->start_ns + (uint64_t)(fmax(seconds - finals_s - LAST_S, 0) * 1e9);
   t->promised_ns = t->start_ns + (uint64_t)(fmax(seconds - LAST_S, 0) * 1e9);
   t->has_finals_left = finals_s > 0;
@@ -144,7 +151,7 @@ static tn_status set_up(tuner *t) {
   tn_status filled = autotune_fill_open(t->program, o->fill, o->inputs, o->n_inputs, &t->fill);
   if (filled != TN_OK) return filled;
   const tn_target *target = t->options.target;
-  set_deadline(t);
+  tuner_set_deadline(t);
   t->target = tn_target_text(target);
   t->task = (autotune_task){.ctx = t->ctx,
                             .program = t->program,
@@ -163,7 +170,8 @@ static tn_status set_up(tuner *t) {
   if (t->model && file && access(file, F_OK) == 0) autotune_model_load(t->model, file);
   t->search = autotune_search_new(&t->task, t->model, t->options.seed);
   if (t->search)
-    autotune_search_set_policy(t->search, &(autotune_policy){o->population, o->generations, o->eps, o->no_sketches});
+    autotune_search_set_policy(t->search, &(autotune_policy){o->population, o->generations, o->eps, o->no_sketches,
+                                                             o->mutation, o->crossover});
   t->default_hash = hash_and_free(tn_schedule_new(t->program));
   t->generic_hash = hash_and_free(autotune_generic_schedule(&t->task));
   if (t->search && t->default_hash) return TN_OK;
@@ -199,21 +207,25 @@ static void make_stages(tuner *t) {
                                .ahead = t->runner.submit ? 2 * most(t->runner.width, 1) : 1};
 }
 
+/* In place of the workers', which then only run. The user's is the caller's to free. */
+static void use_builder(tuner *t) {
+  if (t->builder.free) t->builder.free(t->builder.self);
+  t->builder = *t->options.builder;
+  t->builder.free = NULL;
+}
+
 /* Worker processes are started only when something is left to measure. */
 static tn_status start_workers(tuner *t) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
-  if (t->options.builder) {
-    t->builder = *t->options.builder;
-    t->runner = *t->options.runner;
-    t->builder.free = t->runner.free = NULL; /* the caller's */
-    make_stages(t);
-    return TN_OK;
-  }
   tn_worker_options workers = t->options.workers;
   workers.should_stop = tuner_should_stop;
   workers.user = t;
-  if (!tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
-  t->shares_pool = true;
+  bool are_needed = !t->options.runner;
+  if (are_needed && !tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
+  t->shares_pool = !t->options.builder;
+  if (t->options.builder) use_builder(t);
+  if (t->options.runner) t->runner = *t->options.runner;
+  if (t->options.runner) t->runner.free = NULL; /* the caller's */
   make_stages(t);
   return TN_OK;
 }

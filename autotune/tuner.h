@@ -94,6 +94,9 @@ tn_status tuner_judge(tuner *t);
 tn_status tuner_log_start(tuner *t);
 tn_status tuner_log_end(tuner *t, tn_status status);
 
+/* Where the run has a limit of time: when candidates end, by the best time so far (tune.c). */
+void tuner_set_deadline(tuner *t);
+
 /* ---- measuring (tune_measure.c) ---------------------------------------------------------------------------------- */
 
 /* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. */
@@ -136,6 +139,8 @@ void tuner_stage_free(tuner_stage *stage);
 /* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is
  * only one. */
 tn_status tuner_finals(tuner *t);
+/* Seconds that all their turns take, more or less; INFINITY while no time is known. */
+double tuner_finals_need_s(const tuner *t);
 
 /* Finalists as numbers: what decides. Times are medians of turns. */
 typedef struct finals_entry {
@@ -147,8 +152,8 @@ typedef struct finals_entry {
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */
 int finals_judge(finals_entry *entries, int n);
-/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: there were
- * some. */
+/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: others cannot be told
+ * apart from the fastest. */
 int finals_winner(const finals_entry *entries, int n, bool *is_tie);
 
 #endif

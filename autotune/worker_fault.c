@@ -15,12 +15,6 @@ static const char *const fault_words[] = {[WORKER_NO_FAULT] = "",
 
 static const char *const request_words[] = {"hello", "build", "prepare", "run"};
 
-static bool is_request(const char *word) {
-  for (int i = 0; i < RUNTIME_COUNT(request_words); ++i)
-    if (strcmp(request_words[i], word) == 0) return true;
-  return false;
-}
-
 /* "run-crash@3": False: not of that form, an unknown word, or no positive number. */
 bool worker_fault_parse(const char *text, worker_fault *out) {
   char fault[32];
@@ -29,9 +23,9 @@ bool worker_fault_parse(const char *text, worker_fault *out) {
   *out = (worker_fault){0};
   if (sscanf(text, "%15[a-z]-%31[a-z-]@%lld%n", out->request, fault, &at, &n) != 3 || text[n] || at < 1) return false;
   out->at = at;
-  for (int i = 1; i < RUNTIME_COUNT(fault_words); ++i)
-    if (strcmp(fault_words[i], fault) == 0) out->kind = (worker_fault_kind)i;
-  return out->kind != WORKER_NO_FAULT && is_request(out->request);
+  int kind = RUNTIME_FIND(fault_words, fault);
+  if (kind > 0) out->kind = (worker_fault_kind)kind;
+  return out->kind != WORKER_NO_FAULT && RUNTIME_FIND(request_words, out->request) >= 0;
 }
 
 worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
@@ -41,18 +35,21 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
+/* The functions below break one promise of a worker each; tests strike with them. */
 static void crash(int out_fd) {
   (void)out_fd;
   signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
   raise(SIGSEGV);
 }
 
+/* As a failed assertion would. */
 static void die_by_abort(int out_fd) {
   (void)out_fd;
   signal(SIGABRT, SIG_DFL);
   abort();
 }
 
+/* As a kernel that calls exit: no answer follows. */
 static void leave(int out_fd) {
   (void)out_fd;
   _exit(3);
@@ -63,6 +60,7 @@ static void hang(int out_fd) {
   for (;;) pause();
 }
 
+/* Burns its processor, so only the time limit ends it. */
 static void spin(int out_fd) {
   (void)out_fd;
   for (volatile uint64_t n = 0;; ++n) continue;
@@ -81,6 +79,7 @@ static void eat_memory(int out_fd) {
   _exit(4);
 }
 
+/* As a kernel that prints: what comes is no frame. */
 static void babble(int out_fd) {
   protocol_write(out_fd, "C[0, 0] = 42\n", 13);
   hang(out_fd);
@@ -92,6 +91,7 @@ static void truncate_answer(int out_fd) {
   _exit(0);
 }
 
+/* A frame that is right in form, for a request that nobody made. */
 static void answer_stranger(int out_fd) {
   static const char text[] = "{\"id\":-7,\"error\":\"none\"}";
   runtime_str out = {0};

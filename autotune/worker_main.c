@@ -33,10 +33,7 @@ enum {
 
 bool worker_fail(worker_answer *answer, tn_measure_error error, const char *fmt, ...) {
   if (answer->error != TN_MEASURE_NONE) return false;
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&answer->message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&answer->message, fmt);
   answer->error = error;
   return false;
 }
@@ -207,6 +204,7 @@ static const handler handlers[] = {{"build", worker_build, "build", SITE(BUILD)}
                                    {"run", worker_run, "measure", SITE(MEASURE)},
                                    {NULL, NULL, NULL, SITE(WORKER)}};
 
+/* NULL for a type that this version does not know; the tuner is told so. */
 static const handler *find_handler(const char *type) {
   const handler *h = handlers;
   while (h->type && strcmp(h->type, type) != 0) ++h;
@@ -268,6 +266,7 @@ static bool serve_request(worker *w, const char *type, const protocol_message *r
   return sent;
 }
 
+/* hello is apart: it comes before anything is known of the tuner. */
 static bool serve(worker *w, const protocol_message *request) {
   const char *type = protocol_text(request->header, "type", "");
   w->received_ns = profiler_now_ns();

@@ -29,9 +29,7 @@ static bool is_generated(const char *name) {
 
 /* What the file itself, C, or math.h calls something. */
 bool codegen_c_is_reserved(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(reserved); i++) {
-    if (strcmp(name, reserved[i]) == 0) return true;
-  }
+  if (RUNTIME_FIND(reserved, name) >= 0) return true;
   for (int i = 0; i < RUNTIME_COUNT(reserved_prefixes); i++) {
     if (strncmp(name, reserved_prefixes[i], strlen(reserved_prefixes[i])) == 0) return true;
   }
@@ -40,10 +38,8 @@ bool codegen_c_is_reserved(const char *name) {
 
 /* By anything in scope, or by the kernel. */
 static bool is_taken(const codegen_c_emitter *m, const char *name) {
-  for (int i = 0; i < m->taken.n; i++) {
-    if (strcmp(m->taken.data[i], name) == 0) return true;
-  }
-  return strcmp(name, m->func->name) == 0;
+  return runtime_find_row(m->taken.data, m->taken.n, sizeof *m->taken.data, name) >= 0 ||
+         strcmp(name, m->func->name) == 0;
 }
 
 /* What is taken gets a number after it. */

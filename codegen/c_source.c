@@ -8,10 +8,7 @@
 
 void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   if (!m->failed) runtime_fail(m->ctx, status, "%s: %s", m->func->name, text.failed ? "out of memory" : text.data);
   m->failed = true;
   runtime_str_free(&text);
@@ -21,25 +18,17 @@ void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...
 
 /* Directives begin in the first column. */
 void codegen_c_line(codegen_c_emitter *m, const char *fmt, ...) {
-  va_list args;
   bool is_directive = *fmt == '#';
   for (int i = 0; i < m->indent && !is_directive; i++) runtime_str_add(&m->out, "  ");
-  va_start(args, fmt);
-  runtime_str_addv(&m->out, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&m->out, fmt);
   runtime_str_add(&m->out, "\n");
 }
 
 codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const char *fmt, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
-  const char *kept = text.failed ? NULL : runtime_strdup(&m->arena, text.data);
-  bool has_room = !text.failed;
-  runtime_str_free(&text);
-  if (!has_room) longjmp(*m->arena.on_oom, 1);
+  RUNTIME_ADD_ARGS(&text, fmt);
+  const char *kept = runtime_str_take(&text, &m->arena);
+  if (!kept) longjmp(*m->arena.on_oom, 1);
   return (codegen_c_text){kept, prec, 0};
 }
 
@@ -53,33 +42,6 @@ void codegen_c_put(codegen_c_emitter *m, runtime_map *map, const void *key, cons
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
-
-/* USER is a buffer. */
-static tir_walk find_use(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* A call may use it as well. */
-static tir_walk find_store(void *user, const tir_stmt *s) {
-  if (s->kind == TIR_CALL) return tir_call_touches(s, user) ? TIR_WALK_STOP : TIR_WALK_ON;
-  return s->kind == TIR_STORE && s->u.store.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* USER is a variable. */
-static tir_walk find_var(void *user, const tir_expr *e) {
-  return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* One that is not gets a (void), as warnings are errors for some. */
-static bool is_scalar_used(const tir_func *f, const tir_var *var) {
-  tir_visitor visitor = {NULL, find_var, (void *)var};
-  return !tir_walk_stmt(f->body, &visitor);
-}
-
-static bool is_used(const tir_func *f, const tir_buffer *buffer) {
-  tir_visitor visitor = {find_store, find_use, (void *)buffer};
-  return !tir_walk_stmt(f->body, &visitor);
-}
 
 /* Pointers first, restrict: the caller's arrays do not overlap. */
 static const char *parameters(codegen_c_emitter *m) {
@@ -98,16 +60,17 @@ static const char *parameters(codegen_c_emitter *m) {
   return *text ? text : "void";
 }
 
+/* (void) for parameters that the body does not read: the file compiles without warnings under -Wextra. */
 static void emit_kernel(codegen_c_emitter *m) {
   codegen_c_line(m, "int32_t %s(%s) {", m->func->name, parameters(m));
   m->indent++;
   for (int i = 0; i < m->func->n_params; i++) {
     const tir_buffer *p = m->func->params[i];
-    if (!is_used(m->func, p)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, p));
+    if (!tir_stmt_touches(m->func->body, p)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, p));
   }
   for (int i = 0; i < m->func->n_scalars; i++) {
     const tir_var *var = m->func->scalars[i].var;
-    if (!is_scalar_used(m->func, var)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, var));
+    if (!tir_stmt_uses_var(m->func->body, var)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, var));
   }
   codegen_c_frame(m, m->func->body, NULL);
   m->indent--;
@@ -162,6 +125,7 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }
 
+/* The emitter itself is its caller's. */
 static void release(codegen_c_emitter *m) {
   runtime_str_free(&m->out);
   runtime_str_free(&m->head);

@@ -36,6 +36,7 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
   return l;
 }
 
+/* What the loop's environment binds is known inside its braces only. */
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
@@ -106,6 +107,7 @@ static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
 /* Its size is known at a call only, and never on the stack. */
 static bool is_symbolic(const tir_buffer *buffer) { return buffer->ndim == 1 && buffer->size[0] != NULL; }
 
+/* Rounded up, so that buffers that follow each other stay aligned. 0 after a message. */
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -183,20 +185,14 @@ static void release(codegen_c_emitter *m, const frame *f) {
   }
 }
 
-/* USER is a buffer. */
-static tir_walk find_load(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Where it is used, so that loops inside of which it stands have it anew. */
 static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const tir_stmt *body) {
-  tir_visitor visitor = {.expr = find_load, .user = (void *)buffer};
   int64_t n = 1;
   m->has_arrays = true;
   for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
   codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", SCRATCH_ALIGN, codegen_c_type(buffer->dtype),
                  codegen_c_bind(m, buffer, buffer->name), (long long)n);
-  if (tir_walk_stmt(body, &visitor)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
+  if (!tir_stmt_loads(body, buffer)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */

@@ -143,10 +143,7 @@ static bool is_of_the_compiler(const char *name) {
 }
 
 bool codegen_is_word_of_c(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(words); i++) {
-    if (strcmp(words[i], name) == 0) return true;
-  }
-  return is_of_stdint(name) || is_of_the_compiler(name);
+  return RUNTIME_FIND(words, name) >= 0 || is_of_stdint(name) || is_of_the_compiler(name);
 }
 
 /* Whether a library that every program has, or gets with a kernel's object, has a symbol of this name: an object that

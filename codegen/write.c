@@ -15,11 +15,11 @@ static const suffix_row suffixes[] = {{".o", CODEGEN_OBJECT, false},   {".so", C
 /* Behind the last dot of the file's own name. */
 static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
   const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
-  for (int i = 0; dot != NULL && i < RUNTIME_COUNT(suffixes); i++) {
-    if (strcmp(dot, suffixes[i].suffix) == 0) return &suffixes[i];
-  }
-  runtime_fail(ctx, TN_ERROR_ARGUMENT, "the suffix of %s says no form of code: use .o, .so, .s, .ll, .bc or .c", path);
-  return NULL;
+  const suffix_row *row = RUNTIME_ROW(suffixes, dot);
+  if (row == NULL)
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, "the suffix of %s says no form of code: use .o, .so, .s, .ll, .bc or .c",
+                 path);
+  return row;
 }
 
 /* Shared objects are linked by this machine's compiler. */

@@ -16,6 +16,7 @@ typedef struct owned_array {
   DLTensor tensor; /* first: users hold a pointer to it */
   int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
   tn_dtype dtype;
+  runtime_held *held;  /* counts it */
   size_t mapped_bytes; /* of the pages that hold the data; 0: it is from the heap */
 } owned_array;
 
@@ -84,11 +85,13 @@ static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const 
 }
 
 /* Fills in what is the same for both kinds of memory. */
-static DLTensor *settle(owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data, size_t bytes) {
+static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data,
+                        size_t bytes) {
   if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, bytes);
   for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
   runtime_compact_strides(ndim, shape, array->strides);
   array->dtype = dtype;
+  array->held = runtime_hold(ctx, RUNTIME_ARRAYS);
   array->tensor = (DLTensor){.data = data,
                              .device = {kDLCPU, 0},
                              .ndim = ndim,
@@ -114,7 +117,7 @@ DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int
     return NULL;
   }
   array->mapped_bytes = mapped;
-  return settle(array, dtype, ndim, shape, pages, mapped);
+  return settle(ctx, array, dtype, ndim, shape, pages, mapped);
 }
 
 size_t runtime_array_mapped_bytes(const DLTensor *array) { return ((const owned_array *)array)->mapped_bytes; }
@@ -133,7 +136,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
     return NULL;
   }
   memset(data, 0, rounded);
-  return settle(array, dtype, ndim, shape, data, rounded);
+  return settle(ctx, array, dtype, ndim, shape, data, rounded);
 }
 
 void tn_array_free(DLTensor *array) {
@@ -144,6 +147,7 @@ void tn_array_free(DLTensor *array) {
     munmap(array->data, mapped);
   else
     free(array->data);
+  runtime_unhold(((owned_array *)array)->held, RUNTIME_ARRAYS);
   free((owned_array *)array);
 }
 
@@ -174,7 +178,8 @@ static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
 #undef X
 };
 
-bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype) {
+/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
+static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
   const owned_array *own = (const owned_array *)array;
   if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */
     *dtype = own->dtype;
@@ -195,7 +200,7 @@ void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double valu
 
 tn_status runtime_array_writable(tn_context *ctx, const char *caller, const DLTensor *array, tn_dtype *dtype) {
   if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the array is NULL", caller);
-  if (!runtime_array_dtype(array, dtype)) {
+  if (!dtype_of(array, dtype)) {
     char text[RUNTIME_DLTYPE_TEXT];
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: dtype %s is none of Tenon's", caller,
                         runtime_dltype_text(array->dtype, text));
@@ -218,7 +223,7 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
 /* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
  * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
-  tn_dtype dtype;
+  tn_dtype dtype = TN_F32;
   tn_status status = runtime_array_writable(ctx, "tn_array_fill", array, &dtype);
   if (status != TN_OK) return status;
   runtime_rng rng = {seed};

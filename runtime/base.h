@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,11 +117,16 @@ static inline void *runtime_map_get(const runtime_map *map, const void *key) {
   const runtime_map_value *value = runtime_map_find(map, (uint64_t)(uintptr_t)key);
   return value ? value->p : NULL;
 }
+
+/* Says VALUE of a pointer; false when memory ended. KEY itself is the key, not what it points to. */
 static inline bool runtime_map_put(runtime_map *map, const void *key, const void *value) {
   runtime_map_value *place = runtime_map_at(map, (uint64_t)(uintptr_t)key);
   if (place) place->p = (void *)value;
   return place != NULL;
 }
+
+/* For a map used as a set: true only for the first time that KEY is seen, so a walk over a graph that shares nodes goes
+ * into each once. */
 static inline bool runtime_map_add(runtime_map *map, const void *key) {
   if (runtime_map_get(map, key)) return false;
   runtime_map_put(map, key, key);
@@ -156,6 +162,22 @@ void runtime_str_add(runtime_str *s, const char *text);
 void runtime_str_addn(runtime_str *s, const char *text, size_t n);
 void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
+/* The same in a function that ends in `...`: FMT is its last named argument. */
+#define RUNTIME_ADD_ARGS(s, fmt)         \
+  do {                                   \
+    va_list args_;                       \
+    va_start(args_, fmt);                \
+    runtime_str_addv((s), (fmt), args_); \
+    va_end(args_);                       \
+  } while (0)
+/* What printf would write into TEXT, an array; what does not fit is cut off. */
+#define RUNTIME_PRINT_ARGS(text, fmt)                    \
+  do {                                                   \
+    va_list args_;                                       \
+    va_start(args_, fmt);                                \
+    (void)vsnprintf((text), sizeof(text), (fmt), args_); \
+    va_end(args_);                                       \
+  } while (0)
 void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
 /* An empty text that ends at the context's limit on text. */
@@ -185,6 +207,21 @@ typedef enum runtime_slot {
 /* The parts of a context. What hangs on it is freed in the order kernels, slots from the last to the
  * first, arena: kernels run on the pool's threads and hold code of the session, and every slot may keep
  * its data in the arena. */
+/* How many objects of a context live. It is a block of its own, which goes with the last of its owners (the context and
+ * its arrays): an array may be freed after its context, by any thread. */
+typedef enum runtime_held_kind {
+  RUNTIME_ARRAYS,
+  RUNTIME_SCHEDULES,
+  RUNTIME_KERNELS,
+  RUNTIME_HELD_KINDS
+} runtime_held_kind;
+typedef struct runtime_held {
+  atomic_llong owners, n[RUNTIME_HELD_KINDS];
+} runtime_held;
+/* One more object of KIND; and one less, by the block that the first call returned. CTX NULL: nobody counts, and HELD is NULL. */
+runtime_held *runtime_hold(tn_context *ctx, runtime_held_kind kind);
+void runtime_unhold(runtime_held *held, runtime_held_kind kind);
+
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
   tn_context_options options;
@@ -195,6 +232,7 @@ struct tn_context {
     void (*release)(void *data); /* NULL: nothing to do, the data lies in the arena */
   } slots[RUNTIME_SLOT_COUNT];
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
+  runtime_held *held;
 };
 
 /* Keeps status and message if they are the first, passes them to the callback, returns status. CTX may be NULL. */
@@ -329,8 +367,6 @@ TN_GIVE DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, c
 size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
-/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
-bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype);
 /* Element I of a compact array becomes VALUE, rounded. */
 void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double value);
 /* TN_OK with its dtype when CALLER, a name for messages, may fill the array: compact, on the CPU, of a dtype of ours. */
@@ -354,6 +390,7 @@ int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
 void runtime_sort(double *values, int n);                         /* ascending */
+int runtime_compare_i64(const void *left, const void *right);     /* for qsort of int64_t, ascending */
 /* The quantile Q in [0, 1] of N >= 1 sorted values, between the two nearest: 0.5 is the median. */
 double runtime_quantile(const double *sorted, int n, double q);
 /* splitmix64: any state is a good seed, and equal seeds give equal sequences on every machine. A search
@@ -401,6 +438,18 @@ double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
+int runtime_vsnprintf(char *text, size_t size, const char *fmt, va_list args);
+
+/* The place of NAME in an array whose rows begin with a text (or are texts); -1: no row has it, or NAME is NULL. */
+int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name);
+#define RUNTIME_FIND(array, name) runtime_find_row((array), RUNTIME_COUNT(array), sizeof *(array), (name))
+/* The row itself; NULL: there is none. */
+#define RUNTIME_ROW(array, name) runtime_row_at((array), RUNTIME_FIND((array), (name)), sizeof *(array))
+/* The row at place AT of a table of structures of ROW_BYTES each, NULL for -1: what a search by name returns when there
+ * is none. */
+static inline const void *runtime_row_at(const void *rows, int at, size_t row_bytes) {
+  return at < 0 ? NULL : (const char *)rows + (size_t)at * row_bytes;
+}
 
 /* Of an array, not of a pointer. The two below evaluate an argument twice. */
 #define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

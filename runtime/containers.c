@@ -58,12 +58,7 @@ void runtime_str_addv(runtime_str *s, const char *fmt, va_list args) {
   s->n += (size_t)n;
 }
 
-void runtime_str_addf(runtime_str *s, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(s, fmt, args);
-  va_end(args);
-}
+void runtime_str_addf(runtime_str *s, const char *fmt, ...) { RUNTIME_ADD_ARGS(s, fmt); }
 
 /* LIMIT is forgotten, too: a builder that is used again has none. */
 void runtime_str_free(runtime_str *s) {

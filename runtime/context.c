@@ -23,6 +23,9 @@ tn_context *tn_context_new(const tn_context_options *options) {
   if (!ctx) return NULL;
   if (options) ctx->options = *options;
   runtime_limits_fill(&ctx->options.limits);
+  ctx->held = calloc(1, sizeof *ctx->held);
+  if (!ctx->held) return free(ctx), NULL;
+  ctx->held->owners = 1;
   if (ctx->options.debug) ctx->options.debug = runtime_strdup(&ctx->arena, ctx->options.debug);
   if (options && options->debug && !ctx->options.debug) {
     tn_context_free(ctx);
@@ -31,13 +34,48 @@ tn_context *tn_context_new(const tn_context_options *options) {
   return ctx;
 }
 
+/* ---- what lives -------------------------------------------------------------------------------------------------- */
+
+runtime_held *runtime_hold(tn_context *ctx, runtime_held_kind kind) {
+  if (!ctx) return NULL;
+  ctx->held->owners++;
+  ctx->held->n[kind]++;
+  return ctx->held;
+}
+
+static void leave(runtime_held *held) {
+  if (--held->owners == 0) free(held);
+}
+
+void runtime_unhold(runtime_held *held, runtime_held_kind kind) {
+  if (!held) return;
+  held->n[kind]--;
+  leave(held);
+}
+
+tn_held tn_context_held(const tn_context *ctx) {
+  if (!ctx) return (tn_held){0};
+  atomic_llong *n = ctx->held->n;
+  return (tn_held){.arrays = n[RUNTIME_ARRAYS], .schedules = n[RUNTIME_SCHEDULES], .kernels = n[RUNTIME_KERNELS]};
+}
+
+/* For the debug option "held": silent when all was released. */
+static void say_held(tn_context *ctx) {
+  tn_held held = tn_context_held(ctx);
+  if (held.arrays + held.schedules + held.kernels == 0 || !runtime_debug_wants(ctx, "held", NULL)) return;
+  runtime_say(ctx, TN_SEVERITY_INFO, "held: the context is freed with arrays %lld, schedules %lld, kernels %lld",
+              (long long)held.arrays, (long long)held.schedules, (long long)held.kernels);
+}
+
 /* Kernels first: freeing one takes its code out of the session, which is a slot. */
 void tn_context_free(tn_context *ctx) {
   if (!ctx) return;
+  say_held(ctx);
   while (ctx->kernels) tn_kernel_free(ctx->kernels);
   for (int i = RUNTIME_SLOT_COUNT - 1; i >= 0; --i)
     if (ctx->slots[i].release) ctx->slots[i].release(ctx->slots[i].data);
   runtime_arena_free(&ctx->arena);
+  leave(ctx->held);
   free(ctx);
 }
 
@@ -62,10 +100,7 @@ static void tell(tn_context *ctx, tn_severity severity, const char *text) {
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
   if (!ctx) return status;
   char text[sizeof ctx->message];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   if (ctx->status == TN_OK) {
     ctx->status = status;
     memcpy(ctx->message, text, sizeof text);
@@ -82,11 +117,8 @@ bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, c
 
 void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
   if (!ctx || !ctx->options.on_message) return;
-  va_list args;
-  va_start(args, fmt);
   runtime_str text = {0};
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   tell(ctx, severity, text.failed ? "out of memory while writing a message" : text.data);
   runtime_str_free(&text);
 }

@@ -137,6 +137,7 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
 /* Puts the kernel into its context's list, from which tn_kernel_free takes it. */
 static void enlist(tn_context *ctx, tn_kernel *kernel) {
   kernel->ctx = ctx;
+  runtime_hold(ctx, RUNTIME_KERNELS);
   kernel->next = ctx->kernels;
   if (kernel->next) kernel->next->previous = kernel;
   ctx->kernels = kernel;
@@ -171,6 +172,7 @@ void tn_kernel_free(tn_kernel *kernel) {
   runtime_stages_free(kernel->stages);
   if (kernel->release) kernel->release(kernel->owner);
   for (int i = 0; i < kernel->n_bound; ++i) tn_array_free(kernel->bound[i]);
+  runtime_unhold(kernel->ctx->held, RUNTIME_KERNELS);
   runtime_arena_free(&kernel->arena);
   free(kernel);
 }

@@ -36,10 +36,7 @@ const tn_limits *runtime_limits(const tn_context *ctx) { return ctx ? &ctx->opti
  * time. */
 tn_status runtime_fail_limit(tn_context *ctx, tn_status status, const char *name, int64_t most, const char *fmt, ...) {
   char what[1024];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(what, fmt);
   return runtime_fail(ctx, status,
                       "%s: the limit %s is %lld; tn_context_options.limits raises it, or TENON_LIMITS=%s=%lld", what,
                       name, (long long)most, name, (long long)(most > INT64_MAX / 4 ? INT64_MAX : most * 4));

@@ -26,6 +26,7 @@ static runtime_map_slot *free_slot(const runtime_map *map, uint64_t key) {
   return &map->slots[at];
 }
 
+/* Doubles the slots and puts every key anew. On failure the map is as it was, and the caller's insertion fails. */
 static bool grow(runtime_map *map) {
   if (map->capacity > INT32_MAX / 2) return false;
   runtime_map larger = {.n = map->n,
@@ -93,6 +94,7 @@ typedef struct span {
   size_t n;
 } span;
 
+/* The wanted text is a span that no zero byte ends; the stored one is a C string. */
 static bool is_text(const void *user, runtime_map_value value) {
   const span *wanted = user;
   const char *text = value.p;

@@ -107,6 +107,12 @@ TN_API bool tn_limits_parse(const char *text, tn_limits *limits, const char **at
 TN_API TN_GIVE tn_context *tn_context_new(const tn_context_options *options);
 /* Frees the context and everything made in it. NULL is allowed. */
 TN_API void tn_context_free(TN_TAKE tn_context *ctx);
+/* What was made in the context and is not released. Schedules and kernels are released with it at the latest; an array may
+ * live on. The word "held" in tn_context_options.debug says the same as a message when the context is freed. */
+typedef struct tn_held {
+  int64_t arrays, schedules, kernels;
+} tn_held;
+TN_API tn_held tn_context_held(const tn_context *ctx); /* of NULL: nothing */
 /* The status and message of the first failure since the last clear (TN_OK and "" when there was none). */
 TN_API tn_status tn_context_status(const tn_context *ctx);
 TN_API const char *tn_context_message(const tn_context *ctx);
@@ -200,8 +206,8 @@ typedef struct tn_kernel_stage {
   int64_t points, required, loads, stores, vector_loads, vector_stores, gathers, scatters;
 } tn_kernel_stage;
 
-/* Fills OUT with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there are, 0 for a
- * kernel built without. Times of all stages together are the wall time of the calls. */
+/* Fills OUT (or NULL) with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there
+ * are, 0 for a kernel built without. Times of all stages together are the wall time of the calls. */
 TN_API int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out);
 TN_API double tn_kernel_stage_recompute(const tn_kernel_stage *stage); /* points / required */
 /* Tables of times and counters; says so when there are fewer than 100 samples. malloc'ed; NULL when there are none. */

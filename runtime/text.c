@@ -57,10 +57,7 @@ static excerpt excerpt_of(const char *text, const char *place) {
 
 tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...) {
   char why[2048];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(why, sizeof why, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(why, fmt);
   excerpt e = excerpt_of(text, at);
   return runtime_fail(ctx, TN_ERROR_PARSE, "%s line %d, column %d: %s\n%s\n%s^", what, e.line, e.column, why, e.text,
                       e.blanks);
@@ -114,6 +111,7 @@ static c_locale enter_c_locale(void) {
   return at;
 }
 
+/* Gives the thread its locale back, if enter_c_locale could change it. */
 static void leave_c_locale(c_locale at) {
   if (!at.c) return;
   uselocale(at.old);
@@ -154,12 +152,17 @@ const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_d
   return text;
 }
 
-int runtime_snprintf(char *text, size_t size, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
+int runtime_vsnprintf(char *text, size_t size, const char *fmt, va_list args) {
   c_locale c = enter_c_locale();
   int n = vsnprintf(text, size, fmt, args);
   leave_c_locale(c);
+  return n;
+}
+
+int runtime_snprintf(char *text, size_t size, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  int n = runtime_vsnprintf(text, size, fmt, args);
   va_end(args);
   return n;
 }

@@ -172,14 +172,9 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
-static tir_walk stop_at_cast(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has
  * such a cast inside. */
-static bool is_of_axis(const tir_expr *cast) { return tir_walk_expr(cast->arg[0], stop_at_cast, NULL); }
+static bool is_of_axis(const tir_expr *cast) { return !tir_has_op(cast->arg[0], TIR_CAST); }
 
 /* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one.
  * What a program computes in an index wraps as te says, so arithmetic that could is left as it is. */
@@ -235,7 +230,8 @@ static tir_walk stop_at_data(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD || is_scalar ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-bool schedule_is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
+/* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
+static bool is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
 
 /* INDEX < SIZE, in a type that holds both. */
 static const tir_expr *below_size(lowering *l, const tir_expr *index, const tir_expr *size) {
@@ -287,10 +283,10 @@ const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const
 static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)];
-  const tir_expr *index[TN_MAX_RANK], *inside = NULL;
+  const tir_expr *index[TN_MAX_RANK] = {NULL}, *inside = NULL;
   if (from->scalar) return tir_var_expr(l->arena, &from->scalar->var);
   for (int i = 0; i < e->n_args; i++) {
-    bool is_data = !schedule_is_of_indices(e->arg[i]);
+    bool is_data = !is_of_indices(e->arg[i]);
     index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i])
                        : to_index(l, x->ls->env[x->ls->st->n_leaves], e->arg[i]);
     if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor, i);
@@ -318,7 +314,7 @@ const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const ti
 }
 
 /* What may wrap as te says is cast as it is; the rest is computed in the index dtype. */
-const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
+static const tir_expr *lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
   return to_index(l, ls->env[ls->st->n_leaves], schedule_lower_expr(l, ls, values, e));
 }
 
@@ -359,16 +355,10 @@ typedef struct region {
   schedule_range dim[TN_MAX_RANK];
 } region;
 
-/* An index that depends on data has no range. */
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Unknown gives the whole dimension in the end. */
 static schedule_range read_range(region *r, const tir_expr *index) {
-  if (!tir_walk_expr(index, stop_at_read, NULL)) return (schedule_range){NULL, 0};
-  const tir_expr *lowered = schedule_lower_index(r->l, r->reader, r->reader->axis_value, index);
+  if (tir_has_op(index, TIR_READ)) return (schedule_range){NULL, 0}; /* what depends on data has no range */
+  const tir_expr *lowered = lower_index(r->l, r->reader, r->reader->axis_value, index);
   return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
 
@@ -579,6 +569,7 @@ static void make_scalars(lowering *l) {
   make_strides(l);
 }
 
+/* From the last stage to the first: a stage's region is what its readers, which are known by then, need. */
 static void infer_stage(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   bool is_input = te_is_placeholder(ls->st->op);
@@ -608,6 +599,7 @@ bool schedule_infer_bounds(lowering *l) {
   return !l->unfit.what || (schedule_widen(l) && schedule_infer_bounds(l));
 }
 
+/* In the order in which they were noted: the list holds the last one first. */
 static void say_warnings(const lowering *l, const schedule_warning *last) {
   if (!last) return;
   say_warnings(l, last->before);
@@ -621,10 +613,7 @@ void schedule_lowering_end(lowering *l) {
 
 void schedule_lowering_warn(lowering *l, const char *format, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, format);
-  runtime_str_addv(&text, format, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, format);
   schedule_warning warning = {text.failed ? format : runtime_strdup(l->arena, text.data), l->warnings};
   l->warnings = runtime_copy(l->arena, &warning, sizeof warning);
   runtime_str_free(&text);

@@ -43,13 +43,6 @@ static const schedule_family *family_of(operator_kind kind, const generic_group 
   return NULL;
 }
 
-/* -1: none of that name. */
-static int find_operator(const char *name) {
-  for (int i = 0; name && i < OPERATOR_COUNT; i++)
-    if (strcmp(operators[i].name, name) == 0) return i;
-  return -1;
-}
-
 /* "injective, broadcast, ... or depthwise", in a buffer of the caller. */
 static const char *operator_names(char *buffer, size_t n) {
   size_t used = 0;
@@ -93,7 +86,7 @@ tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const 
   if (!ctx) return TN_ERROR_ARGUMENT;
   if (!fn)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: the function is NULL: give the one to call");
-  int kind = find_operator(operator_name);
+  int kind = RUNTIME_FIND(operators, operator_name);
   if (kind < 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: \"%s\" is no operator: %s",
                         operator_name ? operator_name : "", operator_names(names, sizeof names));
@@ -118,16 +111,11 @@ static const own_schedule *find_own(const generic_draft *p, int kind) {
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* What makes a normalization a softmax. */
-static tir_walk stop_at_exp(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_EXP ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
+/* An exponential is what makes a normalization a softmax. */
 static void look_at(const generic_draft *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
-  *has_exp |= op->body && !tir_walk_expr(op->body, stop_at_exp, NULL);
+  *has_exp |= op->body && tir_has_op(op->body, TIR_EXP);
 }
 
 /* Some data axis of the anchor is in all that it reads, and is not that of vectors. */
@@ -570,7 +558,7 @@ static tn_status refuse_operator(generic_draft *p, int stage, const char *call, 
 /* NAME NULL: as recognised. */
 static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call, const char *name) {
   char names[256];
-  int kind = find_operator(name);
+  int kind = RUNTIME_FIND(operators, name);
   if (name && kind < 0)
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: there is no such operator: %s", call,
                         operator_names(names, sizeof names));

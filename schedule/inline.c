@@ -87,19 +87,12 @@ static void keep_version(inlining *x, const tir_expr *read, uint64_t hash, const
   x->slots[hash % SLOTS] = v;
 }
 
-/* Whether an index depends on data, which cannot be simplified across versions. */
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* The read with each index in its simplest form. An index from data is left as it is. */
 static const tir_expr *simple_read(const inlining *x, const te_op *op, const tir_expr *e) {
   const tir_expr *index[TN_MAX_RANK];
   for (int i = 0; i < e->n_args; i++) {
     index[i] = tir_cast(x->l->arena, op->axes[i]->var.dtype, e->arg[i]);
-    if (index[i]->n_args > 0 && tir_walk_expr(index[i], stop_at_read, NULL))
-      index[i] = tir_simplify(x->l->arena, x->env, index[i]);
+    if (index[i]->n_args > 0 && !tir_has_op(index[i], TIR_READ)) index[i] = tir_simplify(x->l->arena, x->env, index[i]);
   }
   return tir_with_args(x->l->arena, e, index);
 }
@@ -150,6 +143,7 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* Inlining can double an expression at each step, so its size is limited while it grows, not afterwards. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;

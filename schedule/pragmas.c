@@ -15,6 +15,7 @@ static const struct pragma_row {
                                   "0 (unrolled loops are left to the compiler) or 1 (they are written out)"},
     [SCHEDULE_PRAGMA_PARTITION] = {"loop_partition_hint", 1, 1, "1"},
     [SCHEDULE_PRAGMA_STRIDE] = {"parallel_stride_pattern", 1, 1, "1"},
+    [SCHEDULE_PRAGMA_STREAM] = {"stream_stores", 1, 1, "1"},
 };
 
 static const char *const refused[][2] = {
@@ -35,20 +36,13 @@ static const char *const refused[][2] = {
 /* PRAGMA is a schedule_pragma_kind. */
 const char *schedule_pragma_key(int pragma) { return rows[pragma].key; }
 
-/* -1: unknown. */
-static int find_key(const char *key) {
-  for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
-    if (strcmp(rows[i].key, key) == 0) return i;
-  return -1;
-}
-
 /* NULL: nothing is known against it. */
 static const char *reason_against(const char *key) {
-  for (int i = 0; i < RUNTIME_COUNT(refused); i++)
-    if (strcmp(refused[i][0], key) == 0) return refused[i][1];
-  return NULL;
+  int i = RUNTIME_FIND(refused, key);
+  return i < 0 ? NULL : refused[i][1];
 }
 
+/* Letters that would have to change. */
 static bool is_nearer(const char *key, const char *a, const char *b) {
   return runtime_edit_distance(key, a) < runtime_edit_distance(key, b);
 }
@@ -75,7 +69,7 @@ static tn_status check_key(const schedule_call *c, const char *key) {
   char names[256];
   const char *reason = reason_against(key);
   if (reason) return schedule_refuse(c, "key \"%s\": %s", key, reason);
-  if (find_key(key) >= 0) return TN_OK;
+  if (RUNTIME_FIND(rows, key) >= 0) return TN_OK;
   return schedule_refuse(c, "key \"%s\" is unknown: use %s", key, keys_by_distance(key, names, sizeof names));
 }
 
@@ -109,8 +103,9 @@ tn_status schedule_check_pragma(schedule_call *c) {
   SCHEDULE_TRY(schedule_check_outside(c, c->step.stage, c->step.iter));
   SCHEDULE_TRY(read_pragma(c, key, sizeof key));
   SCHEDULE_TRY(check_key(c, key));
-  c->found = &rows[find_key(key)];
-  return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), find_key(key), c->step.value);
+  c->found = &rows[RUNTIME_FIND(rows, key)];
+  return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), RUNTIME_FIND(rows, key),
+                     c->step.value);
 }
 
 /* FOUND is the key's row; values are stored plus 1, so that 0 means none. */
@@ -125,7 +120,14 @@ bool schedule_rewrite_pragma(schedule_call *c) {
   return true;
 }
 
-/* The only pragma that the tuner sets. */
+tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter) {
+  char text[64];
+  snprintf(text, sizeof text, "%s$1", rows[SCHEDULE_PRAGMA_STREAM].key);
+  schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = text};
+  return schedule_apply_step(s, &step);
+}
+
+/* The only pragma that the tuner sets by itself. */
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
   char text[64];
   snprintf(text, sizeof text, "%s$%lld", rows[SCHEDULE_PRAGMA_UNROLL].key, (long long)max_step);

@@ -1,6 +1,8 @@
 /* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads, of this loop or
  * of one around it, is asked for, a cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch;
  * Halide: Func::prefetch with `at` and `from`). */
+#include <assert.h>
+
 #include "schedule/index.h"
 
 enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
@@ -194,6 +196,7 @@ static const tir_expr *within(lowering *l, const tir_env *env, const tir_buffer 
 /* BODY in loops over COUNT, which are written out where they are short. */
 static const tir_stmt *in_loops(lowering *l, int n, lower_var *const *var, const int64_t *count, const tir_stmt *body) {
   int64_t lines = 1;
+  assert(n >= 0 && n <= TN_MAX_RANK);
   for (int i = n - 1; i >= 0; i--) {
     if (count[i] == 1) continue;
     lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(count[i], FEW_LINES + 1);

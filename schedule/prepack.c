@@ -59,6 +59,7 @@ static void cross_tensor(crossing *c, const tn_tensor *tensor) {
   c->n++;
 }
 
+/* Reads across the border between what is packed before and what runs at each call. */
 static tir_walk cross(void *user, const tir_expr *e) {
   if (e->op == TIR_READ) cross_tensor(user, e->u.tensor);
   return TIR_WALK_ON;
@@ -140,24 +141,6 @@ tn_status schedule_find_packed(lowering *l) {
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* USER is a buffer. */
-static tir_walk find_load(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* A prefetch or a call uses a buffer, too. */
-static tir_walk find_touch(void *user, const tir_stmt *s) {
-  bool touches =
-      (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) || (s->kind == TIR_CALL && tir_call_touches(s, user));
-  return touches ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* Of the final body: what lowering dropped is no parameter. */
-static bool is_used(const tir_stmt *body, const tir_buffer *buffer) {
-  tir_visitor visitor = {.stmt = find_touch, .expr = find_load, .user = (void *)buffer};
-  return !tir_walk_stmt(body, &visitor);
-}
-
 /* In the order of the stages, which both parts share. */
 static void add_packed(const lowering *l, tir_func *f) {
   for (int i = 0; i < l->s->n_stages; i++) {
@@ -167,6 +150,7 @@ static void add_packed(const lowering *l, tir_func *f) {
   }
 }
 
+/* Whether the other part gets the buffer from its caller. */
 static bool is_param_of(const tir_func *f, const tir_buffer *buffer) {
   bool is_param = false;
   for (int i = 0; i < f->n_params; i++) is_param = is_param || f->params[i] == buffer;
@@ -213,7 +197,7 @@ void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) 
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     bool is_wanted = !packs && !ls->is_constant;
     const tir_buffer *buffer = ls->scalar ? NULL : ls->buffers[0];
-    if (buffer && (is_wanted || is_used(body, buffer))) f->params[f->n_params++] = buffer;
+    if (buffer && (is_wanted || tir_stmt_touches(body, buffer))) f->params[f->n_params++] = buffer;
   }
   f->n_inputs = f->n_params;
   if (packs) add_packed(l, f);

@@ -74,10 +74,12 @@ void schedule_registry_link(tn_schedule *s) {
   s->next = r->first;
   if (r->first) r->first->previous = s;
   r->first = s;
+  runtime_hold(s->ctx, RUNTIME_SCHEDULES);
 }
 
 void schedule_registry_unlink(tn_schedule *s) {
   schedule_registry *r = s->program->derived;
+  runtime_unhold(s->ctx->held, RUNTIME_SCHEDULES);
   if (s->previous)
     s->previous->next = s->next;
   else

@@ -18,11 +18,10 @@ static bool is_reserved(const char *name) {
                                       "finally", "for",      "from",  "global", "if",   "import", "in",     "is",
                                       "lambda",  "nonlocal", "not",   "or",     "pass", "raise",  "range",  "return",
                                       "try",     "while",    "with",  "yield"};
-  for (int i = 0; i < RUNTIME_COUNT(words); i++)
-    if (strcmp(words[i], name) == 0) return true;
-  return false;
+  return RUNTIME_FIND(words, name) >= 0;
 }
 
+/* TVMScript has one name space for buffers, variables and Python's own words. */
 static bool is_taken(const script *s, const char *text) {
   for (int i = 0; i < s->n_names; i++)
     if (strcmp(s->names[i].text, text) == 0) return true;
@@ -146,13 +145,7 @@ static void print_var(const script *s, const tir_var *var) {
   runtime_str_add(s->out, name ? name : var->name);
 }
 
-/* An index from data has no bounds to print. */
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* A scalar is its name, a tensor of rank 0 S[()]. */
+/* A scalar is its name, a tensor of rank 0 S[()]. An index from data has no bounds to print. */
 void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   const tn_tensor *tensor = read->u.tensor;
   const char *name = script_find_name(s, tensor);
@@ -161,7 +154,7 @@ void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   runtime_str_add(s->out, read->n_args ? "[" : "[()");
   for (int i = 0; i < read->n_args; i++) {
     if (i > 0) runtime_str_add(s->out, ", ");
-    if (is_region && !tir_walk_expr(read->arg[i], stop_at_read, NULL)) {
+    if (is_region && tir_has_op(read->arg[i], TIR_READ)) {
       runtime_str_add(s->out, "0:");
       if (tensor->size[i])
         print(s, tensor->size[i], ANY);

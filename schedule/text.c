@@ -40,6 +40,7 @@ static void skip_space(reader *r) {
   }
 }
 
+/* Takes C behind blanks, if it comes next. */
 static bool accept(reader *r, char c) {
   skip_space(r);
   if (*r->at != c) return false;
@@ -175,6 +176,7 @@ static tn_status refuse_call(reader *r, const char *why, const char *usage) {
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s: write %s", call_text(r), why, usage);
 }
 
+/* NULL if no argument was given by that key. */
 static schedule_argument *find_key(reader *r, const char *key) {
   for (int i = 0; i < r->n; i++)
     if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];
@@ -184,12 +186,9 @@ static schedule_argument *find_key(reader *r, const char *key) {
 /* tail=peel becomes a number. */
 static tn_status read_tail(reader *r) {
   schedule_argument *a = find_key(r, "tail");
-  for (int i = 0; a && i < TN_TAIL_COUNT; i++) {
-    if (!a->name || strcmp(schedule_tail_words[i], a->name) != 0) continue;
-    *a = schedule_tail((tn_tail)i);
-    return TN_OK;
-  }
-  if (!a) return TN_OK;
+  int tail = a ? RUNTIME_FIND(schedule_tail_words, a->name) : -1;
+  if (tail >= 0) *a = schedule_tail((tn_tail)tail);
+  if (!a || tail >= 0) return TN_OK;
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
                       "%s(%s, %s): tail \"%s\" is unknown: take guard, peel, mask, pad or overlap", r->primitive,
                       r->args[0].name, r->args[1].name, a->name ? a->name : "number");

@@ -1,13 +1,7 @@
 /* condition.c: a condition over the axes of a compute, from text: what the schedule's store predicates are. */
 #include "te/parser.h"
 
-/* A store predicate is evaluated where no tensor is at hand. */
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ || e->op == TIR_REDUCE ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-/* NULL with a message at the place in the text. */
+/* NULL with a message at the place in the text. It is evaluated where no tensor is at hand. */
 static const tir_expr *parse(te_parser *p) {
   const char *at = p->lexer.site.text;
   te_advance(p);
@@ -17,7 +11,7 @@ static const tir_expr *parse(te_parser *p) {
   if (te_is_number(o.value) || te_arg_dtype(o.value) != TN_BOOL)
     return te_parse_fail(p, at, "this is no condition: compare axes, as in i >= 1 && i < 15"), NULL;
   const tir_expr *e = te_arg_node(te_parse_site(p, at), o.value);
-  if (e && !tir_walk_expr(e, stop_at_read, NULL))
+  if (e && (tir_has_op(e, TIR_READ) || tir_has_op(e, TIR_REDUCE)))
     return te_parse_fail(p, at, "a condition of the schedule reads no tensors: use axes and numbers"), NULL;
   return e;
 }

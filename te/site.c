@@ -10,10 +10,7 @@
 /* At a place of a text the status becomes TN_ERROR_PARSE, whatever STATUS says. */
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   char text[2048];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
   return runtime_fail_at(site->ctx, "parse error at", site->text, site->at, "%s", text);
 }
@@ -33,13 +30,6 @@ static const char *const keywords[] = {"input",  "output", "param", "scalar", "s
 static const char *const combiners[] = {TIR_COMBINERS(X)};
 #undef X
 
-/* -1: none of them. */
-static int find_word(const char *word, int n, const char *const *words) {
-  for (int i = 0; i < n; i++)
-    if (strcmp(words[i], word) == 0) return i;
-  return -1;
-}
-
 /* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
 static bool is_written(const tir_op_info *op) {
   return (op->rule != TIR_RULE_LEAF && op->rule != TIR_RULE_OWN) || op->op_class == TIR_CLASS_SELECT;
@@ -55,12 +45,12 @@ int te_find_op(const char *text) {
 
 const char *te_combiner_text(tir_combiner combiner) { return combiners[combiner]; }
 
-int te_find_combiner(const char *text) { return find_word(text, TIR_COMBINER_COUNT, combiners); }
+int te_find_combiner(const char *text) { return RUNTIME_FIND(combiners, text); }
 
 bool te_is_reserved(const char *name) {
   tn_dtype dtype;
-  return find_word(name, RUNTIME_COUNT(keywords), keywords) >= 0 || te_find_op(name) >= 0 ||
-         te_find_combiner(name) >= 0 || tn_dtype_parse(name, &dtype);
+  return RUNTIME_FIND(keywords, name) >= 0 || te_find_op(name) >= 0 || te_find_combiner(name) >= 0 ||
+         tn_dtype_parse(name, &dtype);
 }
 
 /* "sum", "max2": what lift.c puts behind the name of a definition. */
@@ -146,9 +136,8 @@ const char *te_other_spelling(const char *name) {
       {"mean", "sum[k<64](A[k]) / 64"},
       {"average", "sum[k<64](A[k]) / 64"},
   };
-  for (int i = 0; i < RUNTIME_COUNT(spellings); i++)
-    if (strcmp(spellings[i].name, name) == 0) return spellings[i].write;
-  return NULL;
+  int i = RUNTIME_FIND(spellings, name);
+  return i < 0 ? NULL : spellings[i].write;
 }
 
 void te_add_functions(runtime_str *out) {

@@ -425,19 +425,12 @@ bool tir_equal(const tir_expr *a, const tir_expr *b) {
   return nodes_equal(&large, a, b);
 }
 
-/* USER is the variable; stops at its first use. */
-static tir_walk find_var(void *user, const tir_expr *e) {
-  return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Linear in the scalars of the function, which are few. */
 bool tir_is_data_var(const tir_func *f, const tir_var *var) {
   for (int i = 0; i < f->n_scalars; i++)
     if (f->scalars[i].var == var) return !f->scalars[i].is_symbol;
   return false;
 }
-
-bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }
 
 /* The index of the last element plus 1, as a sum over the dimensions of (extent - 1) * stride. A
  * dimension without a stride of its own is contiguous with the one behind it. */

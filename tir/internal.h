@@ -53,6 +53,8 @@ static inline bool tir_memo_end_for(runtime_arena *arena, tir_memo *memo) {
 static inline const void *tir_memo_get(const tir_memo *memo, const void *key) {
   return runtime_map_get(&memo->map, key);
 }
+
+/* That memory ended is asked once, by tir_memo_end. */
 static inline void tir_memo_put(tir_memo *memo, const void *key, const void *value) {
   runtime_map_put(&memo->map, key, value);
 }

@@ -42,10 +42,7 @@ typedef struct matcher {
 TN_PRINTF(2, 3) static bool differ(matcher *m, const char *fmt, ...) {
   if (m->progress < m->best) return false;
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   m->best = m->progress + 1;
   m->out->why_not = runtime_str_take(&text, m->arena);
   return false;
@@ -80,6 +77,7 @@ static const char *axes_text(matcher *m) {
   return kept != NULL ? kept : "";
 }
 
+/* For messages. "" when memory ended. */
 static const char *loops_text(matcher *m) {
   runtime_str text = {0};
   for (int i = 0; i < m->n_loops; i++)
@@ -129,6 +127,7 @@ static int axis_of(const matcher *m, const tir_var *var) {
   return -1;
 }
 
+/* Whether E changes over the intrinsic's own loops, or is the same for the whole call. */
 static bool uses_loops(const matcher *m, const tir_expr *e) {
   for (int i = 0; i < m->n_loops; i++) {
     if (tir_uses_var(e, m->loops[i].var)) return true;

@@ -17,10 +17,7 @@ enum { MAX_DEPTH = 1000 };
 /* Only the first failure is kept: the later ones follow from it. */
 bool parser_fail(parser *p, const char *at, const char *fmt, ...) {
   char what[512];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(what, fmt);
   if (!p->failed) runtime_fail_at(p->ctx, "parse error at", p->text, at, "%s", what);
   p->failed = true;
   return false;
@@ -95,11 +92,9 @@ bool parser_integer(parser *p, int64_t *value) {
 
 bool parser_dtype(parser *p, tn_dtype *dtype) {
   const char *at = parser_here(p), *word = parser_word(p, "a type such as float32");
-  for (int i = 0; word != NULL && i < TN_DTYPE_COUNT; i++) {
-    *dtype = (tn_dtype)i;
-    if (strcmp(word, tir_dtype_words[i]) == 0) return true;
-  }
-  return word != NULL && parser_fail(p, at, "expected a type such as float32, not '%s'", word);
+  int found = RUNTIME_FIND(tir_dtype_words, word);
+  if (found >= 0) *dtype = (tn_dtype)found;
+  return found >= 0 || (word != NULL && parser_fail(p, at, "expected a type such as float32, not '%s'", word));
 }
 
 bool parser_enter(parser *p) {
@@ -420,7 +415,7 @@ static const tir_stmt *parse_alloc(parser *p) {
 /* Behind "attr": "pragma_key" = value {...}, or [threadIdx.x] "thread_extent" = value {...} */
 static const tir_stmt *parse_attr(parser *p) {
   const char *thread = NULL, *key;
-  int64_t value;
+  int64_t value = 0;
   if (parser_accept(p, "[") && ((thread = parser_word(p, "the index of a thread")) == NULL || !parser_need(p, "]")))
     return NULL;
   const char *at = parser_here(p);

@@ -118,19 +118,12 @@ static const tir_expr *guard_expr(void *user, const tir_expr *e) {
   return tir_memo_end_for(at->arena, &memo) ? result : NULL;
 }
 
-/* An IF with an ELSE adds nothing: the condition would hold on one side only. */
 static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;
   s = tir_map_exprs(at->arena, s, guard_expr, at);
   if (s == NULL) return NULL;
-  if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->arena, at->env, s);
-    inner.env = &env;
-  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
-    env = tir_env_cond(at->env, s->u.branch.cond);
-    inner.env = &env;
-  }
+  inner.env = tir_env_inside(at->arena, at->env, s, &env);
   return tir_map_children(at->arena, s, guard_stmt, &inner);
 }
 

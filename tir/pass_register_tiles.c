@@ -28,6 +28,7 @@ typedef struct state {
 
 /* ---- what indexes the buffer ------------------------------------------------------------------------------------- */
 
+/* Whether VAR indexes the buffer, so that its loop has to be written out. */
 static bool needs(const tile *t, const tir_var *var) {
   for (int i = 0; i < t->n_needed; i++) {
     if (t->needed[i] == var) return true;

@@ -17,12 +17,9 @@ typedef struct dots {
   const tir_expr *shared[MAX_DOTS]; /* ... the different ones */
 } dots;
 
+/* i8 times i8 into i32. The processors' instruction wants one side unsigned, hence this pass. */
 static bool is_signed_dot(const tir_expr *e) {
   return e->op == TIR_DOT && e->dtype == TN_I32 && e->arg[1]->dtype == TN_I8 && e->arg[2]->dtype == TN_I8;
-}
-
-static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
 /* T[i] = dot(T[i], a, b), at the same element in all iterations of the loop over VAR. */
@@ -33,10 +30,10 @@ static bool adds_up(const tir_stmt *s, const tir_var *var) {
   bool is_sum = sum->op == TIR_LOAD && sum->u.buffer == to && !sum->has_predicate && tir_equal(sum->arg[0], index);
   if (!is_sum || s->u.store.n_index != 1 || strcmp(to->scope, "local") != 0) return false;
   if (tir_uses_var(index, var) || tir_reads_memory(index)) return false;
-  return tir_walk_expr(dot->arg[1], stop_at_load_of, (void *)to) &&
-         tir_walk_expr(dot->arg[2], stop_at_load_of, (void *)to);
+  return !tir_loads(dot->arg[1], to) && !tir_loads(dot->arg[2], to);
 }
 
+/* Dots that read the same B share one correction. False for a store that does not add up over VAR, or one too many. */
 static bool add_dot(dots *d, const tir_stmt *s, const tir_var *var) {
   if (d->n == MAX_DOTS || !adds_up(s, var)) return false;
   const tir_expr *b = s->u.store.value->arg[2];
@@ -79,6 +76,7 @@ static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared)
   return tir_ramp(arena, tir_int(arena, dtype, (int64_t)shared * lanes), 1, lanes);
 }
 
+/* What is too much, 128 times the sum of B, adds up in the same loop and is taken off behind it. */
 static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const dots *d) {
   const tir_expr *first = d->store[0]->u.store.value;
   int lanes = first->lanes, n = 0;
@@ -114,6 +112,7 @@ static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const
   return tir_alloc(arena, excess, tir_seq(arena, n, all));
 }
 
+/* A loop that is rewritten is not looked into again. */
 static const tir_stmt *look(void *user, const tir_stmt *s) {
   runtime_arena *arena = user;
   dots d;

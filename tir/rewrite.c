@@ -56,6 +56,7 @@ static const tir_stmt *rewrite_stmt(void *user, const tir_stmt *s) {
   return s == NULL || r->by->stmt == NULL ? s : r->by->stmt(r->by->user, s);
 }
 
+/* A node that is shared is rewritten once. NULL when memory ended or a rewriter returned it. */
 const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s) {
   if (s == NULL) return NULL;
   tir_memo memo;

@@ -1,5 +1,7 @@
 /* simplify.c: the simplifier's entry and its integer part: sums become linear forms with terms in the order in which
  * they first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
+#include <assert.h>
+
 #include "tir/simplify.h"
 
 /* A change can make room for another one, so a changed expression is looked at again; two rounds are the rule. */
@@ -168,6 +170,7 @@ static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if ((args[i] = tir_simplify_node(s, e->arg[i])) == NULL) return NULL;
   }
+  assert(e->op != TIR_SELECT || e->n_args == 3);
   if (e->op == TIR_SELECT && tir_equal(args[1], args[2])) return args[1];
   return tir_with_args(s->arena, e, args);
 }

@@ -1,6 +1,8 @@
 /* simplify_bool.c: comparisons and booleans. A comparison is decided by the bounds of its sides' difference, else
  * divided by common factors and written with positive terms on the left, subtracted ones on the right. Of a
  * conjunction's (or disjunction's) parts those that the others imply are dropped. */
+#include <assert.h>
+
 #include "tir/simplify.h"
 
 enum { MAX_PARTS = 16 };
@@ -52,22 +54,17 @@ static int64_t largest_coef_below(const tir_linear *form, int64_t limit) {
   return best;
 }
 
-/* The greatest common divisor of all coefficients. */
+/* The greatest common divisor of all coefficients; 0 without any. */
 static int64_t common_factor(const tir_linear *form) {
   int64_t g = 0;
-  for (int i = 0; i < form->n; i++) {
-    int64_t a = form->terms[i].coef < 0 ? -form->terms[i].coef : form->terms[i].coef;
-    while (a != 0) {
-      int64_t r = g % a;
-      g = a, a = r;
-    }
-  }
+  for (int i = 0; i < form->n; i++) g = tir_common_divisor(form->terms[i].coef, g);
   return g;
 }
 
 /* Divides FORM OP 0 as far as it goes. *decided: -1, or the outcome of an equation without solutions. */
 static void divide_comparison(tir_simplifier *s, tir_op op, tir_linear *form, int *decided) {
   int64_t g = common_factor(form);
+  assert(g > 0 && "a form with terms");
   *decided = -1;
   if (op == TIR_EQ || op == TIR_NE) {
     if (form->constant % g != 0) {
@@ -156,17 +153,12 @@ typedef struct parts {
   bool reads_memory[MAX_PARTS], dropped[MAX_PARTS];
 } parts;
 
-static tir_walk find_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD || e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* The simplified parts of a nest of ANDs (ORs). False: too many, or no memory. */
 static bool collect(tir_simplifier *s, const tir_expr *e, parts *p) {
   if (e->op == (p->is_and ? TIR_AND : TIR_OR)) return collect(s, e->arg[0], p) && collect(s, e->arg[1], p);
   const tir_expr *simple = tir_simplify_node(s, e);
   if (simple == NULL || p->n == MAX_PARTS) return false;
-  p->reads_memory[p->n] = !tir_walk_expr(simple, find_read, NULL);
+  p->reads_memory[p->n] = tir_has_op(simple, TIR_LOAD) || tir_has_op(simple, TIR_READ);
   p->dropped[p->n] = false;
   p->item[p->n++] = simple;
   return true;

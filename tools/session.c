@@ -43,19 +43,13 @@ static void print_message(void *user, tn_severity severity, const char *text) {
 
 void tools_warn(tools_session *session, const char *fmt, ...) {
   runtime_str message = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&message, fmt);
   say(session, "warning: ", &message);
 }
 
 int tools_fail(tools_session *session, const char *fmt, ...) {
   runtime_str message = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&message, fmt);
   say(session, "", &message);
   return TOOLS_FAILED;
 }
@@ -121,6 +115,7 @@ static const char *read_text(tools_session *session, const char *argument, char 
   return *owned;
 }
 
+/* Messages from here on are not about a place in the file. */
 static void done_reading(tools_session *session, char *owned) {
   session->file = NULL;
   free(owned);
@@ -147,6 +142,7 @@ bool tools_open_program(tools_session *session, const tools_args *args) {
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 
+/* -s auto measures the machine in the first run, unless its costs are in the cache. */
 static bool apply_auto(tools_session *session, tn_schedule *schedule) {
   if (!tools_know_machine(session, false)) return false;
   const tn_machine machine = tn_target_machine(session->target);

@@ -69,13 +69,6 @@ static const form forms[] = {
     {.name = "header", .text = ".h"},
 };
 
-static const form *find_form(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(forms); ++i) {
-    if (strcmp(forms[i].name, name) == 0) return &forms[i];
-  }
-  return NULL;
-}
-
 /* Always TOOLS_USAGE; with the nearest form where one is near. */
 static int unknown_form(const tools_args *args) {
   runtime_nearest nearest = runtime_nearest_to(args->emit);
@@ -103,7 +96,7 @@ static int try(const tn_schedule *schedule, const char *text) {
 }
 
 static int run(const tools_args *args) {
-  const form *as = find_form(args->emit ? args->emit : "tir");
+  const form *as = RUNTIME_ROW(forms, args->emit ? args->emit : "tir");
   int part = tools_find_part(args);
   if (part < 0) return TOOLS_USAGE;
   if (!as) return unknown_form(args);

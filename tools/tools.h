@@ -32,7 +32,7 @@ typedef struct tools_args {
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
       *sort, *effort, *cost_model, *kind, *report;
   int64_t population, generations, repeat, number;
-  double eps, cooldown, build_timeout, run_timeout;
+  double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
       unroll;

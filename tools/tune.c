@@ -38,6 +38,8 @@ static const tools_option options[] = {
     TOOLS_OPTION("population", 0, COUNT, population, "N", "schedules of a generation of the search (1024)"),
     TOOLS_OPTION("generations", 0, COUNT, generations, "N", "generations between two rounds (4)"),
     TOOLS_OPTION("eps", 0, SECONDS, eps, "SHARE", "share of random candidates (0.1)"),
+    TOOLS_OPTION("mutation", 0, SECONDS, mutation, "SHARE", "share of a generation that is mutated (0.75)"),
+    TOOLS_OPTION("crossover", 0, SECONDS, crossover, "SHARE", "share of a generation that is crossed of two (0.15)"),
     TOOLS_OPTION("no-sketches", 0, FLAG, no_sketches, NULL, "search only among plans, which `auto` ranks"),
     TOOLS_OPTION("repeat", 0, COUNT, repeat, "N", "samples of each candidate (as many as its noise asks for)"),
     TOOLS_OPTION("number", 0, COUNT, number, "N",
@@ -101,7 +103,7 @@ static void print_best(const tuned *t) {
            100 * r->odd_share);
   if (r->finalists > 0)
     printf("finals   %d timed again in turns%s\n", r->finalists,
-           r->is_tie ? "; several are as good, the simplest of them was taken" : "");
+           r->is_tie ? "; several cannot be told apart, of those as good the simplest was taken" : "");
 }
 
 /* By class, in the order of their numbers, one sample each. Class 0 is success. */
@@ -162,6 +164,7 @@ static void print_going_on(const tools_args *args) {
   printf("\n");
 }
 
+/* A tuning that a signal stopped ends with the command that goes on with it. */
 static int print_plain(const tuned *t, const tools_args *args) {
   print_found(t, args->log);
   char *table = args->verbosity == 1 ? NULL : tn_profiler_table(t->profiler);
@@ -171,6 +174,7 @@ static int print_plain(const tuned *t, const tools_args *args) {
   return TOOLS_OK;
 }
 
+/* Seconds by phase. */
 static json_t *profile_object(const tn_profiler *profiler) {
   json_t *object = json_object();
   for (int i = 0; i < tn_profiler_count(profiler); ++i) {
@@ -246,6 +250,8 @@ static bool on_progress(void *user, const tn_progress *progress) {
   return stopped_by != 0;
 }
 
+/* Prints each candidate at the highest verbosity only. The live line is wiped first, or its rest would stay behind the
+ * text. */
 static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   watcher *w = user;
   if (w->args->verbosity != 3 || w->args->is_json) return;
@@ -261,9 +267,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
 /* -1: no such word. The order is that of enum tn_effort. */
 static int find_effort(const tools_args *args) {
   static const char *const words[] = {"", "quick", "normal", "thorough"};
-  for (int i = 0; i < RUNTIME_COUNT(words); ++i)
-    if (strcmp(args->effort ? args->effort : "", words[i]) == 0) return i;
-  return -1;
+  return RUNTIME_FIND(words, args->effort ? args->effort : "");
 }
 
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
@@ -282,6 +286,8 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
                             .population = (int)args->population,
                             .generations = (int)args->generations,
                             .eps = args->eps,
+                            .mutation = args->mutation,
+                            .crossover = args->crossover,
                             .no_sketches = args->no_sketches,
                             .workers = {.jobs = (int)args->jobs,
                                         .build_timeout_s = args->build_timeout,

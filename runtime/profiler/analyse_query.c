@@ -1,6 +1,7 @@
 /* analyse_query.c: queries as JSON: which analyser, which rows (filter), in which order (sort), which page.
  *
  * A `query` borrows the rows and owns only the list of those that are kept. */
+#include <assert.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,16 +25,14 @@ static bool refuse(const query *q, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Always false, so that a step can `return refuse(...)`. */
 static bool refuse(const query *q, const char *fmt, ...) {
   char text[512];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   runtime_fail(q->ctx, TN_ERROR_ARGUMENT, "analyse: %s", text);
   return false;
 }
 
 /* ---- cells against values ---------------------------------------------------------------------------------------- */
 
+/* For columns of numbers only. Beyond 2^53 an integer's last digits are lost, which order and sums can bear. */
 static double cell_number(const tn_column *column, const tn_cell *cell) {
   return column->type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
 }
@@ -47,6 +46,7 @@ static bool is_equal(const tn_column *column, const tn_cell *cell, const json_t 
   return json_is_number(value) && cell_number(column, cell) == json_number_value(value);
 }
 
+/* Letters count the same in both cases, as in TensorFlow's viewer. Numbers have no parts. */
 static bool has_part(const tn_column *column, const tn_cell *cell, const json_t *value) {
   return column->type == TN_CELL_TEXT && json_is_string(value) && strcasestr(cell->text, json_string_value(value));
 }
@@ -79,18 +79,19 @@ static void keep_matching(query *q, int column, const struct filter_operator *op
   q->n_kept = n;
 }
 
+/* Keeps the rows whose COLUMN passes the filter NAME, one of three, with the list VALUES. False with a reason said if
+ * there is no such filter or the values do not fit the column. */
 static bool filter_by(query *q, int column, const char *name, const json_t *values) {
-  for (int i = 0; i < RUNTIME_COUNT(operators); ++i) {
-    if (strcmp(operators[i].name, name) != 0) continue;
-    if (!json_is_array(values)) return refuse(q, "filter '%s' wants a list of values", name);
-    if (operators[i].match == has_part && q->rows->columns[column].type != TN_CELL_TEXT)
-      return refuse(q, "filter '%s' is for texts; column '%s' holds numbers", name, q->rows->columns[column].name);
-    keep_matching(q, column, &operators[i], values);
-    return true;
-  }
-  return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
+  const struct filter_operator *op = RUNTIME_ROW(operators, name);
+  if (!op) return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
+  if (!json_is_array(values)) return refuse(q, "filter '%s' wants a list of values", name);
+  if (op->match == has_part && q->rows->columns[column].type != TN_CELL_TEXT)
+    return refuse(q, "filter '%s' is for texts; column '%s' holds numbers", name, q->rows->columns[column].name);
+  keep_matching(q, column, op, values);
+  return true;
 }
 
+/* An unknown name is answered with the names there are: queries are written by hand. */
 static bool find_column(const query *q, const char *what, const char *name, int *column) {
   *column = analysis_column(q->rows, name);
   if (*column >= 0) return true;
@@ -166,6 +167,8 @@ static bool sort(query *q) {
 
 /* ---- page -------------------------------------------------------------------------------------------------------- */
 
+/* A member that may be left out or null, then USUAL. Anything else than a whole number from LEAST to MOST is
+ * refused. */
 static bool read_number(const query *q, const json_t *group, const char *name, int least, int most, int usual,
                         int *out) {
   const json_t *value = json_object_get(group, name);
@@ -190,6 +193,7 @@ static bool page(query *q) {
 
 /* ---- answer ------------------------------------------------------------------------------------------------------ */
 
+/* A missing value is null: JSON has no NaN. */
 static void write_cell(profiler_out *out, const tn_column *column, const tn_cell *cell) {
   if (cell->is_missing) return PROFILER_OUT_LITERAL(out, "null");
   switch (column->type) {
@@ -199,6 +203,7 @@ static void write_cell(profiler_out *out, const tn_column *column, const tn_cell
   }
 }
 
+/* One row as a JSON list, in the order of the columns. */
 static void write_row(profiler_out *out, const tn_rows *rows, int row) {
   PROFILER_OUT_LITERAL(out, "[");
   for (int c = 0; c < rows->n_columns; ++c) {
@@ -252,6 +257,7 @@ tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser 
     if (!(tables[i] = tn_analysis_table(ctx, a, analyser->tables[i]))) return NULL;
   }
   bool has_own = analyser->columns != NULL;
+  assert(tables[0] || (has_own && analyser->load));
   tn_rows *out = analysis_rows_new(has_own ? analyser->columns : tables[0]->columns,
                                    has_own ? analyser->n_columns : tables[0]->n_columns);
   bool done = out != NULL;
@@ -297,9 +303,7 @@ static bool check_keys(const query *q) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)q->root, key, value) {
-    bool is_known = false;
-    for (int i = 0; i < RUNTIME_COUNT(known); ++i) is_known |= strcmp(known[i], key) == 0;
-    if (!is_known)
+    if (RUNTIME_FIND(known, key) < 0)
       return refuse(q, "there is no '%s' in a query: there are type, filter_condition, sort_condition, group_condition",
                     key);
   }

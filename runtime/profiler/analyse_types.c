@@ -61,16 +61,6 @@ static bool load_category(const tn_rows *const *tables, tn_rows *out) {
   return done;
 }
 
-/* ---- facts of the run -------------------------------------------------------------------------------------------- */
-
-/* NAN when the recording does not say it; all that is computed from it is then missing, not 0. */
-static double fact(const tn_rows *run, const char *key) {
-  for (int i = 0; i < run->n; ++i) {
-    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
-  }
-  return NAN;
-}
-
 /* ---- utilisation ------------------------------------------------------------------------------------------------- */
 
 static const tn_column utilisation_columns[] = {{"what", TN_CELL_TEXT},
@@ -86,10 +76,11 @@ static bool add_use(tn_rows *out, const char *what, double used, double availabl
 
 /* The processor of this process: percent of one core, as `top` has it; of the machine; its memory; busy workers. */
 static bool load_utilisation(const tn_rows *const *tables, tn_rows *out) {
-  double wall_s = fact(tables[0], "duration_ns") * 1e-9, cpu_s = fact(tables[0], "cpu_ns") * 1e-9;
+  double wall_s = analysis_fact(tables[0], "duration_ns") * 1e-9, cpu_s = analysis_fact(tables[0], "cpu_ns") * 1e-9;
   bool done = add_use(out, "process cpu", cpu_s, wall_s, "s") &&
-              add_use(out, "machine cpu", cpu_s, wall_s * fact(tables[0], "cores"), "s") &&
-              add_use(out, "peak memory", fact(tables[0], "peak_rss_bytes"), fact(tables[0], "memory_bytes"), "bytes");
+              add_use(out, "machine cpu", cpu_s, wall_s * analysis_fact(tables[0], "cores"), "s") &&
+              add_use(out, "peak memory", analysis_fact(tables[0], "peak_rss_bytes"),
+                      analysis_fact(tables[0], "memory_bytes"), "bytes");
   for (int i = 0; done && i < tables[1]->n; ++i)
     done = add_use(out, analysis_text(tables[1], i, "worker"), analysis_number(tables[1], i, "busy_ns") * 1e-9, wall_s,
                    "s");
@@ -106,7 +97,7 @@ static const tn_column roofline_columns[] = {{"name", TN_CELL_TEXT},           {
 /* What a kernel (category kernel, argument flops) did, under the lower of two roofs: the machine's arithmetic and its
  * memory (where the bytes that it moves are known). */
 static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
-  double peak = fact(tables[1], "peak_gflops"), gbps = fact(tables[1], "peak_gbps");
+  double peak = analysis_fact(tables[1], "peak_gflops"), gbps = analysis_fact(tables[1], "peak_gbps");
   bool done = true;
   for (int i = 0; done && i < tables[0]->n; ++i) {
     if (strcmp(analysis_text(tables[0], i, "category"), "kernel") != 0) continue;
@@ -160,6 +151,7 @@ const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k) {
   return k < BUILT_IN ? &analysis_analysers[k] : analysis->added.data[k - BUILT_IN];
 }
 
+/* The other members have meanings when they are zero; these two are printed in the list of analysers. */
 static bool is_whole(tn_context *ctx, const tn_analyser *analyser) {
   if (analyser->type && analyser->what) return true;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: an analyser needs a type and a line on what it is");

@@ -72,10 +72,7 @@ bool tn_rows_add(tn_rows *rows, ...) {
 }
 
 int analysis_column(const tn_rows *rows, const char *name) {
-  for (int c = 0; c < rows->n_columns; ++c) {
-    if (strcmp(rows->columns[c].name, name) == 0) return c;
-  }
-  return -1;
+  return runtime_find_row(rows->columns, rows->n_columns, sizeof *rows->columns, name);
 }
 
 /* NULL when the column, the row or the value is missing: callers take a neutral value then. */
@@ -104,8 +101,16 @@ bool analysis_is_missing(const tn_rows *rows, int row, const char *column) {
   return !find_cell(rows, row, column, &type);
 }
 
+double analysis_fact(const tn_rows *run, const char *key) {
+  for (int i = 0; i < run->n; ++i) {
+    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
+  }
+  return NAN;
+}
+
 /* ---- CSV out ----------------------------------------------------------------------------------------------------- */
 
+/* A missing number is an empty cell, which reads back as missing. Texts are never missing, only empty. */
 static void write_cell(profiler_out *out, tn_cell_type type, const tn_cell *cell) {
   if (cell->is_missing) return;
   switch (type) {
@@ -179,6 +184,7 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   return false;
 }
 
+/* The columns must be ours by name and order: a table of another version is refused, not guessed at. */
 static bool read_header(csv *x, const tn_rows *rows) {
   for (int c = 0; c < rows->n_columns; ++c) {
     if (!read_cell(x) || strcmp(x->cell.data, rows->columns[c].name) != 0) return false;

@@ -34,6 +34,8 @@ TN_GIVE char *profiler_out_take(profiler_out *out, size_t *n);
 void profiler_out_no_memory(profiler_out *out);
 void profiler_out_bytes(profiler_out *out, const void *data, size_t n);
 void profiler_out_text(profiler_out *out, const char *text);
+/* What printf would write, in the C locale, up to 511 bytes. Slow beside the calls below: not for every event. */
+void profiler_out_addf(profiler_out *out, const char *fmt, ...) TN_PRINTF(2, 3);
 void profiler_out_i64(profiler_out *out, int64_t value);
 void profiler_out_u64(profiler_out *out, uint64_t value);
 /* Nanoseconds as microseconds: an integer, or three decimals. */
@@ -68,6 +70,8 @@ bool profiler_in_fill(profiler_in *in); /* false at the end */
 static inline int profiler_in_peek(profiler_in *in) {
   return in->at < in->n || profiler_in_fill(in) ? in->data[in->at] : -1;
 }
+
+/* The next byte, or -1 at the end or after a failure, which in->failed tells apart. */
 static inline int profiler_in_get(profiler_in *in) {
   return in->at < in->n || profiler_in_fill(in) ? in->data[in->at++] : -1;
 }
@@ -145,6 +149,7 @@ bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const c
 /* What readers accept: times of 73 years, memory of a pebibyte; sums of what is clipped to it do not overflow. */
 #define PROFILER_MAX_NS (INT64_MAX / 4)
 #define PROFILER_MAX_BYTES ((int64_t)1 << 50)
+/* Brings a number of a foreign file into +-MOST, so that sums and differences of two cannot overflow. */
 static inline int64_t profiler_clip(int64_t value, int64_t most) {
   return value < -most ? -most : value > most ? most : value;
 }
@@ -162,12 +167,29 @@ TN_GIVE tn_recording *profiler_finish_reading(tn_context *ctx, TN_TAKE tn_record
   X(cpu_ns, "cpu_ns") X(peak_rss_bytes, "peak_rss_bytes")
 /* clang-format on */
 
+/* The same of a tn_process: X(member, what it is where a file does not say). */
+#define PROFILER_PROCESS_NUMBERS(X) \
+  X(node_id, -1) X(is_remote, 0) X(was_killed, 0) X(clock_offset_ns, 0) X(clock_bound_ns, 0)
+
 /* Flags of events by name, as files have them. */
 /* clang-format off */
 #define PROFILER_FLAGS(X)                                                                            \
   X(UNFINISHED, "unfinished") X(KILLED, "killed") X(OVERLAP, "overlap") X(FAILED, "failed") \
   X(UNKNOWN, "unknown") X(ADDED, "added")
 /* clang-format on */
+
+/* The names of an event's flags with SEPARATOR between them; "" without. */
+typedef struct profiler_flags_text {
+  char text[64];
+} profiler_flags_text;
+profiler_flags_text profiler_flags_of(const tn_event *e, char separator);
+/* Sets the flags whose names stand in TEXT, whatever is between them. */
+void profiler_flags_parse(tn_event *e, const char *text);
+const char *profiler_kind_name(tn_event_kind kind);
+/* Back from the first N bytes of TEXT; -1 for what is none. */
+int profiler_find_category(const char *text, size_t n);
+/* Sets the event's place from "file:line:function"; what is missing from the right is unknown. */
+void profiler_source_parse(tn_recording *r, tn_event *e, const char *text);
 
 /* Ids as files need them: processes and lanes that no two share, below 2^32. */
 typedef struct profiler_ids {
@@ -186,7 +208,5 @@ typedef struct profiler_sum {
   uint8_t category;
   int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
 } profiler_sum;
-/* In order of first appearance; malloc'ed. NULL without memory (never for zero). */
-TN_GIVE profiler_sum *profiler_sums(const tn_recording *r, int *n);
 
 #endif

@@ -66,21 +66,12 @@ static void put_block(page *p, char *text, const char *otherwise) {
   free(text);
 }
 
-static void put_ms(page *p, int64_t ns) {
-  char text[40];
-  runtime_snprintf(text, sizeof text, "%.3f", (double)ns * 1e-6);
-  profiler_out_text(p->out, text);
-}
-
 /* ---- sections of text -------------------------------------------------------------------------------------------- */
 
+/* FMT prints one double: counts below 2^53 print exactly with "%.0f". */
 static void put_fact(page *p, const char *name, double value, const char *fmt) {
-  char text[64];
-  LITERAL(p, "<tr><td>");
-  put_text(p, name);
-  runtime_snprintf(text, sizeof text, fmt, value);
-  LITERAL(p, "</td><td>");
-  profiler_out_text(p->out, text);
+  profiler_out_addf(p->out, "<tr><td>%s</td><td>", name);
+  profiler_out_addf(p->out, fmt, value);
   LITERAL(p, "</td></tr>\n");
 }
 
@@ -100,6 +91,7 @@ static void put_summary(page *p) {
     LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
 }
 
+/* The page takes the text and frees it, as in the two functions below. */
 static void put_table(page *p) {
   char *table = tn_recording_table(p->r);
   if (!table) p->failed = true;
@@ -108,6 +100,7 @@ static void put_table(page *p) {
 
 static void put_report(page *p) { put_block(p, tn_recording_report(p->ctx, p->r, "total"), "nothing was timed"); }
 
+/* Sorted by own time, the row to look at first on top. */
 static void put_averages(page *p) {
   const tn_table_options options = {.sort_by = "self_cpu_time_total", .has_distribution = true};
   tn_averages *averages = tn_key_averages(p->ctx, p->r, NULL);
@@ -115,6 +108,7 @@ static void put_averages(page *p) {
   tn_averages_free(averages);
 }
 
+/* The rules with their own thresholds, as `tenon profile advise` without options. */
 static void put_advice(page *p) {
   tn_analysis *analysis = tn_analysis_of(p->ctx, p->r);
   tn_advices *advices = analysis ? tn_advise(p->ctx, analysis, NULL) : NULL;
@@ -130,18 +124,14 @@ static void put_advice(page *p) {
 /* Bars are drawn by style, so that the page needs no script for them. */
 static void put_round(page *p, int index, const profiler_phases *round) {
   static const char *const colors[] = {"#bbb", "#8cb3d9", "#d9b38c", "#8cd9a0", "#c98cd9", "#ddd"};
-  LITERAL(p, "<tr><td>");
-  profiler_out_i64(p->out, index);
-  LITERAL(p, "</td><td>");
-  put_ms(p, round->wall_ns);
-  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) LITERAL(p, "</td><td>"), put_ms(p, round->ns[i]);
+  profiler_out_addf(p->out, "<tr><td>%d</td><td>%.3f", index, (double)round->wall_ns * 1e-6);
+  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i)
+    profiler_out_addf(p->out, "</td><td>%.3f", (double)round->ns[i] * 1e-6);
   LITERAL(p, "</td><td style=\"text-align:left\">");
   for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
-    char bar[128];
     double part = round->wall_ns > 0 ? (double)round->ns[i] / (double)round->wall_ns : 0;
-    runtime_snprintf(bar, sizeof bar, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300,
-                     colors[i]);
-    profiler_out_text(p->out, bar);
+    profiler_out_addf(p->out, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300,
+                      colors[i]);
   }
   LITERAL(p, "</td></tr>\n");
 }
@@ -152,11 +142,7 @@ static void put_rounds(page *p) {
   int64_t *starts = NULL;
   profiler_phases *rounds = profiler_phases_of_rounds(p->r, &n, &starts);
   LITERAL(p, "<table>\n<tr><th>round</th><th>wall, ms</th>");
-  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
-    LITERAL(p, "<th>");
-    put_text(p, profiler_phase_name(i));
-    LITERAL(p, "</th>");
-  }
+  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) profiler_out_addf(p->out, "<th>%s</th>", profiler_phase_name(i));
   LITERAL(p, "<th></th></tr>\n");
   for (int i = 0; rounds && i < n && i < MOST_ROUNDS; ++i) put_round(p, i, &rounds[i]);
   LITERAL(p, "</table>\n");
@@ -199,11 +185,9 @@ typedef struct chart {
 
 /* A constant counter is drawn as a line at the bottom. */
 static void put_point(page *p, const chart *c, const sample *s) {
-  char point[64];
   double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0,
          y = (s->value - c->low) / (c->high > c->low ? c->high - c->low : 1);
-  runtime_snprintf(point, sizeof point, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
-  profiler_out_text(p->out, point);
+  profiler_out_addf(p->out, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
 }
 
 /* N > 0. Samples behind the recording's end widen the chart. */
@@ -218,19 +202,19 @@ static chart chart_of(const page *p, const sample *samples, int n) {
 
 /* The last one is always drawn, of many only every so many. */
 static void put_counter(page *p, const sample *samples, int n) {
-  char text[200];
   chart c = chart_of(p, samples, n);
   LITERAL(p, "<p><b>");
   put_text(p, samples[0].name);
-  runtime_snprintf(text, sizeof text, "</b>: %d samples, %g to %g, at last %g</p>\n<svg width=\"%d\" height=\"%d\">", n,
-                   c.low, c.high, samples[n - 1].value, CHART_WIDTH, CHART_HEIGHT);
-  profiler_out_text(p->out, text);
-  LITERAL(p, "<polyline fill=\"none\" stroke=\"#2a6\" points=\"");
+  profiler_out_addf(p->out,
+                    "</b>: %d samples, %g to %g, at last %g</p>\n<svg width=\"%d\" height=\"%d\">"
+                    "<polyline fill=\"none\" stroke=\"#2a6\" points=\"",
+                    n, c.low, c.high, samples[n - 1].value, CHART_WIDTH, CHART_HEIGHT);
   for (int i = 0; i < n - 1; i += n / MOST_POINTS + 1) put_point(p, &c, &samples[i]);
   put_point(p, &c, &samples[n - 1]);
   LITERAL(p, "\"/></svg>\n");
 }
 
+/* Samples come sorted by name, then time: one chart for each run of one name. */
 static void put_counters(page *p) {
   sample_list list = {0};
   list_samples(p, &list);
@@ -289,6 +273,7 @@ static void put_names(page *p, profiler_map *names, int64_t shortest) {
   profiler_map_free(&seen);
 }
 
+/* Numbers only, the name by its place in a list: a page holds thousands of spans. */
 static void put_span(page *p, profiler_map *names, const tn_event *e, int depth) {
   const int64_t numbers[] = {e->lane, e->start_ns, e->duration_ns, number_name(p, names, e->name), depth};
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
@@ -323,17 +308,13 @@ static void put_lanes(page *p) {
   }
 }
 
+/* Data and script stand in the page itself: it opens from a disk without a server or a network. */
 static void put_timeline(page *p) {
   profiler_map names = {0};
   int64_t n, shortest = shortest_shown(p, &n);
   LITERAL(p, "<p>Wheel: zoom. Drag: move.");
-  if (n > MOST_SPANS) {
-    LITERAL(p, " Only the longest ");
-    profiler_out_i64(p->out, MOST_SPANS);
-    LITERAL(p, " or so of ");
-    profiler_out_i64(p->out, n);
-    LITERAL(p, " spans are in this page.");
-  }
+  if (n > MOST_SPANS)
+    profiler_out_addf(p->out, " Only the longest %d or so of %lld spans are in this page.", MOST_SPANS, (long long)n);
   LITERAL(p, "</p>\n<canvas id=\"timeline\"></canvas>\n<div id=\"tip\"></div>\n<script>\nconst data = {duration: ");
   profiler_out_i64(p->out, p->r->info.duration_ns);
   LITERAL(p, ",\nlanes: [");
@@ -363,20 +344,11 @@ bool profiler_write_html(profiler_out *out, const tn_recording *r) {
   if (!p.ctx) return false;
   profiler_out_text(out, profiler_html_head);
   LITERAL(&p, "<h1>Tenon profile</h1>\n<nav>");
-  for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
-    LITERAL(&p, "<a href=\"#");
-    profiler_out_text(out, views[i].id);
-    LITERAL(&p, "\">");
-    profiler_out_text(out, views[i].title);
-    LITERAL(&p, "</a>");
-  }
+  for (int i = 0; i < RUNTIME_COUNT(views); ++i)
+    profiler_out_addf(out, "<a href=\"#%s\">%s</a>", views[i].id, views[i].title);
   LITERAL(&p, "</nav>\n");
   for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
-    LITERAL(&p, "<h2 id=\"");
-    profiler_out_text(out, views[i].id);
-    LITERAL(&p, "\">");
-    profiler_out_text(out, views[i].title);
-    LITERAL(&p, "</h2>\n");
+    profiler_out_addf(out, "<h2 id=\"%s\">%s</h2>\n", views[i].id, views[i].title);
     views[i].put(&p);
   }
   LITERAL(&p, "</body>\n</html>\n");

@@ -1,5 +1,6 @@
 /* parse_events.c: parsers of what was recorded, event by event and by name: run, op, event, counter, memory, process.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -16,10 +17,7 @@ static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) TN_PRINTF(3, 4);
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   runtime_str value = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&value, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&value, fmt);
   bool done = !value.failed && tn_rows_add(out, key, value.data);
   runtime_str_free(&value);
   return done;
@@ -53,6 +51,7 @@ static int64_t count_left_out(const tn_recording *r) {
   return RUNTIME_MAX(n - MOST_EVENTS, 0);
 }
 
+/* Facts as rows of a key and a text, so that a new fact needs no new column and old readers pass it over. */
 static bool parse_run(const tn_recording *r, tn_rows *out) {
   const tn_recording_info *info = &r->info;
   bool done = tn_rows_add(out, "version", TN_VERSION);
@@ -87,6 +86,7 @@ static double moved_bytes(const tn_recording *r, const tn_average *row) {
   return sum;
 }
 
+/* Rates that would divide by nothing are NAN: missing cells. */
 static bool add_op(const tn_recording *r, const tn_average *a, tn_rows *out) {
   double moved = moved_bytes(r, a);
   return tn_rows_add(out, a->name, tn_category_name(a->category), (int64_t)a->node_id, a->calls, a->total_ns,
@@ -113,19 +113,8 @@ static const tn_column columns_event[] = {
     {"sequence", TN_CELL_INT}, {"parent", TN_CELL_TEXT},  {"shapes", TN_CELL_TEXT},     {"flops", TN_CELL_REAL},
     {"flags", TN_CELL_TEXT}};
 
-static const char *flags_text(const tn_event *e, char *text, size_t n) {
-  size_t used = 0;
-  text[0] = '\0';
-#define X(flag, name) \
-  if (e->flags & TN_EVENT_##flag) used += (size_t)snprintf(text + used, n - used, "%s" name, used ? " " : "");
-  PROFILER_FLAGS(X)
-#undef X
-  return text;
-}
-
 /* Stops at MOST_EVENTS; table run says how many were left out. */
 static bool parse_event(const tn_recording *r, tn_rows *out) {
-  char flags[128];
   for (int64_t i = 0; i < r->n_events && out->n < MOST_EVENTS; ++i) {
     const tn_event *e = &r->events[i];
     if (!profiler_has_time(e)) continue;
@@ -133,7 +122,7 @@ static bool parse_event(const tn_recording *r, tn_rows *out) {
                      profiler_process_of(r, e)->name, r->lanes.data[e->lane].name, e->start_ns, e->duration_ns,
                      e->self_ns, e->sequence ? (int64_t)e->sequence : INT64_MIN,
                      e->parent >= 0 ? r->events[e->parent].name : "", profiler_arg_text(r, e, "shapes", ""),
-                     profiler_arg_number(r, e, "flops", NAN), flags_text(e, flags, sizeof flags)))
+                     profiler_arg_number(r, e, "flops", NAN), profiler_flags_of(e, ' ').text))
       return false;
   }
   return true;
@@ -147,6 +136,14 @@ static const tn_column columns_counter[] = {
     {"samples", TN_CELL_INT}, {"first", TN_CELL_REAL},    {"last", TN_CELL_REAL},
     {"min", TN_CELL_REAL},    {"max", TN_CELL_REAL},      {"mean", TN_CELL_REAL}};
 
+/* The place of E's item in a list that has one for each name and process: NEXT, where a new one goes, for the first
+ * event of both. -1: no memory. */
+static int64_t place_of(profiler_map *at, const tn_recording *r, const tn_event *e, int next) {
+  uint64_t process = (uint64_t)r->lanes.data[e->lane].process;
+  const int64_t *place = profiler_map_at(at, (uint64_t)(uintptr_t)e->name, process, next);
+  return place ? *place : -1;
+}
+
 typedef struct series {
   const tn_event *first_event, *last_event;
   int64_t n;
@@ -155,6 +152,7 @@ typedef struct series {
 
 /* Samples come in lane order, not in that of time: first and last are looked for. */
 static void add_sample(series *s, const tn_event *e) {
+  assert(s);
   if (!s->n++) s->first_event = s->last_event = e, s->min = s->max = e->value;
   if (e->start_ns < s->first_event->start_ns) s->first_event = e;
   if (e->start_ns >= s->last_event->start_ns) s->last_event = e;
@@ -163,6 +161,7 @@ static void add_sample(series *s, const tn_event *e) {
   s->sum += e->value;
 }
 
+/* One row for each counter of each process: two workers' queues of one name are two queues. */
 static bool parse_counter(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(series) all = {0};
   profiler_map at = {0};
@@ -170,9 +169,9 @@ static bool parse_counter(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; done && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     if (e->kind != TN_EVENT_COUNTER) continue;
-    int64_t *index = profiler_map_at(&at, (uint64_t)(uintptr_t)e->name, (uint64_t)r->lanes.data[e->lane].process, -1);
-    done = index && (*index >= 0 || (RUNTIME_PUSH(&all, (series){0}) && (*index = all.n - 1) >= 0));
-    if (done) add_sample(&all.data[*index], e);
+    int64_t place = place_of(&at, r, e, all.n);
+    done = place >= 0 && (place < all.n || RUNTIME_PUSH(&all, (series){0}));
+    if (done) add_sample(&all.data[place], e);
   }
   for (int i = 0; done && i < all.n; ++i) {
     const series *s = &all.data[i];
@@ -200,6 +199,7 @@ typedef struct pool {
 
 /* The peak is of the running sum that finishing the recording worked out (`current`). */
 static void add_memory(pool *p, const tn_event *e) {
+  assert(p);
   if (!p->last) p->last = e, p->last_ns = INT64_MIN;
   if (e->flags & TN_EVENT_FAILED)
     ++p->failed;
@@ -213,6 +213,7 @@ static void add_memory(pool *p, const tn_event *e) {
   if (e->start_ns >= p->last_ns) p->last_ns = e->start_ns, p->current = e->current;
 }
 
+/* Pools are told apart as counters are: by process and name. */
 static bool parse_memory(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(pool) all = {0};
   profiler_map at = {0};
@@ -220,9 +221,9 @@ static bool parse_memory(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; done && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     if (e->kind != TN_EVENT_MEMORY) continue;
-    int64_t *index = profiler_map_at(&at, (uint64_t)(uintptr_t)e->name, (uint64_t)r->lanes.data[e->lane].process, -1);
-    done = index && (*index >= 0 || (RUNTIME_PUSH(&all, (pool){0}) && (*index = all.n - 1) >= 0));
-    if (done) add_memory(&all.data[*index], e);
+    int64_t place = place_of(&at, r, e, all.n);
+    done = place >= 0 && (place < all.n || RUNTIME_PUSH(&all, (pool){0}));
+    if (done) add_memory(&all.data[place], e);
   }
   for (int i = 0; done && i < all.n; ++i) {
     const pool *p = &all.data[i];
@@ -242,6 +243,7 @@ static const tn_column columns_process[] = {
     {"remote", TN_CELL_INT},   {"killed", TN_CELL_INT}, {"threads", TN_CELL_INT}, {"events", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT},  {"share", TN_CELL_REAL}};
 
+/* Busy is own time over all threads, so its share is of the session's time multiplied by the threads. */
 static bool parse_process(const tn_recording *r, tn_rows *out) {
   bool done = true;
   for (int p = 0; done && p < r->processes.n; ++p) {

@@ -22,6 +22,7 @@ static double share_of(const tn_rows *phases, const char *phase) {
 /* A tuning run has measurements; phases of other programs mean nothing. */
 static bool is_tuning(const tn_rows *phases) { return share_of(phases, "measure") > 0; }
 
+/* The rule for every phase of a tuning that can be too large: PHASE took more than the threshold of all time. */
 static void check_phase(proposer *p, const tn_rows *phases, const char *phase, const char *what) {
   double share = share_of(phases, phase);
   if (is_tuning(phases) && share > p->threshold)
@@ -78,6 +79,7 @@ static bool is_lockstep(const tn_rows *stages) {
   return tn_rows_count(stages) && analysis_number(stages, 0, "lockstep") > 0;
 }
 
+/* An empty queue blames the stage that fills it. In lockstep queues are empty by design and nothing is said. */
 static void check_queue_empty(proposer *p, const tn_rows *queues) {
   if (is_lockstep(analysis_rows_of(p, "stage"))) return;
   for (int i = 0; i < queues->n; ++i) {
@@ -106,17 +108,9 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
 
 /* ---- processor --------------------------------------------------------------------------------------------------- */
 
-/* NAN where the recording does not say it: comparisons with it are false, and the rule is silent. */
-static double fact(const tn_rows *run, const char *key) {
-  for (int i = 0; i < run->n; ++i) {
-    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
-  }
-  return NAN;
-}
-
 /* Over the whole run, workers excluded: they have processes of their own. */
 static void check_cpu(proposer *p, const tn_rows *run) {
-  double share = fact(run, "cpu_ns") / (fact(run, "duration_ns") * fact(run, "cores"));
+  double share = analysis_fact(run, "cpu_ns") / (analysis_fact(run, "duration_ns") * analysis_fact(run, "cores"));
   if (share > p->threshold)
     analysis_say(p, "cpu", share, "the tuner itself uses %.0f %% of all cores: measurements compete with it",
                  percent(share));
@@ -154,6 +148,7 @@ static void check_killed(proposer *p, const tn_rows *workers) {
   }
 }
 
+/* By share: a task of thousands of trials may fail some. */
 static void check_failed(proposer *p, const tn_rows *tasks) {
   for (int i = 0; i < tasks->n; ++i) {
     const char *task = analysis_text(tasks, i, "task");
@@ -188,7 +183,7 @@ static void check_memory_held(proposer *p, const tn_rows *pools) {
 }
 
 static void check_dropped(proposer *p, const tn_rows *run) {
-  double dropped = fact(run, "dropped");
+  double dropped = analysis_fact(run, "dropped");
   if (dropped > p->threshold)
     analysis_say(p, "events", dropped, "%.0f events were dropped: give the session more memory or a lower level",
                  dropped);
@@ -196,7 +191,7 @@ static void check_dropped(proposer *p, const tn_rows *run) {
 
 /* An estimate: the cost of an event was measured once, on a quiet cache. */
 static void check_cost(proposer *p, const tn_rows *run) {
-  double share = fact(run, "events") * fact(run, "event_cost_ns") / fact(run, "duration_ns");
+  double share = analysis_fact(run, "events") * analysis_fact(run, "event_cost_ns") / analysis_fact(run, "duration_ns");
   if (share > p->threshold)
     analysis_say(p, "profiler", share, "recording itself took about %.1f %% of the time: lower the level",
                  percent(share));

@@ -26,6 +26,7 @@ typedef struct reader {
   const char *why;
 } reader;
 
+/* False, for `return out_of_memory(x)`. */
 static bool out_of_memory(reader *x) {
   x->why = "out of memory";
   return false;
@@ -53,6 +54,7 @@ static int find_process(reader *x, int64_t pid) {
   return (int)*index;
 }
 
+/* Each lane has a stack of its own open "B" events. */
 static int add_lane(reader *x, int process, int64_t tid) {
   tn_lane lane = {.name = "", .tid = tid, .process = process};
   int index = profiler_add_lane(x->r, &lane);
@@ -86,38 +88,18 @@ static tn_event_arg number_arg(const char *key, const char *text) {
   return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, runtime_parse_float(text, NULL));
 }
 
-/* False: not of the form file:line:function, and then it is an argument as any other. */
-static bool read_source(reader *x, tn_event *e, const profiler_json *value) {
-  const char *line = strchr(value->text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
-  if (!function) return false;
-  const char *file = runtime_strndup(&x->scratch, value->text, (size_t)(line - value->text));
-  tn_source source = {file ? file : "", function + 1, atoi(line + 1)};
-  int site = profiler_add_source(x->r, &source);
-  e->site = site < 0 ? 0 : site;
-  return true;
-}
-
-/* Some of the flags' names, joined by commas. */
-static bool read_flags(tn_event *e, const char *text) {
-  static const struct {
-    const char *name;
-    int flag;
-  } names[] = {
-#define X(flag, name) {name, TN_EVENT_##flag},
-      PROFILER_FLAGS(X)
-#undef X
-  };
-  for (int i = 0; i < RUNTIME_COUNT(names); ++i) {
-    if (strstr(text, names[i].name)) e->flags |= (uint16_t)names[i].flag;
-  }
-  return true;
+/* Of the form file:line:function; else it is an argument as any other. */
+static bool is_place(const char *text) {
+  const char *colon = strchr(text, ':');
+  return colon && strchr(colon + 1, ':');
 }
 
 /* What our writer puts among the arguments. */
 static bool read_own_arg(reader *x, tn_event *e, const profiler_json *arg) {
   bool is_text = arg->kind == PROFILER_JSON_STRING;
-  if (is_text && strcmp(arg->key, "source") == 0) return read_source(x, e, arg);
-  if (is_text && strcmp(arg->key, "flags") == 0) return read_flags(e, arg->text);
+  if (is_text && strcmp(arg->key, "source") == 0)
+    return is_place(arg->text) && (profiler_source_parse(x->r, e, arg->text), true);
+  if (is_text && strcmp(arg->key, "flags") == 0) return profiler_flags_parse(e, arg->text), true;
   if (arg->kind != PROFILER_JSON_NUMBER || strcmp(arg->key, "sequence") != 0) return false;
   e->sequence = (uint32_t)strtoul(arg->text, NULL, 10);
   return true;
@@ -158,12 +140,8 @@ static void read_args(reader *x, tn_event *e, const profiler_json *event) {
 /* The first of several, separated by commas; one that is not ours is an application's. */
 static tn_category read_category(const profiler_json *event) {
   const char *cat = profiler_json_text(event, "cat", "");
-  size_t n = strcspn(cat, ",");
-  for (int i = 0; i < TN_CATEGORY_COUNT; ++i) {
-    const char *name = tn_category_name((tn_category)i);
-    if (strlen(name) == n && strncmp(name, cat, n) == 0) return (tn_category)i;
-  }
-  return TN_CATEGORY_APP;
+  int category = profiler_find_category(cat, strcspn(cat, ","));
+  return category < 0 ? TN_CATEGORY_APP : (tn_category)category;
 }
 
 /* The event without its arguments; NULL without memory. */
@@ -181,17 +159,20 @@ static tn_event *add_bare(reader *x, const profiler_json *event, tn_event_kind k
   return e;
 }
 
+/* NULL when memory ended. ARGS are read behind the event, as the recording's list of arguments wants it. */
 static tn_event *add_event(reader *x, const profiler_json *event, tn_event_kind kind) {
   tn_event *e = add_bare(x, event, kind, profiler_json_text(event, "name", ""));
   if (e) read_args(x, e, event);
   return e;
 }
 
+/* Also moves the recording's end, which foreign files do not tell. */
 static void set_duration(reader *x, tn_event *e, int64_t duration_ns) {
   e->duration_ns = RUNTIME_MAX(0, profiler_clip(duration_ns, PROFILER_MAX_NS));
   x->latest_ns = RUNTIME_MAX(x->latest_ns, e->start_ns + e->duration_ns);
 }
 
+/* "X": start and duration in one. */
 static bool read_complete(reader *x, const profiler_json *event) {
   int64_t duration = 0;
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
@@ -249,6 +230,8 @@ static bool read_range_begin(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* An end without a begin is counted as skipped, not refused: traces are often cut. The open range's number is kept
+ * doubled, with 1 for one that our writer closed by itself. */
 static bool read_range_end(reader *x, const profiler_json *event) {
   int64_t *open = open_range(x, event);
   if (!open) return false;
@@ -270,6 +253,7 @@ static bool read_instant(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* "change" is positive for an allocation, negative for what was freed. */
 static bool read_memory(reader *x, const profiler_json *event) {
   tn_event *e = add_bare(x, event, TN_EVENT_MEMORY, profiler_json_text(event, "name", ""));
   if (!e) return false;
@@ -295,6 +279,7 @@ static bool read_counter(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* "s", "t" and "f" are a flow's start, step and end, in the order of our numbers for them. */
 static bool read_flow(reader *x, const profiler_json *event) {
   static const char phases[] = "stf";
   tn_event *e = add_event(x, event, TN_EVENT_FLOW);
@@ -304,6 +289,7 @@ static bool read_flow(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* Metadata other than the two names (sort orders, labels) is passed over. */
 static bool read_name(reader *x, const profiler_json *event) {
   const char *what = profiler_json_text(event, "name", ""), *name = NULL;
   name = profiler_json_text(profiler_json_member(event, "args"), "name", NULL);
@@ -334,19 +320,19 @@ static bool read_event(reader *x, const profiler_json *event) {
 
 /* ---- what the session said of itself ----------------------------------------------------------------------------- */
 
+/* Only files of our own have this list; it carries what Chrome's format has no place for. */
 static void read_process(reader *x, const profiler_json *item) {
   int index = find_process(x, profiler_json_i64(item, "pid", 0));
   const char *host = keep_text(x, profiler_json_text(item, "host", ""));
   if (index < 0 || !host) return;
   tn_process *p = &x->r->processes.data[index];
   p->host = host;
-  p->node_id = (int32_t)profiler_json_i64(item, "node_id", -1);
-  p->is_remote = profiler_json_i64(item, "is_remote", 0) != 0;
-  p->was_killed = profiler_json_i64(item, "was_killed", 0) != 0;
-  p->clock_offset_ns = profiler_json_i64(item, "clock_offset_ns", 0);
-  p->clock_bound_ns = profiler_json_i64(item, "clock_bound_ns", 0);
+#define X(member, otherwise) p->member = (__typeof__(p->member))profiler_json_i64(item, #member, otherwise);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
 }
 
+/* As read_process, for threads. */
 static void read_lane(reader *x, const profiler_json *item) {
   int index = find_lane(x, item);
   if (index < 0) return;
@@ -354,6 +340,7 @@ static void read_lane(reader *x, const profiler_json *item) {
   x->r->lanes.data[index].is_device = profiler_json_i64(item, "is_device", 0) != 0;
 }
 
+/* "otherData" of our own files. Read last, when all processes and lanes have their numbers. */
 static void read_other(reader *x) {
   static void (*const readers[])(reader *, const profiler_json *) = {read_process, read_lane};
   static const char *const lists[] = {"processes", "lanes"};
@@ -424,6 +411,7 @@ static bool read_object(reader *x) {
   return x->has_events;
 }
 
+/* Both shapes of Chrome's format: an object with "traceEvents", or the bare list, which may lack its end. */
 static bool read_all(reader *x) {
   int c = profiler_json_peek(x->in);
   if (c != '{' && c != '[') x->why = "neither an object nor an array";

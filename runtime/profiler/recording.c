@@ -110,24 +110,15 @@ void profiler_add_arg(tn_recording *r, const tn_event_arg *arg) {
   ++r->events[r->n_events - 1].n_args;
 }
 
-static void add_line(runtime_str *to, const char *fmt, va_list args) {
+/* Lines are separated, not ended. */
+static runtime_str *new_line(runtime_str *to) {
   if (to->n) runtime_str_add(to, "\n");
-  runtime_str_addv(to, fmt, args);
+  return to;
 }
 
-void profiler_warn(tn_recording *r, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  add_line(&r->warnings, fmt, args);
-  va_end(args);
-}
+void profiler_warn(tn_recording *r, const char *fmt, ...) { RUNTIME_ADD_ARGS(new_line(&r->warnings), fmt); }
 
-void profiler_error(tn_recording *r, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  add_line(&r->errors, fmt, args);
-  va_end(args);
-}
+void profiler_error(tn_recording *r, const char *fmt, ...) { RUNTIME_ADD_ARGS(new_line(&r->errors), fmt); }
 
 /* Interns the texts anew: the other recording may be freed. */
 static bool append_event(tn_recording *into, const tn_recording *from, const tn_event *e, int first_lane,

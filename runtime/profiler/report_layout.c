@@ -1,17 +1,13 @@
 /* report_layout.c: times, bytes and percentages as text; tables of text with columns as wide as their longest cell. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "runtime/profiler/reports.h"
 
 static const profiler_unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-enum { FINEST_BY_SIZE = 2 }; /* us */
+enum { FINEST_BY_SIZE = 2 /* us */, MOST_COLUMNS = 32 };
 
-const profiler_unit *profiler_find_unit(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(units); ++i) {
-    if (strcmp(units[i].name, name) == 0) return &units[i];
-  }
-  return NULL;
-}
+const profiler_unit *profiler_find_unit(const char *name) { return RUNTIME_ROW(units, name); }
 
 /* Without a unit the largest that gives at least 1, but no finer than microseconds, as PyTorch prints. */
 profiler_text profiler_time_text(double ns, const profiler_unit *unit) {
@@ -51,6 +47,18 @@ void profiler_layout_cell(profiler_layout *layout, const char *text, int most) {
   if (!cell || !RUNTIME_PUSH(&layout->cells, cell)) layout->failed = true;
 }
 
+void profiler_layout_cellf(profiler_layout *layout, const char *fmt, ...) {
+  runtime_str text = {0};
+  RUNTIME_ADD_ARGS(&text, fmt);
+  const char *cell = runtime_str_take(&text, &layout->arena);
+  if (!cell || !RUNTIME_PUSH(&layout->cells, cell)) layout->failed = true;
+}
+
+void profiler_layout_titles(profiler_layout *layout, const char *const *titles, int n) {
+  for (int i = 0; i < n; ++i) profiler_layout_cell(layout, titles[i], 0);
+  layout->n_columns = n;
+}
+
 /* In bytes: names that are not ASCII look narrower than their column. */
 static int width_of(const profiler_layout *l, int column, int least) {
   int width = least;
@@ -58,18 +66,29 @@ static int width_of(const profiler_layout *l, int column, int least) {
   return width;
 }
 
+/* Fills WIDTHS; returns the number of columns. */
+static int find_widths(const profiler_layout *l, int least, int widths[MOST_COLUMNS]) {
+  int n = RUNTIME_MIN(l->n_columns, MOST_COLUMNS);
+  assert(n > 0 && "the titles stand before the rows");
+  for (int c = 0; c < n; ++c) widths[c] = width_of(l, c, least);
+  return n;
+}
+
+static void add_dashes(runtime_str *out, int n) {
+  while (n-- > 0) runtime_str_add(out, "-");
+}
+
+/* A line of dashes under each column, two spaces between. */
 static void add_rule(const int *widths, int n, runtime_str *out) {
   for (int c = 0; c < n; ++c) {
     if (c) runtime_str_add(out, "  ");
-    for (int i = 0; i < widths[c]; ++i) runtime_str_add(out, "-");
+    add_dashes(out, widths[c]);
   }
   runtime_str_add(out, "\n");
 }
 
 void profiler_layout_print(const profiler_layout *layout, int least, bool first_left, runtime_str *out) {
-  enum { MOST_COLUMNS = 32 };
-  int widths[MOST_COLUMNS], n = RUNTIME_MIN(layout->n_columns, MOST_COLUMNS);
-  for (int c = 0; c < n; ++c) widths[c] = width_of(layout, c, least);
+  int widths[MOST_COLUMNS], n = find_widths(layout, least, widths);
   add_rule(widths, n, out);
   for (int i = 0; i < layout->cells.n; ++i) {
     int c = i % layout->n_columns;
@@ -79,6 +98,17 @@ void profiler_layout_print(const profiler_layout *layout, int least, bool first_
     if (i == layout->n_columns - 1) add_rule(widths, n, out);
   }
   add_rule(widths, n, out);
+}
+
+void profiler_layout_grid(const profiler_layout *layout, runtime_str *out) {
+  int widths[MOST_COLUMNS], n = find_widths(layout, 0, widths), length = 3 * n - 1;
+  for (int c = 0; c < n; ++c) length += widths[c];
+  for (int i = 0; i < layout->cells.n; ++i) {
+    int c = i % n;
+    runtime_str_addf(out, "%s %*s %s", c ? "|" : "", widths[c], layout->cells.data[i], c == n - 1 ? "\n" : "");
+    if (i == n - 1) add_dashes(out, length), runtime_str_add(out, "\n");
+  }
+  add_dashes(out, length);
 }
 
 void profiler_layout_free(profiler_layout *layout) {

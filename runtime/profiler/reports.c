@@ -30,6 +30,7 @@ static profiler_sum *sum_of(summing *s, const tn_event *e) {
   return &s->sums.data[*index];
 }
 
+/* Total time leaves out an event inside another of the same name: recursion would count twice. */
 static bool add_event(summing *s, const tn_event *e) {
   profiler_sum *sum = sum_of(s, e);
   if (!sum) return false;
@@ -44,7 +45,7 @@ static bool add_event(summing *s, const tn_event *e) {
 
 /* In the order of first appearance; the caller frees them. NULL: no memory. Also without events there
  * is an array. */
-profiler_sum *profiler_sums(const tn_recording *r, int *n) {
+static profiler_sum *sum_events(const tn_recording *r, int *n) {
   summing s = {.r = r};
   bool ok = runtime_vec_grow((void **)&s.sums.data, &s.sums.cap, sizeof *s.sums.data);
   for (int64_t i = 0; i < r->n_events && ok; ++i) {
@@ -109,11 +110,10 @@ void profiler_out_csv(profiler_out *out, const char *text) {
 
 bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   int n;
-  profiler_sum *sums = profiler_sums(r, &n);
+  profiler_sum *sums = sum_events(r, &n);
   if (!sums) return false;
   PROFILER_OUT_LITERAL(out, "name,category");
-  for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
-    PROFILER_OUT_LITERAL(out, ","), profiler_out_text(out, columns[c].name);
+  for (int c = 0; c < RUNTIME_COUNT(columns); ++c) profiler_out_addf(out, ",%s", columns[c].name);
   PROFILER_OUT_LITERAL(out, ",mean_ns\r\n");
   for (int i = 0; i < n; ++i) {
     profiler_out_csv(out, sums[i].name);
@@ -131,17 +131,14 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* One object on a line of its own, so two reports can be compared by lines. */
 static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "\n{\"name\":");
   profiler_out_json(out, sum->name);
   PROFILER_OUT_LITERAL(out, ",\"category\":");
   profiler_out_json(out, tn_category_name(sum->category));
-  for (int c = 0; c < RUNTIME_COUNT(columns); ++c) {
-    PROFILER_OUT_LITERAL(out, ",\"");
-    profiler_out_text(out, columns[c].name);
-    PROFILER_OUT_LITERAL(out, "\":");
-    profiler_out_i64(out, cell(sum, c));
-  }
+  for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
+    profiler_out_addf(out, ",\"%s\":%lld", columns[c].name, (long long)cell(sum, c));
   PROFILER_OUT_LITERAL(out, ",\"mean_ns\":");
   profiler_out_f64(out, mean_ns(sum));
   PROFILER_OUT_LITERAL(out, "}");
@@ -150,15 +147,11 @@ static void write_row(profiler_out *out, const profiler_sum *sum) {
 /* Our own form, which nothing reads back. */
 bool profiler_write_report(profiler_out *out, const tn_recording *r) {
   int n;
-  profiler_sum *sums = profiler_sums(r, &n);
+  profiler_sum *sums = sum_events(r, &n);
   if (!sums) return false;
-  PROFILER_OUT_LITERAL(out, "{\"version\":\"" TN_VERSION "\",\"duration_ns\":");
-  profiler_out_i64(out, r->info.duration_ns);
-  PROFILER_OUT_LITERAL(out, ",\"events\":");
-  profiler_out_i64(out, r->n_events);
-  PROFILER_OUT_LITERAL(out, ",\"dropped\":");
-  profiler_out_u64(out, r->info.stats.dropped);
-  PROFILER_OUT_LITERAL(out, ",\"errors\":");
+  profiler_out_addf(out,
+                    "{\"version\":\"" TN_VERSION "\",\"duration_ns\":%lld,\"events\":%lld,\"dropped\":%llu,\"errors\":",
+                    (long long)r->info.duration_ns, (long long)r->n_events, (unsigned long long)r->info.stats.dropped);
   profiler_out_json(out, tn_recording_errors(r));
   PROFILER_OUT_LITERAL(out, ",\"warnings\":");
   profiler_out_json(out, tn_recording_warnings(r));

@@ -49,9 +49,16 @@ typedef struct profiler_layout {
 } profiler_layout;
 /* Copies TEXT; cut to MOST characters with "..." at the end when it is longer (MOST <= 0: never cut). */
 void profiler_layout_cell(profiler_layout *layout, const char *text, int most);
+/* The text that printf would write, never cut. */
+void profiler_layout_cellf(profiler_layout *layout, const char *fmt, ...) TN_PRINTF(2, 3);
+/* A header: as many cells as there are titles, which set the number of columns. */
+void profiler_layout_titles(profiler_layout *layout, const char *const *titles, int n);
 /* Columns right-aligned, at least LEAST wide, two blanks between, rules of dashes around header and rows. The first
  * column is left-aligned if FIRST_LEFT. */
 void profiler_layout_print(const profiler_layout *layout, int least, bool first_left, runtime_str *out);
+/* The same cells as TVM's tables have them: right-aligned with a blank on either side, joined by '|', a rule as long as
+ * a line below the header and behind the last row. No newline at the end. */
+void profiler_layout_grid(const profiler_layout *layout, runtime_str *out);
 void profiler_layout_free(profiler_layout *layout);
 
 #endif

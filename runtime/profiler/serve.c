@@ -76,6 +76,7 @@ static result send_text(struct MHD_Connection *to, unsigned status, char *text) 
   return done;
 }
 
+/* {"error": ...}: whoever asks by JSON is answered in JSON. */
 static result send_error(struct MHD_Connection *to, unsigned status, const char *message) {
   profiler_out out;
   profiler_out_memory(&out);
@@ -136,19 +137,12 @@ static bool is_for_us(struct MHD_Connection *connection) {
   return !host || is_local_host(host);
 }
 
-static int find_page(const char *url) {
-  for (int i = 0; i < PAGE_COUNT; ++i) {
-    if (strcmp(url, pages[i].path) == 0) return i;
-  }
-  return -1;
-}
-
 /* In the order in which an attacker learns least: the host before the page. */
 static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method,
                      const request *r) {
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
   bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0, is_search = strcmp(url, SEARCH_PATH) == 0;
-  int page = find_page(url);
+  int page = RUNTIME_FIND(pages, url);
   if (!is_for_us(to)) return send_error(to, MHD_HTTP_FORBIDDEN, "the request names another host");
   if (page < 0 && !is_search) return send_error(to, MHD_HTTP_NOT_FOUND, "there is no such page");
   if (is_search ? !is_post : !is_get) return send_error(to, MHD_HTTP_METHOD_NOT_ALLOWED, "the method is wrong");
@@ -197,7 +191,7 @@ typedef union any_address {
 
 /* A loopback address and its port; false for any other. */
 static bool parse_address(const char *text, int port, any_address *out) {
-  memset(out, 0, sizeof *out);
+  *out = (any_address){0};
   if (!text || strcmp(text, "localhost") == 0) text = "127.0.0.1";
   if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
     out->v4.sin_family = AF_INET;
@@ -242,7 +236,7 @@ static bool check_options(tn_context *ctx, const tn_recording *recording, const 
 /* RECORDING must outlive the server and must not change. */
 tn_server *tn_server_new(tn_context *ctx, const tn_recording *recording, const tn_server_options *options) {
   const tn_server_options usual = {0}, *o = options ? options : &usual;
-  any_address address;
+  any_address address = {0};
   if (!check_options(ctx, recording, o, &address)) return NULL;
   tn_server *server = calloc(1, sizeof *server);
   if (!server) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;

@@ -93,33 +93,14 @@ static void write_source(writer *w, const tn_source *source, bool *is_first) {
   runtime_str_free(&text);
 }
 
-static void write_flags(writer *w, const tn_event *e, bool *is_first) {
-  static const struct {
-    int flag;
-    const char *name;
-  } names[] = {
-#define X(flag, name) {TN_EVENT_##flag, name},
-      PROFILER_FLAGS(X)
-#undef X
-  };
-  bool is_first_flag = true;
-  for (int i = 0; i < RUNTIME_COUNT(names); ++i) {
-    if (!(e->flags & names[i].flag)) continue;
-    if (is_first_flag) write_arg_key(w, "flags", is_first);
-    profiler_out_text(w->out, is_first_flag ? "\"" : ",");
-    profiler_out_text(w->out, names[i].name);
-    is_first_flag = false;
-  }
-  if (!is_first_flag) LITERAL(w, "\"");
-}
-
 /* Our own arguments come first, and the reader takes them back; the user's follow in their order. */
 static void write_args(writer *w, const tn_event *e) {
+  profiler_flags_text flags = profiler_flags_of(e, ',');
   bool is_first = true;
   LITERAL(w, ",\"args\":{");
   write_source(w, &w->r->sources.data[e->site], &is_first);
   if (e->sequence) write_arg_key(w, "sequence", &is_first), profiler_out_u64(w->out, e->sequence);
-  write_flags(w, e, &is_first);
+  if (*flags.text) write_arg_key(w, "flags", &is_first), profiler_out_json(w->out, flags.text);
   for (int i = 0; i < e->n_args; ++i) {
     const tn_event_arg *arg = &w->r->args[e->first_arg + i];
     write_arg_key(w, arg->key, &is_first);
@@ -141,6 +122,7 @@ static void begin_event(writer *w, const char *phase, const char *name, int64_t 
   profiler_out_json(w->out, name);
 }
 
+/* "level" is ours: Chrome passes over members that it does not know. */
 static void write_place(writer *w, const tn_event *e) {
   LITERAL(w, ",\"cat\":\"");
   profiler_out_text(w->out, tn_category_name(e->category));
@@ -171,6 +153,7 @@ static void write_range(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
+/* Chrome nests "X" events of a thread by time alone, so one that overlaps its neighbour is written as a range. */
 static void write_scope(writer *w, const tn_event *e) {
   if (e->flags & TN_EVENT_OVERLAP) return write_range(w, e);
   begin_event(w, "X", e->name, e->start_ns);
@@ -181,6 +164,7 @@ static void write_scope(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
+/* "s":"t" draws it on its thread only. */
 static void write_instant(writer *w, const tn_event *e) {
   begin_event(w, "i", e->name, e->start_ns);
   LITERAL(w, ",\"s\":\"t\"");
@@ -235,17 +219,11 @@ static void write_event(writer *w, const tn_event *e) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Names of processes and threads. A LANE of -1 is the process itself. */
 static void write_meta(writer *w, const char *what, int process, int64_t lane, const char *key) {
-  profiler_out_text(w->out, w->has_events ? ",\n{\"ph\":\"M\",\"name\":\"" : "\n{\"ph\":\"M\",\"name\":\"");
+  profiler_out_addf(w->out, "%s\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":",
+                    w->has_events ? "," : "", what, w->ids.pids[process], lane < 0 ? 0 : w->ids.tids[lane], key);
   w->has_events = true;
-  profiler_out_text(w->out, what);
-  LITERAL(w, "\",\"pid\":");
-  profiler_out_u64(w->out, w->ids.pids[process]);
-  LITERAL(w, ",\"tid\":");
-  profiler_out_u64(w->out, lane < 0 ? 0 : w->ids.tids[lane]);
-  LITERAL(w, ",\"args\":{\"");
-  profiler_out_text(w->out, key);
-  LITERAL(w, "\":");
 }
 
 /* The sort index keeps processes and threads in the recording's order, where viewers would sort by
@@ -273,30 +251,23 @@ static void write_names(writer *w) {
 /* ---- what the session says of itself ----------------------------------------------------------------------------- */
 
 static void write_number(writer *w, const char *key, int64_t value) {
-  LITERAL(w, ",\"");
-  profiler_out_text(w->out, key);
-  LITERAL(w, "\":");
-  profiler_out_i64(w->out, value);
+  profiler_out_addf(w->out, ",\"%s\":%lld", key, (long long)value);
 }
 
 static void write_text(writer *w, const char *key, const char *value) {
-  LITERAL(w, ",\"");
-  profiler_out_text(w->out, key);
-  LITERAL(w, "\":");
+  profiler_out_addf(w->out, ",\"%s\":", key);
   profiler_out_json(w->out, value);
 }
 
+/* What Chrome's format has no place for goes to "otherData", by the same list that the reader walks. */
 static void write_process(writer *w, int i) {
   const tn_process *p = &w->r->processes.data[i];
-  profiler_out_text(w->out, i ? ",\n{\"pid\":" : "\n{\"pid\":");
-  profiler_out_u64(w->out, w->ids.pids[i]);
+  profiler_out_addf(w->out, "%s\n{\"pid\":%u", i ? "," : "", w->ids.pids[i]);
   write_text(w, "name", p->name);
   write_text(w, "host", p->host);
-  write_number(w, "node_id", p->node_id);
-  write_number(w, "is_remote", p->is_remote);
-  write_number(w, "was_killed", p->was_killed);
-  write_number(w, "clock_offset_ns", p->clock_offset_ns);
-  write_number(w, "clock_bound_ns", p->clock_bound_ns);
+#define X(member, otherwise) write_number(w, #member, p->member);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
   LITERAL(w, "}");
 }
 
@@ -307,13 +278,9 @@ static void write_lanes(writer *w) {
   for (int i = 0; i < w->r->lanes.n; ++i) {
     const tn_lane *lane = &w->r->lanes.data[i];
     if (!lane->dropped && !lane->is_device) continue;
-    profiler_out_text(w->out, is_first ? "\n{\"pid\":" : ",\n{\"pid\":");
+    profiler_out_addf(w->out, "%s\n{\"pid\":%u,\"tid\":%u,\"dropped\":%llu,\"is_device\":%d}", is_first ? "" : ",",
+                      w->ids.pids[lane->process], w->ids.tids[i], (unsigned long long)lane->dropped, lane->is_device);
     is_first = false;
-    profiler_out_u64(w->out, w->ids.pids[lane->process]);
-    write_number(w, "tid", w->ids.tids[i]);
-    write_number(w, "dropped", (int64_t)lane->dropped);
-    write_number(w, "is_device", lane->is_device);
-    LITERAL(w, "}");
   }
   LITERAL(w, "]");
 }

@@ -4,6 +4,7 @@
  *
  * A `plane` is the message's own with its names indexed; the message is freed when all is read, and texts are
  * interned before. */
+#include <assert.h>
 #include <math.h>
 
 #include "runtime/profiler/xspace.h"
@@ -26,6 +27,7 @@ typedef struct plane {
   bool is_device, is_ours, is_qualified;
 } plane;
 
+/* The first reason stays: later ones follow from it. */
 static bool refuse(reader *x, const char *why) {
   if (!x->why) x->why = why;
   return false;
@@ -33,6 +35,8 @@ static bool refuse(reader *x, const char *why) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Events name their texts by numbers that need not be small, so they go through a map. Places count from 1: 0 is a
+ * number that was never put. */
 static bool index_names(reader *x, plane *p) {
   for (size_t i = 0; i < p->message->n_event_metadata; ++i) {
     int64_t *at = profiler_map_at(&p->event_names, (uint64_t)p->message->event_metadata[i]->key, 0, 0);
@@ -55,6 +59,7 @@ static const char *event_name(plane *p, int64_t id) {
   return *value->name || !value->display_name ? value->name : value->display_name;
 }
 
+/* "" for a number that the plane does not list; such a stat is kept under an empty name. */
 static const char *stat_name(plane *p, uint64_t id) {
   const int64_t *at = profiler_map_at(&p->stat_names, id, 0, 0);
   const xspace_stat_metadata *value = at && *at ? p->message->stat_metadata[*at - 1]->value : NULL;
@@ -103,11 +108,14 @@ static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_
 /* Linear: a plane has few stats, and is asked for each once. */
 static const xspace_stat *plane_stat(plane *p, const char *name) {
   for (size_t i = 0; i < p->message->n_stats; ++i) {
-    if (strcmp(stat_name(p, (uint64_t)p->message->stats[i]->metadata_id), name) == 0) return p->message->stats[i];
+    const xspace_stat *stat = p->message->stats[i];
+    assert(stat && "protobuf leaves no holes");
+    if (strcmp(stat_name(p, (uint64_t)stat->metadata_id), name) == 0) return stat;
   }
   return NULL;
 }
 
+/* A stat of the plane itself, such as the process's number, or OTHERWISE. */
 static int64_t plane_i64(plane *p, const char *name, int64_t otherwise) {
   const xspace_stat *stat = plane_stat(p, name);
   return stat ? stat_i64(stat) : otherwise;
@@ -120,40 +128,18 @@ static const char *plane_text(reader *x, plane *p, const char *name) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static int find_text(const char *const *texts, int n, const char *text) {
-  while (n-- > 0 && strcmp(texts[n], text) != 0) continue;
-  return n;
-}
-
 /* A counter is told by its line, not by its stat. */
 static void set_kind(tn_event *e, const char *text) {
-  static const char *const kinds[] = {
-#define X(name, word) [TN_EVENT_##name] = word,
-      TN_EVENT_KINDS(X)
-#undef X
-  };
-  int kind = find_text(kinds, TN_EVENT_KIND_COUNT, text);
+  int kind = TN_EVENT_KIND_COUNT;
+  while (kind-- > 0 && strcmp(profiler_kind_name((tn_event_kind)kind), text) != 0) continue;
   if (kind >= 0 && kind != TN_EVENT_COUNTER) e->kind = (uint8_t)kind;
   if (kind == TN_EVENT_FLOW) e->phase = TN_FLOW_END;
 }
 
+/* A text that is no category of ours leaves the event's category as it was. */
 static void set_category(tn_event *e, const char *text) {
-  static const char *const names[] = {
-#define X(name, word) [TN_CATEGORY_##name] = word,
-      TN_CATEGORIES(X)
-#undef X
-  };
-  int category = find_text(names, TN_CATEGORY_COUNT, text);
+  int category = profiler_find_category(text, strlen(text));
   if (category >= 0) e->category = (uint8_t)category;
-}
-
-/* A text without colons is a file. */
-static void set_source(reader *x, tn_event *e, const char *text) {
-  const char *line = strchr(text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
-  const char *file = line ? runtime_intern(&x->r->strings, text, (size_t)(line - text)) : NULL;
-  tn_source source = {file ? file : text, function ? function + 1 : "", line ? atoi(line + 1) : 0};
-  int site = profiler_add_source(x->r, &source);
-  e->site = site < 0 ? 0 : site;
 }
 
 /* A flow that produces and consumes is a step; until it is said to produce, it is an end. */
@@ -171,7 +157,7 @@ static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name nam
     case XSPACE_STAT_KIND: return set_kind(e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_CATEGORY: return set_category(e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_LEVEL: e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX); return true;
-    case XSPACE_STAT_SOURCE: return set_source(x, e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_SOURCE: return profiler_source_parse(x->r, e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_SEQUENCE: e->sequence = (uint32_t)stat_i64(stat); return true;
     case XSPACE_STAT_FLAGS: e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS); return true;
     case XSPACE_STAT_PRODUCER: return set_flow(e, (uint64_t)stat_i64(stat), false), true;
@@ -207,6 +193,7 @@ static const char *without_prefix(const char *name) {
   return strncmp(name, XSPACE_ARG_PREFIX, n) == 0 ? name + n : name;
 }
 
+/* Stats that our writer made become members of the event, the others arguments. */
 static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *event) {
   for (size_t i = 0; i < event->n_stats; ++i) {
     const xspace_stat *stat = event->stats[i];
@@ -250,6 +237,7 @@ static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, c
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
+/* Where the lane of thread TID in the plane's process is kept; -1 when there is none yet. */
 static int64_t *lane_at(reader *x, const plane *p, int64_t tid) {
   return profiler_map_at(&x->lanes, (uint64_t)p->process, (uint64_t)tid, -1);
 }
@@ -310,6 +298,7 @@ static bool read_sample(reader *x, plane *p, int lane, const xspace_line *line, 
   return true;
 }
 
+/* A line is a thread, or for our own files the line of counter samples, whose events name their lanes. */
 static bool read_line(reader *x, plane *p, const xspace_line *line) {
   bool is_counters = strcmp(line->name, XSPACE_COUNTERS) == 0;
   int lane = is_counters ? -1 : lane_of(x, p, line);
@@ -329,11 +318,9 @@ static bool read_line(reader *x, plane *p, const xspace_line *line) {
 /* What other programs do not say is "", 0 or -1. */
 static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   tn_process process = {.name = name, .host = plane_text(x, p, "host"), .pid = pid};
-  process.node_id = (int32_t)plane_i64(p, "node_id", -1);
-  process.is_remote = plane_i64(p, "is_remote", 0) != 0;
-  process.was_killed = plane_i64(p, "was_killed", 0) != 0;
-  process.clock_offset_ns = plane_i64(p, "clock_offset_ns", 0);
-  process.clock_bound_ns = plane_i64(p, "clock_bound_ns", 0);
+#define X(member, otherwise) process.member = (__typeof__(process.member))plane_i64(p, #member, otherwise);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
   int index = profiler_add_process(x->r, &process);
   if (index < 0) refuse(x, "out of memory");
   return index;
@@ -363,6 +350,7 @@ static void choose_kind(reader *x, plane *p) {
     p->process = add_process(x, p, p->message->name, p->message->id);
 }
 
+/* A device's lines have ids that may be those of the host's, hence its own map of lanes. */
 static bool read_plane(reader *x, const xspace_plane *message) {
   plane p = {.message = message};
   if (index_names(x, &p)) choose_kind(x, &p);
@@ -426,6 +414,7 @@ static bool read_space(reader *x, const xspace_space *space) {
   return !x->r->failed || refuse(x, "out of memory");
 }
 
+/* A file without a duration is not ours: it lasts until its last event. */
 static bool read_bytes(reader *x, const void *data, size_t n) {
   xspace_space *space = unpack(data, n, &x->why);
   if (!space) return false;
@@ -479,6 +468,7 @@ static bool unite_hosts(xspace_space *hosts, runtime_arena *arena, const xspace_
   return true;
 }
 
+/* Spaces are joined by putting one behind the other: all their fields are repeated. */
 static void append_packed(profiler_out *out, const xspace_space *space) {
   size_t n = tensorflow__profiler__xspace__get_packed_size(space);
   uint8_t *bytes = malloc(n + 1);

@@ -94,6 +94,7 @@ int test_through_c(const char *command);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
+int test_turn(void);
 int test_dots(void);
 int test_tensorize(void);
 int test_intrinsics(void);

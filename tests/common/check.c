@@ -29,6 +29,7 @@ tn_context *check_context(void) { return check_context_debug(NULL); }
 
 void check_context_free(tn_context *ctx) {
   runtime_str *messages = ctx->options.user;
+  assert_int_equal(tn_context_held(ctx).arrays, 0); /* what a test does not free is a leak of the test */
   tn_context_free(ctx);
   runtime_str_free(messages);
   free(messages);

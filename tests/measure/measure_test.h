@@ -13,6 +13,7 @@ int protocol_tests(void);
 int check_tests(void);
 int worker_tests(void);
 int fault_tests(void);
+int own_builder_tests(void);
 
 /* The state and the parent of a process as /proc tells them; false when there is none. */
 static inline bool process_stat(int pid, char *state, int *parent) {

@@ -1,5 +1,7 @@
 /* Measuring candidates in worker processes: times, checked answers, classes of failure that come from the candidate
  * itself. */
+#include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "autotune/measure.h"
@@ -175,6 +177,21 @@ static void clearly_slower_is_dropped(void **state) {
   fixture_close(&f);
 }
 
+/* Calls of tens of milliseconds vary little: a second one says enough. */
+static void long_kernels_are_called_twice(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<512, j<256] = sum[k<96](exp(A[i, k]) * B[k, j])";
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[0].costs[0] > 0.02 && f.out[0].costs[0] < 0.25);
+  assert_int_equal(f.out[0].n_samples, 2);
+  assert_true(f.out[0].checked);
+  fixture_close(&f);
+}
+
 /* A run that is much slower than the best is ended where it is: the worker lives, and with it the reference. */
 static void ended_early(const char *program, const char *steps) {
   pool_fixture f;
@@ -269,6 +286,40 @@ static void stopped_batches_are_abandoned(void **state) {
   fixture_build(&f, 4);
   assert_true(asked > 0);
   for (int i = 0; i < 4; ++i) assert_true(f.out[i].abandoned && f.out[i].error != TN_MEASURE_NONE);
+  fixture_close(&f);
+}
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Seconds of 100 polls that are told not to wait. */
+static double poll_often(const tn_builder *builder) {
+  tn_job *done;
+  double start_s = now_s();
+  for (int i = 0; i < 100; ++i) {
+    assert_int_equal(builder->poll(builder->self, 0, &done), TN_OK);
+    assert_null(done);
+  }
+  return now_s() - start_s;
+}
+
+/* The search polls between two of its steps: what it waits there it does not search. The least of several rounds, since the
+ * machine may have other work. */
+static void who_does_not_wait_loses_no_time(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "build-hang@1");
+  tn_job *done, job = {.candidate = &f.candidates[0], .measurement = &f.out[0]};
+  assert_int_equal(f.builder.submit(f.builder.self, &job), TN_OK);
+  double least_s = 1;
+  for (int round = 0; round < 5; ++round) least_s = fmin(least_s, poll_often(&f.builder));
+  if (least_s > 0.05) fail_msg("a poll that does not wait takes %g ms", least_s / 100 * 1e3);
+  do assert_int_equal(f.builder.poll(f.builder.self, 1, &done), TN_OK);
+  while (!done);
+  assert_int_equal(f.out[0].error, TN_MEASURE_BUILD_TIMEOUT);
   fixture_close(&f);
 }
 
@@ -489,12 +540,14 @@ int worker_tests(void) {
       cmocka_unit_test(data_that_cannot_be_had_is_said),
       cmocka_unit_test(the_best_is_compared_whole),
       cmocka_unit_test(a_time_beyond_the_machine),
+      cmocka_unit_test(long_kernels_are_called_twice),
       cmocka_unit_test(slow_runs_are_ended),
       cmocka_unit_test(slow_parallel_runs_are_ended),
       cmocka_unit_test(long_default_is_estimated),
       cmocka_unit_test(short_default_is_run),
       cmocka_unit_test(losers_are_compared_in_parts),
       cmocka_unit_test(stopped_batches_are_abandoned),
+      cmocka_unit_test(who_does_not_wait_loses_no_time),
       cmocka_unit_test(failed_builds_are_not_run),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(memory_stays_flat),

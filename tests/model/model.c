@@ -124,6 +124,33 @@ static void failures_score_low(void **state) {
   check_context_free(ctx);
 }
 
+/* Programs [FIRST, END) of D, and what the model says of the first one then. */
+static float add_and_refresh(autotune_model *model, const data_set *d, int first, int end) {
+  float score;
+  for (int i = first; i < end; ++i) {
+    const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
+    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+  }
+  assert_int_equal(autotune_model_refresh(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, 1, d->first_row, d->rows, &score), TN_OK);
+  return score;
+}
+
+/* A training is over all programs: the many of a long run would add up. */
+static void trained_again_when_it_has_grown(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *d = make_data(MAX_PROGRAMS, 1);
+  autotune_model *model = autotune_model_new(ctx, 3, 2);
+  float first = add_and_refresh(model, d, 0, 80), few = add_and_refresh(model, d, 80, 89);
+  assert_true(autotune_model_is_trained(model));
+  assert_true(few == first);
+  assert_true(add_and_refresh(model, d, 89, 90) != first);
+  autotune_model_free(model);
+  free_data(d);
+  check_context_free(ctx);
+}
+
 static void scores_of(uint64_t seed, bool train, const data_set *d, float *scores) {
   tn_context *ctx = check_context();
   autotune_model *model = model_with(ctx, d, seed);
@@ -304,6 +331,7 @@ static void refuses_null(void **state) {
   assert_null(autotune_model_new(NULL, 0, 1));
   assert_int_equal(autotune_model_add(NULL, f->row, 1, 1), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_train(NULL), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_refresh(NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_predict(NULL, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_predict(f->model, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
   assert_false(autotune_model_is_trained(NULL));
@@ -489,6 +517,7 @@ static void turned_off(void **state) {
 
 int run_model(void) {
   const struct CMUnitTest learned[] = {
+      cmocka_unit_test(trained_again_when_it_has_grown),
       cmocka_unit_test(failures_score_low),
       cmocka_unit_test(same_seed_same_scores),
       cmocka_unit_test(cost_alone_ranks),

@@ -166,6 +166,62 @@ static void debug_names_passes(void **state) {
   check_context_free(ctx);
 }
 
+static void nothing(void) {}
+
+/* COUNT objects of each kind are there. */
+static void check_held(const tn_context *ctx, int arrays, int schedules, int kernels) {
+  tn_held held = tn_context_held(ctx);
+  assert_int_equal(held.arrays, arrays);
+  assert_int_equal(held.schedules, schedules);
+  assert_int_equal(held.kernels, kernels);
+}
+
+static void a_context_counts_what_it_holds(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  check_held(ctx, 0, 0, 0);
+  check_held(NULL, 0, 0, 0);
+  DLTensor *array = tn_array_new(ctx, TN_F32, 1, (int64_t[]){4}), *mapped = runtime_array_map(ctx, TN_I8, 0, NULL);
+  tn_kernel *kernel = runtime_kernel_new(ctx, "nothing", nothing, 0, NULL, NULL, NULL);
+  check_held(ctx, 2, 0, 1);
+  assert_null(tn_array_new(ctx, TN_F32, 1, (int64_t[]){-4}));
+  check_held(ctx, 2, 0, 1);
+  tn_array_free(array);
+  tn_array_free(mapped);
+  tn_kernel_free(kernel);
+  check_held(ctx, 0, 0, 0);
+  check_context_free(ctx);
+}
+
+static void an_array_may_outlive_its_context(void **state) {
+  (void)state;
+  tn_context *ctx = tn_context_new(NULL);
+  DLTensor *array = tn_array_new(ctx, TN_F32, 1, (int64_t[]){4});
+  tn_context_free(ctx);
+  ((float *)array->data)[3] = 1;
+  tn_array_free(array);
+}
+
+static char last_words[200];
+static void keep_words(void *user, tn_severity severity, const char *text) {
+  (void)user, (void)severity;
+  snprintf(last_words, sizeof last_words, "%s", text);
+}
+
+static void what_is_left_is_said_when_asked_for(void **state) {
+  (void)state;
+  for (int asked = 0; asked < 2; ++asked) {
+    tn_context *ctx =
+        tn_context_new(&(tn_context_options){.on_message = keep_words, .debug = asked ? "held" : "lower"});
+    DLTensor *array = tn_array_new(ctx, TN_F32, 1, (int64_t[]){4});
+    runtime_kernel_new(ctx, "nothing", nothing, 0, NULL, NULL, NULL);
+    last_words[0] = '\0';
+    tn_context_free(ctx);
+    assert_string_equal(last_words, asked ? "held: the context is freed with arrays 1, schedules 0, kernels 1" : "");
+    tn_array_free(array);
+  }
+}
+
 int test_context(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_new_context_is_ok),
@@ -179,6 +235,9 @@ int test_context(void) {
       cmocka_unit_test(a_quiet_stretch_keeps_an_earlier_failure),
       cmocka_unit_test(memory_that_ran_out_in_a_quiet_stretch_is_said),
       cmocka_unit_test(a_quiet_stretch_may_hand_its_failure_on),
+      cmocka_unit_test(a_context_counts_what_it_holds),
+      cmocka_unit_test(an_array_may_outlive_its_context),
+      cmocka_unit_test(what_is_left_is_said_when_asked_for),
   };
   return CHECK_TESTS("context", tests) + CHECK_TABLE("statuses", status_rows, a_status_has_words) +
          CHECK_TABLE("debug names", debug_rows, debug_names_passes);
