@@ -3,6 +3,7 @@
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
 #   make fuzz-inputs SECONDS=120   mutated programs, logs, recordings, requests
+#   make analyze  the paths that clang's static analyzer follows through library and command: nothing to complain of
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make deb  Debian packages in build-deb/packages
@@ -71,6 +72,9 @@ fuzz-inputs: setup
 mutation: setup
 	scripts/mutation --pages
 
+analyze: build
+	TENON_ANALYZE=1 TENON_SOURCE=$(CURDIR) TENON_BUILD=$(CURDIR)/build bash tests/scripts/tidy.sh
+
 # Writes its rows into the table "Hardening" of docs/testing.md. The suite has a short version.
 torture: build
 	TENON=build/tenon tests/torture/torture.py --long --page docs/testing.md
@@ -131,4 +135,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations clean
+.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations clean

@@ -113,10 +113,13 @@ static void add_target(runtime_str *out, const char *target) {
   }
 }
 
+/* Nothing for a count of 0: only reasons that apply are told. */
 static void add_count(runtime_str *out, int n, const char *words) {
   if (n > 0) runtime_str_addf(out, "; %d of this program %s", n, words);
 }
 
+/* Why a log gave no schedule: no record at all, other programs, other targets, or only failures; each has another
+ * remedy. */
 static void say_none(survey *s) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s holds no usable record of program %s for ", s->log, s->key);
@@ -163,6 +166,7 @@ static tn_schedule *first_that_replays(survey *s, tn_program *program, double *s
   return schedule;
 }
 
+/* The choices own their steps. */
 static void free_survey(survey *s) {
   for (int i = 0; i < s->choices.n; ++i) free(s->choices.data[i].steps);
   RUNTIME_VEC_FREE(&s->choices);

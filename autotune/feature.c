@@ -86,6 +86,7 @@ static void count_dot(feature_store *store, const tir_expr *e) {
   store->math[e->dtype == TN_F32 ? feature_float_mad : feature_int_mad] += e->arg[1]->lanes;
 }
 
+/* Lanes count one by one: a vector addition of 8 is eight additions. */
 static void count_operation(feature_store *store, const tir_expr *e) {
   if (e->op == TIR_DOT) count_dot(store, e);
   if (e->op == TIR_SELECT) store->math[feature_select_op] += e->lanes;
@@ -96,6 +97,7 @@ static void count_operation(feature_store *store, const tir_expr *e) {
   if (class != MATH_CLASSES) math[class] += e->lanes;
 }
 
+/* Loads on both sides of a select count: which side runs is not known here. */
 static tir_walk visit_value(void *user, const tir_expr *e) {
   walk_state *w = user;
   feature_store *store = &w->program->stores[w->program->n_stores];
@@ -108,6 +110,7 @@ static bool is_constant(const tir_expr *value) { return !tir_has_op(value, TIR_L
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
+/* NULL for arguments of the kernel, which no statement allocates. */
 static const alloc_scope *find_alloc(const walk_state *w, const tir_buffer *buffer) {
   const alloc_scope *scope = w->allocs;
   while (scope && scope->buffer != buffer) scope = scope->outer;
@@ -215,6 +218,7 @@ static void loop_range(const walk_state *w, const tir_stmt *s, int64_t *min, int
   if (*extent < 1 || *extent > INT64_MAX / 2) *extent = 1;
 }
 
+/* The loop's range goes into ENV and the product of extents grows, both for the body only. */
 static void visit_for(walk_state *w, const tir_stmt *s) {
   int64_t min, extent;
   loop_range(w, s, &min, &extent);
@@ -241,6 +245,7 @@ static void visit_if(walk_state *w, const tir_stmt *s) {
   --w->guards;
 }
 
+/* What is allocated deep inside loops is allocated that many times. */
 static void visit_alloc(walk_state *w, const tir_stmt *s) {
   alloc_scope scope = {w->allocs, s->u.alloc.buffer, w->depth, w->outer_prod};
   w->allocs = &scope;
@@ -248,6 +253,7 @@ static void visit_alloc(walk_state *w, const tir_stmt *s) {
   w->allocs = scope.outer;
 }
 
+/* Hints hold for the body. Below a tensorized one the innermost loops are one instruction. */
 static void visit_attr(walk_state *w, const tir_stmt *s) {
   int64_t outer = w->auto_unroll;
   int outer_depth = w->instruction_depth;
@@ -259,6 +265,7 @@ static void visit_attr(walk_state *w, const tir_stmt *s) {
   w->instruction_depth = outer_depth;
 }
 
+/* In program order, since reuse is counted by what came between. */
 static void visit(walk_state *w, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_FOR: visit_for(w, s); break;

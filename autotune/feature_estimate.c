@@ -1,6 +1,7 @@
 /* feature_estimate.c: what lowered loops take on a machine, as far as it can be told before they are compiled: work,
  * memory and the size of the code. It ranks sketches, which have no plan with a cost of its own, and tells which
  * candidates are not worth compiling: those that compute much more than others, and those that LLVM takes long for. */
+#include <assert.h>
 #include <math.h>
 
 #include "autotune/feature.h"
@@ -31,6 +32,7 @@ static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
 /* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
  * says. */
 static bool indexes_registers(const body *b, int loop) {
+  assert(loop >= 0 && loop < FEATURE_MAX_LOOPS);
   for (int t = 0; t < b->store->n_touched; ++t) {
     const feature_touched *touched = &b->store->touched[t];
     if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_register(b->machine, touched->buffer))
@@ -88,6 +90,7 @@ static double loads_of(const body *b, const feature_touched *touched) {
   return share * (is_gathered(b, touched) ? b->lanes / b->steps : 1);
 }
 
+/* Loads over all buffers that the body reads. */
 static double all_loads(const body *b) {
   double sum = 0;
   for (int t = 0; t < b->store->n_touched; ++t) sum += loads_of(b, &b->store->touched[t]);

@@ -164,6 +164,7 @@ static reuse find_reuse(const row_state *r, const feature_touched *touched) {
   return (reuse){NO_REUSE, 0, 0, 0};
 }
 
+/* Everything that a row says of one buffer, in bytes. */
 static access look_at(const row_state *r, const feature_touched *touched) {
   double element = bytes_of(touched->buffer);
   access a = {.touched = touched, .bytes = r->store->outer_prod * element};
@@ -189,6 +190,8 @@ static void write_access(double *out, const access *a) {
   out[17] = a->stride;
 }
 
+/* The order of the buffers in a row: the one that moves most lines first, so that the same place means the same
+ * thing. */
 static bool comes_before(const access *a, const access *b) {
   return a->lines != b->lines ? a->lines > b->lines : a->bytes > b->bytes;
 }
@@ -244,6 +247,7 @@ static void fill_curve(row_state *r) {
 
 /* ---- allocation and outer scope ---------------------------------------------------------------------------------- */
 
+/* Of the buffer that is stored to: how large it is and how often it is allocated. */
 static void fill_scopes(row_state *r) {
   const feature_store *store = r->store;
   double elements = 1;

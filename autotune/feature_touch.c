@@ -3,6 +3,7 @@
  * An index is taken apart into a linear form (tir/linear.h) of the store's loops; then the range of a level is the
  * range of the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not
  * linear (fused loops: f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
+#include <assert.h>
 #include <math.h>
 
 #include "autotune/feature.h"
@@ -164,6 +165,7 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, featur
                          int64_t extent) {
   const feature_store *store = a->store;
   tir_interval range = TIR_UNBOUNDED;
+  assert(store->depth >= 0 && store->depth <= FEATURE_MAX_LOOPS);
   for (int i = 0; i < store->depth; ++i) set_range(&store->loops[i], false);
   for (int i = store->depth - 1; i >= 0; --i) {
     set_range(&store->loops[i], true);

@@ -36,12 +36,14 @@ tn_status autotune_fill_input(tn_context *ctx, const char *fill, const char *nam
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
+/* N ends the name, which other text may follow. NULL if there is no such input. */
 static const tn_tensor *find_input(const tn_program *program, const char *name, size_t n) {
   for (int i = 0; i < program->n_inputs; ++i)
     if (strlen(program->args[i]->name) == n && strncmp(program->args[i]->name, name, n) == 0) return program->args[i];
   return NULL;
 }
 
+/* Lists the names there are. */
 static tn_status no_such_input(const tn_program *program, const char *line, size_t n) {
   runtime_str names = {0};
   for (int i = 0; i < program->n_inputs; ++i) runtime_str_addf(&names, "%s%s", i ? ", " : "", program->args[i]->name);
@@ -82,6 +84,7 @@ tn_status autotune_fill_check(const tn_program *program, const char *fill) {
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
+/* The array goes to workers through a file, whose name stands in the fill text. Its caller deletes it. */
 static tn_status write_array(const tn_program *program, const tn_task_input *input, runtime_str *fill) {
   char path[] = P_tmpdir "/tenon-input-XXXXXX";
   const tn_tensor *tensor = input->name ? find_input(program, input->name, strlen(input->name)) : NULL;

@@ -55,7 +55,7 @@ static int look_at(const autotune_space *space, const tn_schedule *s, runtime_ar
  * of `auto`: the order among such candidates stays, and plans that are nearly as good as `auto` come first. */
 int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
                            float *rows, autotune_estimate *estimate) {
-  autotune_estimate own;
+  autotune_estimate own = {0};
   if (!estimate) estimate = &own;
   int n = look_at(space, s, arena, rows, estimate);
   bool is_known = cost_ns > 0 && isfinite(cost_ns);

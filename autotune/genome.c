@@ -256,6 +256,7 @@ static bool vectorize_tile(walk *w, int stage_id) {
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
+/* Stages that are inlined or given have none to place or annotate. */
 static bool has_loops(const schedule_stage *stage) {
   return !te_is_placeholder(stage->op) && stage->attach != SCHEDULE_INLINED && stage->n_leaves > 0;
 }
@@ -286,6 +287,7 @@ static bool for_each_stage(walk *w, bool (*decide)(walk *w, int stage)) {
   return true;
 }
 
+/* The steps in the order that replay needs: structure, places and vectors, then hints. */
 static bool run(walk *w) {
   return w->s && apply_sketch(w) && for_each_stage(w, place_and_vectorize) && for_each_stage(w, annotate);
 }

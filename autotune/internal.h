@@ -14,6 +14,8 @@ typedef struct autotune_meanwhile {
   void (*call)(void *user);
   void *user;
 } autotune_meanwhile;
+
+/* Called now and then inside long computations, so that measurements go on meanwhile. */
 static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
   if (m->call) m->call(m->user);
 }

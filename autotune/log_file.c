@@ -3,6 +3,7 @@
  * not called, so a loss of power may cost the last lines.
  *
  * Nothing is kept open between calls: a log can be moved or replaced under a running tuner. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static tn_status fail_io(tn_context *ctx, const char *doing, const char *path) {
 
 /* ---- opening and locking ----------------------------------------------------------------------------------------- */
 
+/* For messages, with its article. */
 static const char *kind_of(mode_t mode) {
   return S_ISDIR(mode)    ? "a folder"
          : S_ISFIFO(mode) ? "a FIFO"
@@ -32,6 +34,7 @@ static const char *kind_of(mode_t mode) {
                           : "something else";
 }
 
+/* A FIFO would hang, a folder cannot be locked; the message says what to do instead. */
 static tn_status refuse_kind(tn_context *ctx, const char *path, mode_t mode) {
   return runtime_fail(ctx, TN_ERROR_IO,
                       "log %s is %s: a log is a regular file, which can be locked and read again; copy what is to be "
@@ -119,6 +122,7 @@ static bool write_whole(int fd, const char *line, size_t n, off_t size) {
 /* The file is locked. */
 static bool append_line(int fd, const char *line, size_t n) {
   struct stat file;
+  assert(fd >= 0 && "a log that was opened");
   if (fstat(fd, &file) != 0) return false;
   char last = '\n';
   if (file.st_size > 0 && pread(fd, &last, 1, file.st_size - 1) != 1) return false;
@@ -158,6 +162,7 @@ typedef struct reader {
   void *user;
 } reader;
 
+/* A bad line costs one record, not the log. Only the first MAX_WARNINGS are told. */
 static void skip(reader *r, int line, const char *why) {
   if (r->n_skipped++ < MAX_WARNINGS) {
     runtime_say(r->ctx, TN_SEVERITY_WARNING, "%s:%d: %s: line skipped", r->path, line, why);

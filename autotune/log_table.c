@@ -32,6 +32,7 @@ static bool fill_row(collector *c, int line, const autotune_record *record, doub
   return row->key && row->program && row->target && row->steps;
 }
 
+/* NULL when memory ended. The row is not set. */
 static tn_log_row *new_row(tn_log_table *table, int *cap) {
   if (table->n_rows == *cap && !runtime_vec_grow((void **)&table->rows, cap, sizeof *table->rows)) return NULL;
   return &table->rows[table->n_rows++];

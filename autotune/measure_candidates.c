@@ -63,6 +63,7 @@ static void set_failure(tn_measurement *m, const measure_stage *stage, measure_f
     set_error(m, stage->classes[kind], "%s failed: %s", stage->doing, why);
 }
 
+/* Times add up over the requests that a candidate needed. */
 static void add_phases(tn_measurement *m, const json_t *header) {
   const json_t *phases = json_object_get(header, "phase_s");
   for (size_t i = 0; i < MEASURE_PHASES && i < json_array_size(phases); ++i) {
@@ -161,6 +162,7 @@ static void remember_unprepared(measure_pool *pool, uint64_t key, const tn_measu
   pool->unprepared_why = m->message ? strdup(m->message) : NULL;
 }
 
+/* A program whose reference failed that often is not prepared again: each attempt costs a time limit. */
 static bool is_hopeless(const measure_pool *pool, uint64_t key) {
   return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
 }
@@ -249,6 +251,7 @@ static void take_costs(tn_measurement *m, const json_t *header) {
     set_error(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent no time, or one that is not positive");
 }
 
+/* Every candidate of the program is compared with this time, so it is asked for once. */
 static void remember_default(measure_pool *pool, uint64_t key, const json_t *header) {
   pool->default_s = protocol_number(header, "default_s", 0);
   pool->default_of = pool->default_s > 0 ? key : 0;
@@ -320,6 +323,7 @@ static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *
   return false;
 }
 
+/* The failure belongs to the program, so its other candidates must learn of it too. */
 static void prepare_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
                            const char *why) {
   (void)worker;
@@ -347,6 +351,7 @@ static tn_status prepare(void *self, const tn_candidate *candidate, tn_measureme
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
+/* A final measurement has the machine for itself; a build takes one core. */
 static measure_job job_of(const measure_kind *kind, const tn_candidate *candidate, tn_measurement *out) {
   int cores = kind == &build_kind ? 1 : candidate->is_final ? 0 : candidate->threads;
   return (measure_job){.kind = kind, .candidate = candidate, .out = out, .cores = cores};
@@ -400,6 +405,7 @@ static tn_status submit_build(void *self, tn_job *job) {
 
 static tn_status submit_run(void *self, tn_job *job) { return submit(self, job, &run_kind); }
 
+/* Waits up to WAIT_S for one job; *DONE is NULL if none ended. The job is freed, what was given stays the caller's. */
 static tn_status poll_lane(measure_pool *pool, measure_lane lane, double wait_s, tn_job **done) {
   tn_status status = TN_OK;
   measure_job *job = measure_pool_take(pool, lane);

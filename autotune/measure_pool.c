@@ -14,6 +14,7 @@ enum { MAX_WORKERS = 256, MAX_CORES = 1 << 16, MAX_FAILED_STARTS = 3, BLOCK_BYTE
 #define GREETING_S 60.0
 #define STOP_ASKED_MS 50
 
+/* In ns of runtime_now_ns; at most 1e9 s ahead, so "no limit" cannot overflow. */
 static uint64_t deadline_after(double seconds) {
   return runtime_now_ns() + (uint64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9);
 }
@@ -47,6 +48,7 @@ void measure_pool_add(measure_pool *pool, measure_job *job) {
 
 measure_job *measure_pool_take(measure_pool *pool, measure_lane lane) { return pop(&pool->done[lane]); }
 
+/* A job that was submitted by tn_job is kept until it is polled. */
 static void end_job(measure_pool *pool, measure_job *job) {
   job->is_done = true;
   if (job->given) push(&pool->done[job->kind->lane], job);
@@ -123,6 +125,7 @@ static void start_worker(measure_pool *pool, measure_worker *w) {
   clear_worker(w);
 }
 
+/* The worker is free for the next job. */
 static void end_work(measure_pool *pool, measure_worker *w) {
   measure_job *job = w->job;
   job->seconds += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
@@ -154,6 +157,7 @@ static void lose_dead(measure_pool *pool, measure_worker *w) {
   lose(pool, w, kind, death.text);
 }
 
+/* What came may be of any length and content, so only our words for it are kept. */
 static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why) {
   char text[320];
   snprintf(text, sizeof text, "the worker does not keep to the protocol: %s", why);
@@ -296,6 +300,7 @@ static bool has_state(const measure_pool *pool, measure_state state) {
   return false;
 }
 
+/* 0 means the whole machine; more than there are means that too. */
 static int cores_of(const measure_pool *pool, const measure_job *job) {
   return job->cores > 0 ? RUNTIME_MIN(job->cores, pool->cores) : pool->cores;
 }
@@ -324,6 +329,7 @@ static bool holds_builds(const measure_pool *pool) {
   return is_urgent && !pool->caller_works && !fits(pool, MEASURE_RUNS);
 }
 
+/* A worker takes jobs of its lane while there are cores for them. */
 static void hand_out(measure_pool *pool, measure_lane lane) {
   for (int i = pool->n_workers - 1; i >= 0; --i) {
     measure_worker *w = &pool->workers[i];
@@ -332,6 +338,7 @@ static void hand_out(measure_pool *pool, measure_lane lane) {
   }
 }
 
+/* Runs first: a build can wait, a run needs the machine quiet. */
 static void assign(measure_pool *pool) {
   for (int lane = 0; lane < MEASURE_LANES; ++lane)
     if (pool->waiting[lane].n > 0) start_workers(pool, (measure_lane)lane);
@@ -373,6 +380,7 @@ static void serve_worker(measure_pool *pool, measure_worker *w, const struct pol
   if (is_timed && runtime_now_ns() >= w->deadline_ns) lose_late(pool, w);
 }
 
+/* Serves every worker, also those that nothing came from: their time may be over. */
 static void wait_for_events(measure_pool *pool, double wait_s) {
   struct pollfd polled[2 * (MAX_WORKERS + 1)];
   fill_poll(pool, polled);
@@ -381,6 +389,7 @@ static void wait_for_events(measure_pool *pool, double wait_s) {
   for (int i = 0; i < pool->n_workers; ++i) serve_worker(pool, &pool->workers[i], &polled[2 * i]);
 }
 
+/* Where a tenon command was looked for is told, as it depends on PATH and the library's place. */
 static tn_status cannot_start(measure_pool *pool) {
   return runtime_fail(pool->ctx, TN_ERROR_WORKER, "cannot start the worker process `%s%s%s`: %s%s%s", pool->command[0],
                       pool->command[1] ? " " : "", pool->command[1] ? pool->command[1] : "", pool->start_error,

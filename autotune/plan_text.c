@@ -23,10 +23,12 @@ static int stages_of(const autotune_sketch *sketch) { return RUNTIME_MIN(sketch-
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* Lengths of the three inner loops and the tail; the outermost length follows from the extent. */
 static json_t *tile_json(const autotune_tile *tile) {
   return json_pack("[i, i, i, s]", tile->length[0], tile->length[1], tile->length[2], schedule_tail_words[tile->tail]);
 }
 
+/* The bytes of the choice in the order of its members, which choice_names names. */
 static json_t *choice_json(const autotune_choice *choice) {
   json_t *json = json_array();
   for (int c = 0; c < CHOICES; c++) json_array_append_new(json, json_integer(((const uint8_t *)choice)[c]));
@@ -87,6 +89,7 @@ static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_h
   return TN_OK;
 }
 
+/* Every number is checked against its range: a genome is used without further checks. */
 static tn_status read_choices(tn_context *ctx, const json_t *json, int at, autotune_choice *out) {
   for (int c = 0; c < CHOICES; c++) {
     int32_t value;
@@ -104,6 +107,7 @@ static tn_status check_array(tn_context *ctx, const json_t *json, const char *fi
   return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of family sketch has to be an array of %d", field, count);
 }
 
+/* Tiles and stages must be as many as the program's own sketch of that number has. */
 static tn_status read_sketch(const autotune_space *space, const json_t *json, autotune_genome *out) {
   tn_context *ctx = space->task->ctx;
   const json_t *tiles = json_object_get(json, "tiles"), *stages = json_object_get(json, "stages");

@@ -111,6 +111,7 @@ void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotu
   while (chance(rng, CHANGED) && autotune_mutate_plans(space, rng, out)) continue;
 }
 
+/* NULL if the group cannot be made by that family. */
 static const plan_choice *choice_of(const autotune_space *space, int group, int family) {
   const plan_choices *choices = schedule_plans_choices(space->plans, group);
   for (int i = 0; i < choices->n; i++)

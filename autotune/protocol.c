@@ -13,6 +13,7 @@ enum { LENGTH_BYTES = 4, GROWTH_BYTES = 64 << 10 };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* Leaves a message that can be read into or freed again. */
 void protocol_message_free(protocol_message *message) {
   json_decref(message->header);
   free(message->payload);

@@ -93,6 +93,7 @@ static json_t *costs_of(const tn_measurement *measured) {
   return costs;
 }
 
+/* Only phases with a name; the caller owns the object. */
 static json_t *phases_of(const tn_measurement *measured) {
   json_t *phases = json_object();
   const char *const *names = tn_measure_phases();
@@ -213,6 +214,7 @@ static bool check_version(const json_t *json, char *why, size_t n_why) {
   return false;
 }
 
+/* Kinds of all fields that are known; those that are not are passed over, as newer versions may have more. */
 static bool check_fields(const json_t *json, char *why, size_t n_why) {
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i) {
     const json_t *value = json_object_get(json, fields[i].name);
@@ -247,6 +249,7 @@ static bool read_costs(const json_t *json, autotune_record *out, char *why, size
   return false;
 }
 
+/* Borrows texts from JSON, which must live as long as OUT. WHY gets the reason for false. */
 static bool read_fields(json_t *json, autotune_record *out, char *why, size_t n_why) {
   if (!json_is_object(json)) {
     snprintf(why, n_why, "not a JSON object");

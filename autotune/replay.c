@@ -29,6 +29,7 @@ static void free_replay(replay *r) {
   free(r);
 }
 
+/* The builder and the runner share it; the last one frees. */
 static void release(void *self) {
   replay *r = self;
   if (--r->users == 0) free_replay(r);
@@ -36,6 +37,8 @@ static void release(void *self) {
 
 /* ---- schedules as numbers ---------------------------------------------------------------------------------------- */
 
+/* Sums of the features over all stores: enough to tell which records are near. False for a schedule that does not
+ * lower. */
 static bool describe(replay *r, const tn_schedule *s, replayed *out) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   *out = (replayed){.hash = autotune_schedule_hash(s)};
@@ -44,6 +47,7 @@ static bool describe(replay *r, const tn_schedule *s, replayed *out) {
   return n > 0;
 }
 
+/* NULL, without a message, for steps that do not fit the program. */
 static tn_schedule *schedule_of(const replay *r, const char *steps) {
   runtime_quiet quiet = runtime_quiet_begin(r->program->ctx);
   tn_schedule *s = tn_schedule_new(r->program);
@@ -64,12 +68,14 @@ static double distance(const replayed *a, const replayed *b) {
   return all > 0 ? apart / all : 0;
 }
 
+/* By the schedule's hash: other steps may lead to the same schedule. */
 static const replayed *find_same(const replay *r, uint64_t hash) {
   for (int i = 0; i < r->records.n; ++i)
     if (r->records.data[i].hash == hash) return &r->records.data[i];
   return NULL;
 }
 
+/* INFINITY if no record succeeded, which tn_replay_new has refused. */
 static double cost_of_nearest(const replay *r, const replayed *s) {
   double least = INFINITY, cost_s = INFINITY;
   for (int i = 0; i < r->records.n; ++i) {
@@ -84,6 +90,7 @@ static double cost_of_nearest(const replay *r, const replayed *s) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
+/* Records of other programs and finals are passed over. Always goes on. */
 static bool take_record(void *user, int line, autotune_record *record) {
   replay *r = user;
   replayed taken;
@@ -102,6 +109,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
 
 /* ---- the interfaces ---------------------------------------------------------------------------------------------- */
 
+/* Nothing is compiled, but a measurement without an object would count as failed. */
 static tn_status build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   (void)self, (void)candidates;
   for (int i = 0; i < n; ++i) out[i] = (tn_measurement){.object = calloc(1, 1), .object_bytes = 1};
@@ -113,6 +121,7 @@ static void fail(tn_measurement *m, tn_measure_error error, const char *message)
   m->message = strdup(message);
 }
 
+/* The recorded cost of the same schedule, else that of the nearest one: so a search can be tried without a machine. */
 static void run_one(replay *r, const tn_candidate *candidate, tn_measurement *m) {
   replayed s;
   tn_schedule *schedule = schedule_of(r, candidate->steps);
@@ -142,6 +151,7 @@ static bool has_success(const replay *r) {
   return false;
 }
 
+/* Refuses a log without a single success, from which nothing could be told. */
 static tn_status fill(replay *r, tn_context *ctx, const char *log) {
   runtime_quiet quiet = runtime_quiet_begin(ctx);
   bool is_filled = autotune_space_fill(&r->space);

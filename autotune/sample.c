@@ -170,6 +170,8 @@ static uint8_t one_of(runtime_rng *rng, const uint8_t *values, size_t n) {
   return values[runtime_random_below(rng, (int64_t)n)];
 }
 
+/* A location is a number that the walk takes modulo the places there are, so that it means something in every
+ * program. */
 static autotune_choice sample_choice(runtime_rng *rng) {
   autotune_choice choice;
   choice.location = (uint8_t)runtime_random_below(rng, 32);

@@ -81,11 +81,13 @@ static void shift_stages(state *st, int at) {
 
 /* ---- inline ------------------------------------------------------------------------------------------------------ */
 
+/* An output cannot be inlined; what can be is not tried both ways. */
 static answer wants_inline(const state *st) {
   if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
   return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
 }
 
+/* The next stage is one before: the list is walked from the outputs to the inputs. */
 static bool apply_inline(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_compute_inline(to.sketch.base, to.stage) == TN_OK;
@@ -95,6 +97,7 @@ static bool apply_inline(work *w, const state *st) {
 
 /* ---- rfactor ----------------------------------------------------------------------------------------------------- */
 
+/* As a double: extents may multiply beyond int64. */
 static double product_of(int n, tn_axis *const *axes) {
   double product = 1;
   for (int a = 0; a < n; a++) product *= (double)axes[a]->extent;
@@ -185,6 +188,7 @@ static answer wants_cache_write(const state *st) {
   return schedule_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
+/* The new stage stands behind this one in the list, so numbers above it move. */
 static bool apply_cache_write(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_cache_write(to.sketch.base, to.stage, "local") == TN_OK;
@@ -194,6 +198,7 @@ static bool apply_cache_write(work *w, const state *st) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
+/* No tiling without room for all its axes. */
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool fits = has_room_for(st, op->n_axes + op->n_reduce);
@@ -240,6 +245,7 @@ static bool tile_stage(state *st) {
   return split_all(st) && schedule_reorder(st->sketch.base, st->stage, tiled_order(op, order), order) == TN_OK;
 }
 
+/* False when no sketch came out of it. */
 static bool apply_tiling(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && tile_stage(&to);
@@ -324,6 +330,7 @@ static bool add_fused(work *w, const state *st, int level, int packed) {
   return add_state(w, &to, ok);
 }
 
+/* Two depths, the first also with one input packed. */
 static bool apply_fusion(work *w, const state *st) {
   int input = packable_input(st);
   bool ok = add_fused(w, st, fusion_levels[0], -1);
@@ -340,6 +347,7 @@ static answer wants_skip(const state *st) {
   return APPLY;
 }
 
+/* The stage stays as it is. */
 static bool apply_skip(work *w, const state *st) {
   state to = branch(st);
   to.stage--;

@@ -19,6 +19,7 @@ static bool is_open(const schedule_step *step) {
   return true;
 }
 
+/* Turns a split by the caller's rule into a hole that search fills with other lengths. */
 static void open_split(taking *t, const schedule_step *step) {
   autotune_sketch *to = t->to;
   const schedule_stage *stage = &to->base->stages[step->stage];
@@ -35,6 +36,7 @@ static void open_split(taking *t, const schedule_step *step) {
                                              .extent = axis->extent};
 }
 
+/* A caller's rule may do anything to its schedule; only steps that replay are taken. */
 static bool take_step(taking *t, const schedule_step *step) {
   const tn_schedule *base = t->to->base;
   if (step->stage < 0 || step->stage >= base->n_stages || t->n_own == SCHEDULE_MAX_STAGES) return false;
@@ -56,6 +58,7 @@ static bool settle(taking *t) {
   return true;
 }
 
+/* False if the rule did nothing or its steps do not replay. */
 static bool take_steps(taking *t, const tn_schedule *made) {
   bool ok = made->n_steps > t->from->base->n_steps;
   for (int h = 0; h < t->to->n_holes; h++) t->hole_of[h] = t->from->base->stages[t->from->holes[h].stage].tensors;

@@ -52,6 +52,7 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
+/* Before anything runs: a rule is called much later and from inside the search. */
 static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   if (o->n_rules < 0 || (o->n_rules > 0 && !o->rules))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.n_rules is %d%s", o->n_rules,

@@ -53,7 +53,7 @@ static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *reco
   while (at > 0 && t->top[at - 1].cost_s > cost_s) --at;
   if (at == TUNER_MAX_FINALISTS) return true;
   tuner_top new = {0};
-  if (!fill_top(&new, hash, record, plan, cost_s)) return false;
+  if (!fill_top(&new, hash, record, plan, cost_s)) return tuner_top_free(&new), false;
   memmove(&t->top[at + 1], &t->top[at], sizeof *t->top * (size_t)(t->n_top - at));
   t->top[at] = new;
   t->n_top++;
@@ -175,6 +175,7 @@ tn_status tuner_catch_up(tuner *t) {
 
 /* ---- one candidate ----------------------------------------------------------------------------------------------- */
 
+/* Time in workers runs beside the tuner's own, so it has names of its own in the table. */
 static void add_worker_phases(const tn_measurement *m) {
   static const char *const names[] = {"Worker/parse",     "Worker/lower", "Worker/compile", "Worker/load",
                                       "Worker/arguments", "Worker/run",   "Worker/check"};
@@ -318,6 +319,7 @@ tn_status tuner_prepare(tuner *t) {
 
 /* ---- several candidates ------------------------------------------------------------------------------------------ */
 
+/* A multiple of the mean so far, but a generous one for the first builds, which load LLVM. */
 static double build_limit(const tuner *t) {
   double most = t->options.workers.build_timeout_s;
   double limit = t->n_built < FIRST_BUILDS ? FIRST_BUILD_S : fmax(BUILD_TIMES * t->build_s / t->n_built, LEAST_BUILD_S);

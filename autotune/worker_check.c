@@ -126,6 +126,7 @@ void worker_poison_outputs(const worker_program *p, const worker_sample *sample)
   }
 }
 
+/* Over the sample's blocks only; every element where the sample says so. */
 static difference compare(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
                           const worker_sample *sample) {
   difference out = {0};

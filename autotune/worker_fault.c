@@ -35,18 +35,21 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
+/* The functions below break one promise of a worker each; tests strike with them. */
 static void crash(int out_fd) {
   (void)out_fd;
   signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
   raise(SIGSEGV);
 }
 
+/* As a failed assertion would. */
 static void die_by_abort(int out_fd) {
   (void)out_fd;
   signal(SIGABRT, SIG_DFL);
   abort();
 }
 
+/* As a kernel that calls exit: no answer follows. */
 static void leave(int out_fd) {
   (void)out_fd;
   _exit(3);
@@ -57,6 +60,7 @@ static void hang(int out_fd) {
   for (;;) pause();
 }
 
+/* Burns its processor, so only the time limit ends it. */
 static void spin(int out_fd) {
   (void)out_fd;
   for (volatile uint64_t n = 0;; ++n) continue;
@@ -75,6 +79,7 @@ static void eat_memory(int out_fd) {
   _exit(4);
 }
 
+/* As a kernel that prints: what comes is no frame. */
 static void babble(int out_fd) {
   protocol_write(out_fd, "C[0, 0] = 42\n", 13);
   hang(out_fd);
@@ -86,6 +91,7 @@ static void truncate_answer(int out_fd) {
   _exit(0);
 }
 
+/* A frame that is right in form, for a request that nobody made. */
 static void answer_stranger(int out_fd) {
   static const char text[] = "{\"id\":-7,\"error\":\"none\"}";
   runtime_str out = {0};

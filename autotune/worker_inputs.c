@@ -14,6 +14,7 @@ static const double looking_s = 0.02; /* of the evaluator, for one choice of ran
 static const char *const ranges[] = {"uniform(0.1, 2)", "uniform(1.01, 3)", "uniform(-0.9, 0.9)",
                                      "uniform(0.05, 0.95)"};
 
+/* Inputs whose values nobody asked for; those of integers stay as they are, since they may be indices. */
 static bool is_free(const worker_program *p, const worker_data *data, int i) {
   const tn_tensor *tensor = tn_program_arg(p->program, i);
   return tn_dtype_is_float(tn_tensor_dtype(tensor)) && !autotune_fill_names(data->fill, tensor->name);
@@ -29,6 +30,7 @@ static bool fill_one(worker_program *p, worker_data *data, int i, worker_answer 
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
 }
 
+/* The place of element FLAT in a compact array. */
 static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
   for (int d = t->ndim - 1; d >= 0; --d) {
     index[d] = flat % t->shape[d];
@@ -56,6 +58,7 @@ static int count_odd_of(worker_program *p, const worker_data *data, int output) 
   return odd;
 }
 
+/* Over the outputs of floats: those of integers are always finite. */
 static int count_odd(worker_program *p, const worker_data *data) {
   int odd = 0;
   for (int i = 0; i < data->n_args - data->n_inputs; ++i)
@@ -74,6 +77,7 @@ static bool fill_free(worker_program *p, worker_data *data, const char *range, w
   return true;
 }
 
+/* Tries ranges of values until the outputs are ordinary, and keeps the best one. */
 static bool choose_ranges(worker_program *p, worker_data *data, worker_answer *answer) {
   int least = count_odd(p, data);
   const char *best = NULL;

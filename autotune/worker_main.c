@@ -204,6 +204,7 @@ static const handler handlers[] = {{"build", worker_build, "build", SITE(BUILD)}
                                    {"run", worker_run, "measure", SITE(MEASURE)},
                                    {NULL, NULL, NULL, SITE(WORKER)}};
 
+/* NULL for a type that this version does not know; the tuner is told so. */
 static const handler *find_handler(const char *type) {
   const handler *h = handlers;
   while (h->type && strcmp(h->type, type) != 0) ++h;
@@ -265,6 +266,7 @@ static bool serve_request(worker *w, const char *type, const protocol_message *r
   return sent;
 }
 
+/* hello is apart: it comes before anything is known of the tuner. */
 static bool serve(worker *w, const protocol_message *request) {
   const char *type = protocol_text(request->header, "type", "");
   w->received_ns = profiler_now_ns();

@@ -35,6 +35,7 @@ static worker_program *find(worker *w, const char *text, const char *target) {
   return NULL;
 }
 
+/* The place for the next program: the one that was asked for longest ago. */
 static worker_program *least_used(worker *w) {
   worker_program *oldest = &w->programs[0];
   for (int i = 1; i < RUNTIME_COUNT(w->programs); ++i)
@@ -61,6 +62,7 @@ static bool parse(worker_program *p, worker_answer *answer) {
   return true;
 }
 
+/* Both texts are the key that the program is found by. */
 static bool name_program(worker_program *p, const char *text, const char *target, worker_answer *answer) {
   p->text = strdup(text);
   p->target_text = strdup(target);

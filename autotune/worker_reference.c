@@ -100,6 +100,8 @@ static bool verify_output(worker_program *p, worker_data *data, int output, work
   return true;
 }
 
+/* The default kernel against the interpreter, output by output: a reference that is wrong itself must not judge
+ * others. */
 static bool verify_samples(worker_program *p, worker_data *data, worker_answer *answer) {
   for (int i = 0; i < data->n_args - data->n_inputs; ++i)
     if (!verify_output(p, data, i, answer)) return false;
@@ -119,6 +121,7 @@ static bool verify_whole(worker_program *p, worker_data *data, worker_answer *an
   return true;
 }
 
+/* For tests: every candidate is then found wrong. */
 static void spoil_reference(worker_data *data) {
   DLTensor *last = data->reference[data->n_args - data->n_inputs - 1];
   unsigned char *bytes = last->data;
@@ -202,6 +205,7 @@ static bool make_reference(worker_program *p, worker_data *data, bool spoil, wor
   return prove_unscheduled(p, data, spoil, answer);
 }
 
+/* Whether what is kept was made from the same seed and fill. */
 static bool has_data(const worker_program *p, uint64_t seed, const char *fill) {
   const worker_data *d = p->data;
   return d && d->seed == seed && strcmp(d->fill ? d->fill : "", fill ? fill : "") == 0;

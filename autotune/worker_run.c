@@ -5,6 +5,7 @@
  * compared whole.
  *
  * A kernel lives for one request; its object is the request's payload. */
+#include <assert.h>
 #include <math.h>
 #include <time.h>
 
@@ -84,6 +85,7 @@ static void change_element(DLTensor *t) {
 
 /* For the tests, between the call and the check: a wrong result, or an input that was written to. */
 static void spoil(const worker *w, worker_program *p) {
+  assert(p->data && "the arguments of the call");
   if (w->fault_now == WORKER_WRONG) change_element(p->data->args[p->data->n_inputs]);
   if (w->fault_now == WORKER_SPOIL && p->data->n_inputs > 0) change_element(p->data->args[0]);
 }
@@ -147,6 +149,7 @@ static void flush_caches(void *user) {
   if (bytes) bytes[0] = sum;
 }
 
+/* A fixed number of repeats switches off all that would stop the timing early. */
 static void apply_repeats(tn_timing_options *options, const tn_repeat_options *r) {
   if (r->repeat > 0) options->min_samples = options->max_samples = r->repeat;
   if (r->repeat > 0) options->max_total_s = INFINITY;
@@ -156,6 +159,7 @@ static void apply_repeats(tn_timing_options *options, const tn_repeat_options *r
   if (r->flushes_cache) options->min_batch_s = 1e-12;
 }
 
+/* At most LONGEST_COOLDOWN_S, whatever the request says. */
 static void cool_down(const tn_repeat_options *r) {
   double seconds = fmin(r->cooldown_s, LONGEST_COOLDOWN_S);
   if (seconds > 0) nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)}, NULL);
@@ -331,11 +335,13 @@ static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel
   for (int i = 0; w->fault_now == WORKER_TIMELESS && i < answer->n_costs; ++i) answer->costs[i] = 0;
 }
 
+/* Timed by itself: unmapping code is part of what a candidate costs. */
 static void clean_up(tn_kernel *kernel) {
   TN_SCOPE(WORKER, 2, "Runner/cleanup");
   tn_kernel_free(kernel);
 }
 
+/* Numbers are cut to what the types hold: the request may come from another version. */
 static tn_repeat_options take_repeats(const protocol_message *request) {
   const json_t *h = request->header;
   return (tn_repeat_options){.repeat = (int)fmin(protocol_number(h, "repeat", 0), MOST_REPEATS),

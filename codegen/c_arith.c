@@ -1,4 +1,6 @@
 /* c_arith.c: integers that wrap, division towards minus infinity, comparisons, booleans and masks in C. */
+#include <assert.h>
+
 #include "codegen/c_emit.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -27,6 +29,7 @@ static const operator_row operators[] = {
     {"^", CODEGEN_C_BITS, CODEGEN_C_UNARY, CODEGEN_C_UNARY},
 };
 
+/* Only for texts of the table itself, hence without an end to look for. */
 static const operator_row *find_operator(const char *text) {
   const operator_row *row = operators;
   while (strcmp(row->text, text) != 0) row++;
@@ -35,6 +38,7 @@ static const operator_row *find_operator(const char *text) {
 
 /* Parentheses also where C would not need them but a reader, or gcc's warnings, would. */
 codegen_c_text codegen_c_binary(codegen_c_emitter *m, codegen_c_text a, const char *op, codegen_c_text b) {
+  assert(op != NULL && "an operator of the table");
   const operator_row *row = find_operator(op);
   const char *left = codegen_c_wrap(m, a, row->left), *right = codegen_c_wrap(m, b, row->right);
   if (*op == '+' && *right == '-') op = "-", right++; /* i + -1 */

@@ -130,7 +130,6 @@ const char *codegen_c_new_name(codegen_c_emitter *m);
 const char *codegen_c_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes, int uses);
 /* The integer vector type of masks whose lanes have BYTES. */
 const char *codegen_c_mask(codegen_c_emitter *m, int bytes, int lanes);
-tn_dtype codegen_c_mask_dtype(int bytes);
 /* The unsigned vector type in which a dtype's arithmetic wraps. */
 const char *codegen_c_wrapping_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes);
 /* The type of a value: int64_t for an index expression, a vector type, a mask type or a scalar one. */

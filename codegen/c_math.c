@@ -1,5 +1,7 @@
 /* c_math.c: functions of floats, shifts and counts of bits, absolute values and casts in C; what has no vector form is
  * done lane by lane. */
+#include <assert.h>
+
 #include "codegen/c_emit.h"
 
 /* ---- lane by lane ------------------------------------------------------------------------------------------------ */
@@ -7,6 +9,7 @@
 /* One or two arguments, all that the helpers and libm have. */
 codegen_c_text codegen_c_call(codegen_c_emitter *m, const char *name, int n, const codegen_c_text *args) {
   if (n == 1) return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s)", name, args[0].text);
+  assert(n == 2);
   return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s, %s)", name, args[0].text, args[1].text);
 }
 
@@ -129,6 +132,7 @@ static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, c
   return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", ones, type);
 }
 
+/* A comparison with zeros: GCC's vectors give all bits set for true, in lanes as wide as those compared. */
 static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype;
   int bytes = (int)tn_dtype_bytes(from);

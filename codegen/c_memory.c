@@ -29,6 +29,7 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
+/* One element by its flat index. */
 static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_text index) {
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", a->name, index.text);
 }
@@ -121,6 +122,7 @@ static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_ex
   codegen_c_line(m, "*(%su *)&%s = %s;", type, to.text, text);
 }
 
+/* A scatter: lane by lane to places that have no stride. */
 static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   codegen_c_text value = codegen_c_at_lane(m, e, "lane"), to = lane_element(m, a);
   codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s = %s;", a->lanes, to.text, value.text);
@@ -133,12 +135,15 @@ static void begin_lanes(codegen_c_emitter *m, int lanes) {
   m->lane = "lane";
 }
 
+/* Behind begin_lanes: subexpressions are whole vectors again. */
 static void end_lanes(codegen_c_emitter *m) {
   m->lane = NULL;
   m->indent--;
   codegen_c_line(m, "}");
 }
 
+/* What vectors of GNU C cannot say (calls of libm, mixed widths) is said for one lane, in a loop over the lanes. Uses
+ * are counted first, so that what is used twice is computed once outside of it. */
 static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   codegen_c_count_uses(m, s->u.store.index[0]);
   codegen_c_count_uses(m, s->u.store.value);

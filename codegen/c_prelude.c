@@ -15,7 +15,7 @@ const char *codegen_c_type(tn_dtype dtype) {
   return names[dtype];
 }
 
-tn_dtype codegen_c_mask_dtype(int bytes) {
+static tn_dtype mask_dtype(int bytes) {
   return bytes == 1 ? TN_I8 : bytes == 2 ? TN_I16 : bytes == 4 ? TN_I32 : TN_I64;
 }
 
@@ -36,7 +36,7 @@ const char *codegen_c_wrapping_vector(codegen_c_emitter *m, tn_dtype dtype, int 
 
 /* Of the signed integers of BYTES. */
 const char *codegen_c_mask(codegen_c_emitter *m, int bytes, int lanes) {
-  return codegen_c_vector(m, codegen_c_mask_dtype(bytes), lanes, CODEGEN_C_VECTOR);
+  return codegen_c_vector(m, mask_dtype(bytes), lanes, CODEGEN_C_VECTOR);
 }
 
 /* MASK_BYTES 0: no mask. */
@@ -62,7 +62,7 @@ static void add_vector(runtime_str *out, tn_dtype dtype, int lanes, int uses) {
     runtime_str_addf(out, "#define %sx%d_splat(x) ((%s)(x) - (%sx%d){0})\n", name, lanes, type, name, lanes);
   }
   if (uses & CODEGEN_C_SELECT) {
-    const char *mask = tn_dtype_name(codegen_c_mask_dtype(bytes));
+    const char *mask = tn_dtype_name(mask_dtype(bytes));
     runtime_str_addf(out, "#define %sx%d_select(m, a, b) ((%sx%d)(((%sx%d)(a) & (m)) | ((%sx%d)(b) & ~(m))))\n", name,
                      lanes, name, lanes, mask, lanes, mask, lanes);
   }

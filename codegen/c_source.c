@@ -60,6 +60,7 @@ static const char *parameters(codegen_c_emitter *m) {
   return *text ? text : "void";
 }
 
+/* (void) for parameters that the body does not read: the file compiles without warnings under -Wextra. */
 static void emit_kernel(codegen_c_emitter *m) {
   codegen_c_line(m, "int32_t %s(%s) {", m->func->name, parameters(m));
   m->indent++;
@@ -124,6 +125,7 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }
 
+/* The emitter itself is its caller's. */
 static void release(codegen_c_emitter *m) {
   runtime_str_free(&m->out);
   runtime_str_free(&m->head);

@@ -36,6 +36,7 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
   return l;
 }
 
+/* What the loop's environment binds is known inside its braces only. */
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
@@ -106,6 +107,7 @@ static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
 /* Its size is known at a call only, and never on the stack. */
 static bool is_symbolic(const tir_buffer *buffer) { return buffer->ndim == 1 && buffer->size[0] != NULL; }
 
+/* Rounded up, so that buffers that follow each other stay aligned. 0 after a message. */
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
   for (int i = 0; i < buffer->ndim; i++) {

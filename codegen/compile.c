@@ -92,11 +92,13 @@ static tir_walk find_linked_ir(void *user, const tir_stmt *s) {
   return s->kind == TIR_CALL && s->u.call.callee->module != NULL ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Whether a function of a linked module is called: then inlining comes before the usual passes. */
 static bool has_linked_ir(const tir_func *f) {
   tir_visitor visitor = {.stmt = find_linked_ir};
   return !tir_walk_stmt(f->body, &visitor);
 }
 
+/* LLVM's own unroller runs unless the schedule hints at which loops to unroll. */
 static tir_walk find_hint(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -131,6 +133,7 @@ static tn_status copy_out(compilation *c, const char *data, size_t n) {
   return TN_OK;
 }
 
+/* Takes BUFFER. The bytes are copied since LLVM's buffers are freed with its context. */
 static tn_status copy_buffer(compilation *c, LLVMMemoryBufferRef buffer) {
   tn_status status = copy_out(c, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
   LLVMDisposeMemoryBuffer(buffer);

@@ -122,6 +122,7 @@ typedef struct repeated {
   size_t floats;
 } repeated;
 
+/* Reads the same data TIMES times; what the sums give is of no interest, so nothing is returned. */
 static void sum_again(void *data, size_t times) {
   const repeated *r = data;
   for (size_t i = 0; i < times; i++) r->sum(r->data, r->floats);
@@ -227,6 +228,7 @@ typedef struct shared_sum {
   size_t part; /* floats of a thread */
 } shared_sum;
 
+/* Parts begin to end of memory that all threads read together. */
 static void sum_part(void *loop, int64_t begin, int64_t end) {
   const shared_sum *s = loop;
   for (int64_t i = begin; i < end; i++) s->l->sum(s->data + (size_t)i * s->part, s->part);

@@ -16,6 +16,10 @@ void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ..
   m->failed = true;
 }
 
+void codegen_no_memory(codegen_emitter *m) {
+  codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+}
+
 /* ---- types and constants ----------------------------------------------------------------------------------------- */
 
 /* In registers: a bool is i1. */
@@ -88,6 +92,7 @@ void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned i
   LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
 }
 
+/* For attributes that LLVM knows by text only, such as "target-cpu". */
 static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const char *name, const char *value) {
   LLVMAttributeRef attribute =
       LLVMCreateStringAttribute(m->llvm, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
@@ -136,7 +141,7 @@ LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name) {
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value) {
   codegen_binding *binding = RUNTIME_NEW(&m->arena, codegen_binding);
   if (binding == NULL || !runtime_map_put(&m->frame->bindings, what, binding)) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return NULL;
   }
   *binding = (codegen_binding){value, {INT64_MIN, INT64_MAX}, 1};
@@ -193,7 +198,7 @@ static void bind_scalars(codegen_emitter *m, LLVMValueRef kernel) {
 static void fill_kernel(codegen_emitter *m) {
   codegen_frame frame = {.function = add_kernel(m)};
   if (frame.function == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return;
   }
   m->frame = &frame;

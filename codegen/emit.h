@@ -65,6 +65,7 @@ typedef struct codegen_emitter {
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
+  bool streams;    /* inside of stream_stores */
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
@@ -72,6 +73,7 @@ typedef struct codegen_emitter {
 /* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+void codegen_no_memory(codegen_emitter *m);
 /* LANES 1: a scalar. */
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */
@@ -147,7 +149,14 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 /* Values of the elements, 0 where a predicate does not hold. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
+/* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0: they
+ * are none (emit_turn.c). */
+int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
+/* Whether the target has stores past the caches. */
+bool codegen_can_stream(const codegen_emitter *m);
+/* Where M streams: waits until what was stored so is seen by other threads. */
+void codegen_end_streaming(codegen_emitter *m);
 
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 

@@ -76,6 +76,7 @@ static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef 
   return op == TIR_FLOORMOD ? value : LLVMBuildSelect(m->builder, is_zero, zero, value, "");
 }
 
+/* Both divisions are total: a divisor of 0 gives 0 and does not trap. */
 static LLVMValueRef divide(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
   return tn_dtype_is_signed(e->dtype) ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
 }
@@ -143,6 +144,7 @@ static LLVMTypeRef like(LLVMTypeRef element, int lanes) {
   return lanes == 1 ? element : LLVMVectorType(element, (unsigned)lanes);
 }
 
+/* Always 32 bits wide: for counts of shifts and the like. */
 static LLVMValueRef int_splat(codegen_emitter *m, uint64_t value, int lanes) {
   return codegen_splat(m, LLVMConstInt(m->i32, value, false), lanes);
 }

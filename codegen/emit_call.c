@@ -36,7 +36,7 @@ static LLVMTypeRef signature(codegen_emitter *m, const tir_callee *callee) {
 /* The declaration is found again at each call. */
 static bool keep(codegen_emitter *m, const tir_callee *callee, LLVMValueRef function) {
   if (runtime_map_put(&m->callees, callee, function)) return true;
-  codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+  codegen_no_memory(m);
   return false;
 }
 
@@ -95,8 +95,7 @@ static void collect_name(codegen_emitter *m, LLVMValueRef global, name_list *nam
   bool is_private = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
   bool is_special = linkage == LLVMAppendingLinkage || strncmp(name, "llvm.", 5) == 0;
   if (LLVMIsDeclaration(global) || is_private || is_special) return;
-  if (!RUNTIME_PUSH(names, runtime_strdup(&m->arena, name)))
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+  if (!RUNTIME_PUSH(names, runtime_strdup(&m->arena, name))) codegen_no_memory(m);
 }
 
 /* The names that a module defines for others. */
@@ -158,7 +157,7 @@ void codegen_link_callees(codegen_emitter *m) {
   int n = tir_callees(m->func, 0, NULL);
   const tir_callee **callees = RUNTIME_NEW_ARRAY(&m->arena, const tir_callee *, n + 1);
   if (callees == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return;
   }
   tir_callees(m->func, n, callees);
@@ -173,6 +172,7 @@ void codegen_link_callees(codegen_emitter *m) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* Of the operand's first element. A buffer without an index is passed from its beginning. */
 static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   codegen_binding *binding = codegen_find(m, o->buffer);
   if (binding == NULL || o->n_index > 1) {

@@ -15,6 +15,7 @@ static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
 
 /* ---- with the instructions --------------------------------------------------------------------------------------- */
 
+/* No value changes: the lanes are cut anew, as instructions for dot products want them. */
 static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef lane, int lanes) {
   return LLVMBuildBitCast(m->builder, vector, LLVMVectorType(lane, (unsigned)lanes), "");
 }
@@ -73,7 +74,7 @@ static LLVMValueRef dot_registers(codegen_emitter *m, const tir_expr *e, const L
 static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, int step, int lanes) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);
   if (mask == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return LLVMGetPoison(LLVMTypeOf(vector));
   }
   for (int i = 0; i < lanes; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)(offset + step * i), false);
@@ -81,6 +82,7 @@ static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, i
   return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)lanes), "");
 }
 
+/* By the sign of the operand: u8 x i8 products widen each side by its own rule. */
 static LLVMValueRef widened(codegen_emitter *m, const tir_expr *e, LLVMValueRef bytes) {
   LLVMTypeRef wide = codegen_type(m, TN_I32, e->lanes);
   return tn_dtype_is_signed((tn_dtype)e->dtype) ? LLVMBuildSExt(m->builder, bytes, wide, "")

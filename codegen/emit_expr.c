@@ -57,7 +57,8 @@ static LLVMValueRef emit_arithmetic(codegen_emitter *m, const tir_expr *e) {
       [TIR_DIV] = {LLVMSDiv, LLVMFDiv, LLVMAnd}, /* floats only */
   };
   LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
-  LLVMOpcode opcode = is_float(e) ? opcodes[e->op].of_float : opcodes[e->op].of_int;
+  LLVMOpcode opcode = opcodes[e->op].of_int;
+  if (is_float(e)) opcode = opcodes[e->op].of_float;
   if (e->dtype == TN_BOOL) opcode = opcodes[e->op].of_bool;
   LLVMValueRef value = LLVMBuildBinOp(m->builder, opcode, a, b, "");
   return is_float(e) ? contract(value) : value;
@@ -81,7 +82,8 @@ static LLVMValueRef compare(codegen_emitter *m, tir_op op, const tir_expr *a, LL
       [TIR_GT] = {LLVMIntSGT, LLVMIntUGT, LLVMRealOGT}, [TIR_GE] = {LLVMIntSGE, LLVMIntUGE, LLVMRealOGE},
   };
   if (is_float(a)) return LLVMBuildFCmp(m->builder, predicates[op].of_float, x, y, "");
-  LLVMIntPredicate predicate = is_unsigned(a) ? predicates[op].of_unsigned : predicates[op].of_signed;
+  LLVMIntPredicate predicate = predicates[op].of_signed;
+  if (is_unsigned(a)) predicate = predicates[op].of_unsigned;
   return LLVMBuildICmp(m->builder, predicate, x, y, "");
 }
 
@@ -110,6 +112,7 @@ static LLVMValueRef emit_boolean(codegen_emitter *m, const tir_expr *e) {
   return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
 }
 
+/* Booleans are i1, so the complement is the negation. */
 static LLVMValueRef emit_not(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildNot(m->builder, codegen_value(m, e->arg[0]), "");
 }
@@ -122,6 +125,7 @@ static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- bits and tests ---------------------------------------------------------------------------------------------- */
 
+/* One instruction, whatever the sign. */
 static LLVMValueRef emit_bits(codegen_emitter *m, const tir_expr *e) {
   LLVMOpcode opcode = e->op == TIR_BITAND ? LLVMAnd : e->op == TIR_BITOR ? LLVMOr : LLVMXor;
   return LLVMBuildBinOp(m->builder, opcode, codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), "");

@@ -1,4 +1,5 @@
-/* emit_index.c: index expressions: loop variables, constants and + - * // % min max over them. Emitted in i64, so that
+/* emit_index.c: index expressions: loop variables, integers that are loaded, constants and + - * // % min max over them (a
+ * gather's row is such a load between bounds). Emitted in i64, so that
  * addresses need no sign extensions; right because every part's interval fits the expression's own dtype. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
@@ -22,6 +23,7 @@ static bool operator_range(codegen_emitter *m, const tir_expr *e, tir_interval *
   return !is_division || (b.lo > 0 && b.lo == b.hi);
 }
 
+/* Over all lanes: the base's range widened by the last lane's step. */
 static bool ramp_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
   tir_interval base, steps = {0, e->lanes - 1};
   if (!codegen_index_range(m, e->arg[0], &base)) return false;
@@ -29,8 +31,19 @@ static bool ramp_range(codegen_emitter *m, const tir_expr *e, tir_interval *out)
   return true;
 }
 
+/* What an integer of a dtype narrower than i64 can be. */
+static bool load_range(const tir_expr *e, tir_interval *out) {
+  int bits = 8 * (int)tn_dtype_bytes(e->dtype);
+  if (tn_dtype_is_float(e->dtype) || e->dtype == TN_BOOL || bits > 32 || e->lanes > 1) return false;
+  *out = tn_dtype_is_signed(e->dtype) ? (tir_interval){-(INT64_C(1) << (bits - 1)), (INT64_C(1) << (bits - 1)) - 1}
+                                      : (tir_interval){0, (INT64_C(1) << bits) - 1};
+  return true;
+}
+
 /* False: its interval is not known. E is made of index operators. */
 static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
+  if (e->op == TIR_LOAD) return load_range(e, out);
+  if (e->op == TIR_CAST) return e->lanes == 1 && codegen_index_range(m, e->arg[0], out);
   if (e->op == TIR_INT) return *out = (tir_interval){e->u.i, e->u.i}, true;
   if (e->op == TIR_BROADCAST) return codegen_index_range(m, e->arg[0], out);
   if (e->op == TIR_RAMP) return ramp_range(m, e, out);
@@ -46,9 +59,10 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
   if (known == NULL) {
     tir_interval computed;
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
-    if (kept == NULL) codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    if (kept == NULL) codegen_no_memory(m);
+    bool is_made_of = tir_is_index_op((tir_op)e->op) || e->op == TIR_LOAD || e->op == TIR_CAST;
     bool is_index =
-        kept != NULL && tir_is_index_op((tir_op)e->op) && compute_range(m, e, &computed) && fits(e->dtype, computed);
+        kept != NULL && is_made_of && compute_range(m, e, &computed) && (e->op == TIR_LOAD || fits(e->dtype, computed));
     if (is_index) *kept = computed;
     known = is_index ? kept : &no_range;
     runtime_map_put(&m->ranges, e, (void *)known);
@@ -91,8 +105,17 @@ static LLVMValueRef build_sum(codegen_emitter *m, const tir_expr *e, LLVMValueRe
   return e->op == TIR_SUB ? LLVMBuildNSWSub(m->builder, a, b, "") : LLVMBuildNSWMul(m->builder, a, b, "");
 }
 
+/* E's value as any other's, extended from its dtype. */
+static LLVMValueRef emit_loaded(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef value = codegen_value(m, e);
+  return tn_dtype_is_signed(e->dtype) ? LLVMBuildSExtOrBitCast(m->builder, value, m->i64, "")
+                                      : LLVMBuildZExtOrBitCast(m->builder, value, m->i64, "");
+}
+
 /* nsw: the ranges were checked. */
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
+  if (e->op == TIR_LOAD) return emit_loaded(m, e);
+  if (e->op == TIR_CAST) return index_part(m, e->arg[0]);
   if (e->op == TIR_INT) return codegen_i64(m, e->u.i);
   if (e->op == TIR_VAR) return codegen_find(m, e->u.var)->value;
   if (tir_class_of(e) == TIR_CLASS_DIVISION) return emit_index_division(m, e);
@@ -104,9 +127,7 @@ static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
   tir_interval range;
   if (codegen_index_range(m, e, &range)) return index_part(m, e);
-  LLVMValueRef value = codegen_value(m, e);
-  return tn_dtype_is_signed(e->dtype) ? LLVMBuildSExtOrBitCast(m->builder, value, m->i64, "")
-                                      : LLVMBuildZExtOrBitCast(m->builder, value, m->i64, "");
+  return emit_loaded(m, e);
 }
 
 /* ---- vectors of indices ------------------------------------------------------------------------------------------ */

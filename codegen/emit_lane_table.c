@@ -170,18 +170,13 @@ static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table 
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
 
-static int compare(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Rows of neighbours, all as long as the first, that together are what the lanes take; their number, 0: they are none.
  */
 static int find_rows(const table *t, int64_t *start, int *length) {
   int64_t sorted[MAX_LANES];
   int n = 0, n_rows = 0;
   memcpy(sorted, t->offset, sizeof *sorted * (size_t)t->lanes);
-  qsort(sorted, (size_t)t->lanes, sizeof *sorted, compare);
+  qsort(sorted, (size_t)t->lanes, sizeof *sorted, runtime_compare_i64);
   for (int i = 0; i < t->lanes; i++) {
     if (n == 0 || sorted[i] != sorted[n - 1]) sorted[n++] = sorted[i];
   }

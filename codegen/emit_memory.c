@@ -71,8 +71,47 @@ static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef in
   return value;
 }
 
+/* The alignment is that of the access: lanes may start anywhere in a row. */
 static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
+}
+
+/* ---- stores past the caches -------------------------------------------------------------------------------------- */
+
+bool codegen_can_stream(const codegen_emitter *m) { return strcmp(m->target->arch->name, "x86_64") == 0; }
+
+void codegen_end_streaming(codegen_emitter *m) {
+  if (m->streams) codegen_intrinsic(m, "llvm.x86.sse.sfence", 0, NULL, 0, NULL);
+}
+
+/* Whole vectors of an output: what is scratch is read again soon. */
+static bool is_streamed(const codegen_emitter *m, const access *a) {
+  int bytes = a->lanes * (int)codegen_element_bytes(a->buffer);
+  bool is_output = false;
+  for (int i = m->func->n_inputs; i < m->func->n_params; i++) is_output |= m->func->params[i] == a->buffer;
+  return m->streams && is_output && bytes % m->target->vector_bytes == 0;
+}
+
+/* Such a store needs an aligned address, which only the call knows: elsewhere a plain one takes its place. */
+static void store_streamed(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
+  uint64_t bytes = (uint64_t)m->target->vector_bytes;
+  LLVMValueRef place = element(m, a, index, true), address = LLVMBuildPtrToInt(m->builder, place, m->i64, "");
+  LLVMValueRef rest = LLVMBuildAnd(m->builder, address, codegen_i64(m, (int64_t)bytes - 1), "");
+  LLVMValueRef is_aligned = LLVMBuildICmp(m->builder, LLVMIntEQ, rest, codegen_i64(m, 0), "");
+  LLVMBasicBlockRef streamed = codegen_new_block(m, "streamed"), plain = codegen_new_block(m, "plain");
+  LLVMBasicBlockRef after = codegen_new_block(m, "stored");
+  LLVMBuildCondBr(m->builder, is_aligned, streamed, plain);
+  LLVMPositionBuilderAtEnd(m->builder, plain);
+  LLVMSetAlignment(LLVMBuildStore(m->builder, value, place), a->align);
+  LLVMBuildBr(m->builder, after);
+  LLVMPositionBuilderAtEnd(m->builder, streamed);
+  LLVMValueRef store = LLVMBuildStore(m->builder, value, place);
+  LLVMSetAlignment(store, (unsigned)bytes);
+  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(m->i32, 1, false));
+  LLVMSetMetadata(store, LLVMGetMDKindIDInContext(m->llvm, "nontemporal", 11),
+                  LLVMMetadataAsValue(m->llvm, LLVMMDNodeInContext2(m->llvm, &one, 1)));
+  LLVMBuildBr(m->builder, after);
+  LLVMPositionBuilderAtEnd(m->builder, after);
 }
 
 static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
@@ -83,7 +122,7 @@ static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
 static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
   if (mask == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return a;
   }
   for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
@@ -230,6 +269,7 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
   }
 }
 
+/* Lanes whose mask is false do not touch memory, so a tail may reach behind the buffer. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
   LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
   LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
@@ -247,6 +287,8 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
+/* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
+ * instructions that LLVM makes good code of. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);
@@ -254,6 +296,8 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
       store_masked(m, a, value, mask);
     else
       scatter_masked(m, a, value, mask);
+  } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
+    store_streamed(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {
@@ -328,7 +372,7 @@ static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n
   tir_stmt *part = RUNTIME_NEW_ARRAY(&m->arena, tir_stmt, n_pieces);
   const tir_expr **index = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, n_pieces);
   if (part == NULL || index == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return;
   }
   for (int i = 0; i < n_pieces && !m->failed; i++) {

@@ -40,7 +40,7 @@ static void add_capture(outline *o, const void *what, const tir_buffer *buffer) 
   if (binding == NULL || runtime_map_get(&o->seen, what) != NULL) return;
   capture c = {what, buffer, *binding};
   if (!runtime_map_put(&o->seen, what, o) || !RUNTIME_PUSH(&o->captures, c)) {
-    codegen_emit_fail(o->m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(o->m);
   }
 }
 
@@ -51,6 +51,8 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* The buffers that a statement names beyond those that expressions load. They go through the closure to the body's
+ * function. */
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
   if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL)
@@ -123,6 +125,7 @@ static void fill_body(outline *o, int number) {
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
   codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
+  codegen_end_streaming(m);
   codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
   runtime_map_free(&frame.bindings);
   RUNTIME_VEC_FREE(&frame.heap);
@@ -137,10 +140,12 @@ static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
 }
 
+/* In the body's function: gets what the caller put into the closure. */
 static LLVMValueRef load_field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildLoad2(o->m->builder, o->types[index], field(o, closure, index), "");
 }
 
+/* Signed. */
 static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
 }
@@ -334,7 +339,7 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   codegen_emitter *m = o->m;
   LLVMValueRef *args = call_args(o, begin, end);
   if (args == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
   } else if (o->trampoline == NULL) {
     note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
   } else {

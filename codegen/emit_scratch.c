@@ -37,8 +37,7 @@ static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, LLVMValue
   LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
   codegen_binding *binding = codegen_bind(m, buffer, memory);
   if (binding != NULL) binding->align = SCRATCH_ALIGN;
-  if (!RUNTIME_PUSH(&m->frame->heap, memory))
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+  if (!RUNTIME_PUSH(&m->frame->heap, memory)) codegen_no_memory(m);
 }
 
 /* Flattening made sure that this does not overflow. */
@@ -72,6 +71,7 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Before the return of a frame, for the buffers that are too large for the stack. */
 static void free_all(codegen_emitter *m) {
   LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
   for (int i = 0; i < m->frame->heap.n; i++) {

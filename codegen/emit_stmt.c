@@ -124,7 +124,11 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
-  for (int i = 0; i < s->u.seq.n; i++) codegen_emit_stmt(m, s->u.seq.stmts[i]);
+  for (int i = 0; i < s->u.seq.n;) {
+    int turned = m->failed ? 0 : codegen_emit_turned(m, s->u.seq.n - i, s->u.seq.stmts + i);
+    if (turned == 0) codegen_emit_stmt(m, s->u.seq.stmts[i]);
+    i += RUNTIME_MAX(turned, 1);
+  }
 }
 
 /* The buffer was made at the function's entry (emit_scratch.c). */
@@ -153,6 +157,7 @@ static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
   emit_stage_number(m, outer);
 }
 
+/* The hint holds for the loops below; the outer one's is put back. */
 static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   bool outer = m->hints_unroll;
   m->hints_unroll = s->u.attr.value == 0;
@@ -160,8 +165,21 @@ static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   m->hints_unroll = outer;
 }
 
+/* What was stored past the caches is in memory when the loop ends. */
+static void emit_streaming(codegen_emitter *m, const tir_stmt *s) {
+  bool outer = m->streams;
+  m->streams = codegen_can_stream(m);
+  codegen_emit_stmt(m, s->u.attr.body);
+  codegen_end_streaming(m);
+  m->streams = outer;
+}
+
 /* Loops bound to a GPU's threads have none to run on. */
 static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
+  if (strcmp(s->u.attr.key, TIR_STREAM_STORES) == 0) {
+    emit_streaming(m, s);
+    return;
+  }
   if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) {
     emit_with_hints(m, s);
     return;

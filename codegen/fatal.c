@@ -4,6 +4,7 @@
 #include "codegen/fatal.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <llvm-c/ErrorHandling.h>
@@ -50,5 +51,25 @@ void codegen_guard_enter(codegen_guard *guard) {
 /* In reverse order of entering. */
 void codegen_guard_leave(codegen_guard *guard) { innermost = guard->outer; }
 
-/* LLVM keeps one handler a process. */
-void codegen_fatal_install(void) { LLVMInstallFatalErrorHandler(on_fatal); }
+/* What LLVM takes by malloc has a handler of its own, which the C interface lacks. USER is not used. Without a guard it
+ * returns, and LLVM ends the process. */
+static void on_bad_alloc(void *user, const char *reason, bool wants_report) {
+  (void)user, (void)reason, (void)wants_report;
+  on_fatal("out of memory");
+}
+
+typedef void (*bad_alloc_handler)(void *user, const char *reason, bool wants_report);
+/* llvm::install_bad_alloc_error_handler. Not found where LLVM is a part of the program itself. */
+static void install_bad_alloc_handler(void) {
+  union {
+    void *object;
+    void (*install)(bad_alloc_handler, void *user);
+  } symbol = {dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_")};
+  if (symbol.install) symbol.install(on_bad_alloc, NULL);
+}
+
+/* LLVM keeps one handler of each kind a process. */
+void codegen_fatal_install(void) {
+  LLVMInstallFatalErrorHandler(on_fatal);
+  install_bad_alloc_handler();
+}

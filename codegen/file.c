@@ -25,10 +25,12 @@ static bool write_all(int file, const char *data, size_t n) {
   return true;
 }
 
+/* ERROR is errno's, kept by the caller before it cleans up. */
 static tn_status fail(tn_context *ctx, const char *path, int error) {
   return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(error));
 }
 
+/* Renames: a file of that name is replaced whole or not at all. */
 static tn_status keep(tn_context *ctx, runtime_new_file *file, const char *path) {
   return runtime_new_file_keep(file, path) ? TN_OK : fail(ctx, path, errno);
 }

@@ -17,6 +17,7 @@ typedef struct header {
 
 /* ---- names of parameters ----------------------------------------------------------------------------------------- */
 
+/* C has one name space for arguments, extents and strides. */
 static bool is_taken(const header *h, const char *name) {
   return runtime_find_row(h->names.data, h->names.n, sizeof *h->names.data, name) >= 0;
 }
@@ -44,6 +45,7 @@ static void add_stride_names(header *h, const char *array, int n) {
   }
 }
 
+/* Arguments first, so that they keep their own names and the strides get other ones. */
 static bool choose_names(header *h) {
   for (int i = 0; i < h->n_args; i++) add_name(h, h->args[i].name);
   for (int i = 0; i < symbol_count(h); i++) add_name(h, h->args[0].symbols[i].name);
@@ -98,6 +100,7 @@ static void add_guard(runtime_str *out, const char *before, const char *name) {
   runtime_str_add(out, "_H\n");
 }
 
+/* What a C caller must know that the types do not say goes into the comment: layout, aliasing, extents, alignment. */
 static void write_header(header *h) {
   runtime_str_addf(&h->out, "/* %s: a kernel made by Tenon %s. */\n", h->name, TN_VERSION);
   add_guard(&h->out, "#ifndef ", h->name);

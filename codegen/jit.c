@@ -174,6 +174,7 @@ static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef l
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+/* Called by the kernel when it is freed. Its library is cleared and waits for the next kernel. */
 static void unload(void *owner) {
   loaded *code = owner;
   give_back(code->jit, code->library);
@@ -254,6 +255,7 @@ typedef struct loading {
   tn_kernel *kernel;
 } loading;
 
+/* On a thread with stack enough for ORC. Without a kernel in the end, the library goes back. */
 static void load_here(void *data) {
   loading *l = data;
   loaded code = {.jit = jit_of(l->ctx)};

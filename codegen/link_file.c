@@ -34,6 +34,7 @@ static const te_op *first_call(const tn_program *p, int op) {
   return p->ops[op];
 }
 
+/* Scalars go by value, everything else by its address. */
 static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
   if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
   return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)

@@ -15,6 +15,7 @@ static int times(const slicer *s, const tir_expr *e) { return e->lanes / s->whol
 
 static const tir_expr *cut(slicer *s, const tir_expr *e);
 
+/* A ramp's part is a ramp that starts later; the product wraps as the ramp itself would. */
 static const tir_expr *cut_ramp(slicer *s, const tir_expr *e) {
   int64_t skipped = (int64_t)((uint64_t)e->u.i * (uint64_t)(s->first * times(s, e)));
   const tir_expr *by = tir_int(s->arena, (tn_dtype)e->dtype, skipped);

@@ -32,6 +32,7 @@ static const codegen_arch *find_arch(const char *triple) {
   return NULL;
 }
 
+/* NULL if LLVM knows no such processor of the architecture. */
 static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++) {
     if (strcmp(cpu->name, name) == 0) return cpu;
@@ -69,11 +70,13 @@ static bool set_cpu(spec *s, const char *value) {
   return true;
 }
 
+/* Checked when the processor is known, since a feature belongs to an architecture. */
 static bool set_features(spec *s, const char *value) {
   s->features = value;
   return true;
 }
 
+/* Read later, by whoever wants to know costs. */
 static bool set_costs(spec *s, const char *value) {
   s->costs = value;
   return true;
@@ -142,6 +145,7 @@ static bool is_own(const char *triple, const char *host) {
   return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+/* Lists with a comma between, without one if either is empty. */
 static const char *join(spec *s, const char *a, const char *b) {
   return runtime_format(&s->ctx->arena, "%s%s%s", a, *a && *b ? "," : "", b);
 }
@@ -189,6 +193,7 @@ static bool check_usable(const spec *s, const codegen_arch *arch, const char *it
   return true;
 }
 
+/* Only the nearest names are offered: there are hundreds. */
 static void refuse_feature(const spec *s, const feature_set *set, const char *item, size_t n) {
   const char *name = runtime_strndup(&s->ctx->arena, item + 1, n - 1);
   runtime_nearest nearest = runtime_nearest_to(name != NULL ? name : "");
@@ -277,6 +282,7 @@ static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
   return nearest.word;
 }
 
+/* All names are listed: they are few and cannot be guessed. */
 static void refuse_cpu(const spec *s, const codegen_arch *arch) {
   runtime_str names = {0};
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)

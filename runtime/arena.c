@@ -31,8 +31,8 @@ struct runtime_chunk {
   _Alignas(ALIGNMENT) unsigned char data[];
 };
 
-/* What every allocation does without memory: jump to the landing place, or give NULL. */
-static void *out_of_memory(runtime_arena *arena) {
+/* What every allocation does without memory. */
+void *runtime_arena_lacks(runtime_arena *arena) {
   arena->failed = true;
   if (arena->on_oom) longjmp(*arena->on_oom, 1);
   return NULL;
@@ -78,11 +78,11 @@ static void *take(runtime_chunk *chunk, size_t offset, size_t bytes) {
 /* Makes room for SIZE bytes (rounded) in a new chunk. */
 static void *alloc_in_new_chunk(runtime_arena *arena, size_t size, size_t bytes) {
   size_t room = room_left(arena);
-  if (size > room) return out_of_memory(arena);
+  if (size > room) return runtime_arena_lacks(arena);
   size_t shared = RUNTIME_MIN(RUNTIME_MAX(arena->total, (size_t)FIRST_CHUNK), (size_t)LARGEST_SHARED_CHUNK);
   bool alone = size > shared / 2;
   runtime_chunk *chunk = chunk_new(arena, RUNTIME_MIN(alone ? size : shared, room));
-  if (!chunk) return out_of_memory(arena);
+  if (!chunk) return runtime_arena_lacks(arena);
   if (alone && arena->head) {
     chunk->next = arena->head->next;
     arena->head->next = chunk;
@@ -95,7 +95,7 @@ static void *alloc_in_new_chunk(runtime_arena *arena, size_t size, size_t bytes)
 }
 
 void *runtime_alloc(runtime_arena *arena, size_t bytes) {
-  if (bytes > SIZE_MAX / 4) return out_of_memory(arena);
+  if (bytes > SIZE_MAX / 4) return runtime_arena_lacks(arena);
   size_t size = (RUNTIME_MAX(bytes, (size_t)1) + GAP + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   if (!arena->head || size > arena->head->bytes - arena->used) return alloc_in_new_chunk(arena, size, bytes);
   void *result = take(arena->head, arena->used, bytes);
@@ -123,7 +123,7 @@ char *runtime_format(runtime_arena *arena, const char *fmt, ...) {
   va_start(args, fmt);
   int n = vsnprintf(NULL, 0, fmt, args);
   va_end(args);
-  char *text = n < 0 ? out_of_memory(arena) : runtime_alloc(arena, (size_t)n + 1);
+  char *text = n < 0 ? runtime_arena_lacks(arena) : runtime_alloc(arena, (size_t)n + 1);
   if (!text) return NULL;
   va_start(args, fmt);
   vsnprintf(text, (size_t)n + 1, fmt, args);

@@ -178,7 +178,8 @@ static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
 #undef X
 };
 
-bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype) {
+/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
+static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
   const owned_array *own = (const owned_array *)array;
   if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */
     *dtype = own->dtype;
@@ -199,7 +200,7 @@ void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double valu
 
 tn_status runtime_array_writable(tn_context *ctx, const char *caller, const DLTensor *array, tn_dtype *dtype) {
   if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the array is NULL", caller);
-  if (!runtime_array_dtype(array, dtype)) {
+  if (!dtype_of(array, dtype)) {
     char text[RUNTIME_DLTYPE_TEXT];
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: dtype %s is none of Tenon's", caller,
                         runtime_dltype_text(array->dtype, text));
@@ -222,7 +223,7 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
 /* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
  * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
-  tn_dtype dtype;
+  tn_dtype dtype = TN_F32;
   tn_status status = runtime_array_writable(ctx, "tn_array_fill", array, &dtype);
   if (status != TN_OK) return status;
   runtime_rng rng = {seed};

@@ -46,6 +46,8 @@ char *runtime_strndup(runtime_arena *arena, const char *text, size_t n);
 /* The text that printf would write. It is formatted twice, first for its length: ARGS must not change
  * in between. */
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
+/* What an allocation without memory does: for what belongs to the arena's work but lies elsewhere. Always NULL. */
+void *runtime_arena_lacks(runtime_arena *arena);
 void runtime_arena_free(runtime_arena *arena);  /* releases all chunks; the arena can be used again */
 void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the largest chunk */
 
@@ -115,11 +117,16 @@ static inline void *runtime_map_get(const runtime_map *map, const void *key) {
   const runtime_map_value *value = runtime_map_find(map, (uint64_t)(uintptr_t)key);
   return value ? value->p : NULL;
 }
+
+/* Says VALUE of a pointer; false when memory ended. KEY itself is the key, not what it points to. */
 static inline bool runtime_map_put(runtime_map *map, const void *key, const void *value) {
   runtime_map_value *place = runtime_map_at(map, (uint64_t)(uintptr_t)key);
   if (place) place->p = (void *)value;
   return place != NULL;
 }
+
+/* For a map used as a set: true only for the first time that KEY is seen, so a walk over a graph that shares nodes goes
+ * into each once. */
 static inline bool runtime_map_add(runtime_map *map, const void *key) {
   if (runtime_map_get(map, key)) return false;
   runtime_map_put(map, key, key);
@@ -360,8 +367,6 @@ TN_GIVE DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, c
 size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
-/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
-bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype);
 /* Element I of a compact array becomes VALUE, rounded. */
 void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double value);
 /* TN_OK with its dtype when CALLER, a name for messages, may fill the array: compact, on the CPU, of a dtype of ours. */
@@ -385,6 +390,7 @@ int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
 void runtime_sort(double *values, int n);                         /* ascending */
+int runtime_compare_i64(const void *left, const void *right);     /* for qsort of int64_t, ascending */
 /* The quantile Q in [0, 1] of N >= 1 sorted values, between the two nearest: 0.5 is the median. */
 double runtime_quantile(const double *sorted, int n, double q);
 /* splitmix64: any state is a good seed, and equal seeds give equal sequences on every machine. A search
@@ -439,6 +445,8 @@ int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name
 #define RUNTIME_FIND(array, name) runtime_find_row((array), RUNTIME_COUNT(array), sizeof *(array), (name))
 /* The row itself; NULL: there is none. */
 #define RUNTIME_ROW(array, name) runtime_row_at((array), RUNTIME_FIND((array), (name)), sizeof *(array))
+/* The row at place AT of a table of structures of ROW_BYTES each, NULL for -1: what a search by name returns when there
+ * is none. */
 static inline const void *runtime_row_at(const void *rows, int at, size_t row_bytes) {
   return at < 0 ? NULL : (const char *)rows + (size_t)at * row_bytes;
 }

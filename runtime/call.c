@@ -3,6 +3,8 @@
  * message "tn_call NAME: argument I (TENSOR): ...". All is checked before the kernel runs, since
  * compiled code checks nothing: a wrong stride would be a wrong address. Nothing is allocated on the
  * way of a call that succeeds; texts are built for refusals only. */
+#include <assert.h>
+
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/profiler/profiler.h"
@@ -38,6 +40,9 @@ static bool device_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->device.device_type == kDLCPU;
 }
+
+/* The explain functions say one reason each why a kernel refuses an array, behind its name. They write what the caller
+ * gave first and what the kernel was built for second. */
 static void explain_device(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   runtime_str_addf(out, "DLPack device type %d, the kernel runs on the CPU (%d)", (int)tensor->device.device_type,
@@ -49,6 +54,8 @@ static bool dtype_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   DLDataType built = tn_dtype_dlpack(arg->dtype);
   return tensor->dtype.code == built.code && tensor->dtype.bits == built.bits && tensor->dtype.lanes == built.lanes;
 }
+
+/* DLPack's dtype can be one that Tenon has no name for, so it is spelled from its code, bits and lanes. */
 static void explain_dtype(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   char text[RUNTIME_DLTYPE_TEXT];
   runtime_str_addf(out, "dtype %s, the kernel was built for %s", runtime_dltype_text(tensor->dtype, text),
@@ -59,6 +66,8 @@ static void explain_dtype(runtime_str *out, const DLTensor *tensor, const runtim
 static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
 }
+
+/* A shape of NULL is refused here too: a rank without extents is no rank. */
 static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   if (tensor->ndim == arg->ndim)
     runtime_str_add(out, "its shape is NULL, the kernel was built for ");
@@ -74,6 +83,8 @@ static bool shape_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   }
   return true;
 }
+
+/* The whole shapes, not the one extent that differs: a swapped pair of axes is seen at once. */
 static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "shape ");
   add_list(out, tensor->shape, tensor->ndim);
@@ -86,6 +97,8 @@ static bool size_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes;
   return arg->is_strided || runtime_array_has_bytes(tensor, &bytes);
 }
+
+/* For symbolic shapes only: the extents bind, but their product overflows what can be allocated. */
 static void explain_size(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "shape ");
   add_list(out, tensor->shape, tensor->ndim);
@@ -141,6 +154,8 @@ static void explain_strides(runtime_str *out, const DLTensor *tensor, const runt
 static bool elements_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return !arg->is_strided || !arg->is_output || !tensor->strides || runtime_elements_are_apart(tensor);
 }
+
+/* Two elements of an output at one place would be a race; the strides that would be right are told along. */
 static void explain_elements(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
   runtime_compact_strides(arg->ndim, tensor->shape, compact);
@@ -158,6 +173,8 @@ static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->data || tn_array_bytes(tensor) == 0;
 }
+
+/* Only asked for arrays of one element or more; an empty array may have NULL. */
 static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   runtime_str_addf(out, "its data pointer is NULL, %zu bytes are needed", tn_array_bytes(tensor));
@@ -168,6 +185,8 @@ static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runt
 static bool alignment_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return ((uintptr_t)data_of(tensor) & (tn_dtype_bytes(arg->dtype) - 1)) == 0;
 }
+
+/* Vector code may assume that an element does not straddle its own size; more than that no kernel asks. */
 static void explain_alignment(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes = tn_dtype_bytes(arg->dtype);
   runtime_str_addf(out, "its data is %zu bytes past a multiple of %zu, the kernel needs %s values aligned to %zu bytes",
@@ -233,6 +252,7 @@ static bool overlap(const runtime_call *call, DLTensor *const *args, int i, int 
 /* Kernels are compiled with the promise that their outputs alias nothing. */
 static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
+  assert(args || kernel->n_args == 0);
   for (int i = 0; i < kernel->n_args; ++i) {
     if (!kernel->args[i].is_output) continue;
     for (int j = 0; j < kernel->n_args; ++j) {
@@ -257,12 +277,14 @@ static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
   for (int i = 0; i < size->n; ++i) {
     const runtime_size_op *at = &size->ops[i];
     if (at->apply) {
+      assert(n > 1 && "both operands");
       --n;
       at->apply(stack[n - 1], stack[n], 64, &stack[n - 1]);
     } else {
       stack[n++] = at->is_symbol ? symbols[at->value] : at->value;
     }
   }
+  assert(n == 1);
   return stack[0];
 }
 
@@ -316,6 +338,7 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
 /* Of strided arguments, behind the symbols. Along an extent of 1 any number does. */
 static void bind_strides(runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
+  assert(args || kernel->n_args == 0);
   int n = 0;
   for (int i = 0; i < kernel->n_args; ++i) {
     int64_t strides[TN_MAX_RANK];
@@ -336,11 +359,11 @@ static void bind_strides(runtime_call *call, DLTensor *const *args) {
  * them. */
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
+  call->kernel = kernel;
   if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
   if (n_args != kernel->n_args) return refuse_count(ctx, who, kernel, n_args);
   if (!args && n_args > 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s %s: the list of arguments is NULL", who, kernel->name);
-  call->kernel = kernel;
   for (int i = 0; i < kernel->n_bound; ++i) call->values[kernel->place[i - kernel->n_bound]] = &kernel->bound[i]->data;
   for (int i = 0; i < n_args; ++i) {
     tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
@@ -371,6 +394,7 @@ tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor 
   runtime_call call;
   tn_status status = runtime_call_prepare(ctx, "tn_call", kernel, args, n_args, &call);
   if (status != TN_OK) return status;
+  assert(kernel && "or it was refused");
   int32_t result = runtime_call_invoke(&call);
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
 }

@@ -20,6 +20,7 @@ typedef struct kind {
   const char *(*refuse)(const filling *f); /* what the numbers have to be; NULL: they are right */
 } kind;
 
+/* Integers are drawn from LOW to HIGH, both included; floats never reach HIGH. */
 static double uniform(filling *f, int64_t i) {
   (void)i;
   double low = f->number[0], high = f->number[1];
@@ -39,16 +40,20 @@ static double zeros(filling *f, int64_t i) {
   return 0;
 }
 
+/* The element's place in memory order. What the dtype cannot hold is rounded or wrapped where it is stored. */
 static double iota(filling *f, int64_t i) {
   (void)f;
   return (double)i;
 }
 
+/* For the operand of a gather: whole numbers below N, so no index is out of the gathered array's bounds. */
 static double indices(filling *f, int64_t i) {
   (void)i;
   return (double)runtime_random_below(&f->rng, (int64_t)f->number[0]);
 }
 
+/* Zero in a SHARE of the elements, for kernels that skip zeros. A value that is not zero is never drawn as 0 for
+ * integers. */
 static double sparse(filling *f, int64_t i) {
   (void)i;
   bool is_zero = runtime_random_unit(&f->rng) < f->number[0];
@@ -57,11 +62,14 @@ static double sparse(filling *f, int64_t i) {
   return f->dtype == TN_BOOL ? 1 : 1 + (double)runtime_random_below(&f->rng, 4);
 }
 
+/* A refuse function gets the numbers as read and says what would have been right, or NULL if they are. */
 static const char *refuse_range(const filling *f) { return f->number[0] < f->number[1] ? NULL : "LOW < HIGH"; }
 static const char *refuse_deviation(const filling *f) { return f->number[1] >= 0 ? NULL : "a DEVIATION of 0 or more"; }
 static const char *refuse_share(const filling *f) {
   return f->number[0] >= 0 && f->number[0] <= 1 ? NULL : "a SHARE from 0 to 1";
 }
+
+/* 2^53 is where double stops to tell whole numbers apart. */
 static const char *refuse_count(const filling *f) {
   bool is_whole = f->number[0] >= 1 && f->number[0] <= 0x1p53 && floor(f->number[0]) == f->number[0];
   return is_whole ? NULL : "a whole N of 1 or more";
@@ -76,6 +84,7 @@ static const kind kinds[] = {{"uniform", 2, 2, {0, 0}, uniform, refuse_range},
 
 #define KINDS "uniform(LOW, HIGH), normal, zeros, iota, index(N), sparse(SHARE), file:PATH"
 
+/* HOW is not ended behind its kind: parentheses may follow, so N says where the name stops. */
 static const kind *find_kind(const char *how, size_t n) {
   for (int i = 0; i < RUNTIME_COUNT(kinds); ++i)
     if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, how, n) == 0) return &kinds[i];
@@ -98,6 +107,7 @@ static int read_numbers(const char *text, double number[MAX_NUMBERS]) {
   return *text == ')' && !text[1] ? n : -1;
 }
 
+/* Splits "normal(0, 2)" into the row of the kind and its numbers; numbers left out take the row's own. */
 static tn_status read_kind(tn_context *ctx, const char *how, const kind **out, filling *f) {
   size_t n = strcspn(how, "(");
   const kind *k = find_kind(how, n);

@@ -4,6 +4,7 @@
 
 /* ---- operators whose exact value may not fit --------------------------------------------------------------------- */
 
+/* The compiler's builtins for overflow give both at once: the wrapped value, and whether it is the exact one. */
 bool runtime_integer_add(int64_t a, int64_t b, int bits, int64_t *out) {
   (void)bits;
   return !__builtin_add_overflow(a, b, out);
@@ -26,6 +27,7 @@ bool runtime_integer_floordiv(int64_t a, int64_t b, int bits, int64_t *out) {
   return !(a == INT64_MIN && b == -1);
 }
 
+/* Only the least number has no absolute value of its own width. */
 bool runtime_integer_abs(int64_t a, int64_t b, int bits, int64_t *out) {
   (void)b, (void)bits;
   *out = a < 0 ? (int64_t)(0 - (uint64_t)a) : a;

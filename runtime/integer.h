@@ -15,6 +15,8 @@ static inline int64_t runtime_floordiv(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q - (a % b != 0 && (a % b < 0) != (b < 0));
 }
+
+/* The result has B's sign, as in Python. B = -1 stands apart since INT64_MIN % -1 traps. */
 static inline int64_t runtime_floormod(int64_t a, int64_t b) {
   if (b == 0 || b == -1) return 0;
   int64_t r = a % b;

@@ -26,9 +26,13 @@ static runtime_map_slot *free_slot(const runtime_map *map, uint64_t key) {
   return &map->slots[at];
 }
 
+/* Doubles the slots and puts every key anew. On failure the map is as it was, and the caller's insertion fails. */
 static bool grow(runtime_map *map) {
   if (map->capacity > INT32_MAX / 2) return false;
-  runtime_map larger = {.n = map->n, .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS, .lent = map->lent};
+  runtime_map larger = {.n = map->n,
+                        .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS,
+                        .failed = map->failed,
+                        .lent = map->lent};
   larger.slots = calloc((size_t)larger.capacity, sizeof *larger.slots);
   if (!larger.slots) return false;
   for (int i = 0; i < map->capacity; i++)
@@ -90,6 +94,7 @@ typedef struct span {
   size_t n;
 } span;
 
+/* The wanted text is a span that no zero byte ends; the stored one is a C string. */
 static bool is_text(const void *user, runtime_map_value value) {
   const span *wanted = user;
   const char *text = value.p;

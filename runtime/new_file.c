@@ -9,6 +9,7 @@
 
 enum { MOST_NAMES = 1000 };
 
+/* PATH.PID-I.tmp: in the folder of PATH, since rename works only inside one file system. */
 static bool format_name(char name[PATH_MAX], const char *path, int i) {
   if (snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", path, (long)getpid(), i) < PATH_MAX) return true;
   errno = ENAMETOOLONG;
@@ -66,6 +67,7 @@ void runtime_new_file_drop(runtime_new_file *f) {
   *f = (runtime_new_file){.fd = -1};
 }
 
+/* Whatever close says, the number is given back; a second close could hit a file that another thread opened. */
 static bool close_fd(runtime_new_file *f) {
   int fd = f->fd;
   f->fd = -1;

@@ -30,6 +30,7 @@ static const char *value_of(const char *text, const char *key) {
   return at ? at + strlen(quoted) + strspn(at + strlen(quoted), " ") : NULL;
 }
 
+/* A descr that is no quoted text is a list of fields: a structured array, which has no element type of ours. */
 static bool read_descr(const char *at, npy_header *out) {
   const char *end = at && *at == '\'' ? strchr(at + 1, '\'') : NULL;
   if (!end || end - at - 1 >= DESCR_BYTES) return false;
@@ -52,6 +53,7 @@ static bool read_shape(const char *at, npy_header *out) {
   }
 }
 
+/* The header is a Python dictionary with three keys in any order. False if one is missing or is not understood. */
 static bool parse_header(const char *text, npy_header *out) {
   const char *order = value_of(text, "fortran_order");
   bool is_false = order && strncmp(order, "False", 5) == 0, is_true = order && strncmp(order, "True", 4) == 0;
@@ -84,12 +86,14 @@ static tn_status refuse(tn_context *ctx, const char *path, const char *why) {
   return runtime_fail(ctx, TN_ERROR_IO, "%s: %s", path, why);
 }
 
+/* As Python writes it, "[2, 3]". */
 static void add_shape(runtime_str *out, int ndim, const int64_t *shape) {
   runtime_str_add(out, "[");
   for (int i = 0; i < ndim; ++i) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
 
+/* Both shapes are told: the file may simply be another one. */
 static tn_status check_shape(tn_context *ctx, const char *path, const npy_header *h, const DLTensor *array) {
   bool is_same = h->ndim == array->ndim;
   for (int i = 0; is_same && i < h->ndim; ++i) is_same = h->shape[i] == array->shape[i];
@@ -104,12 +108,14 @@ static tn_status check_shape(tn_context *ctx, const char *path, const npy_header
   return status;
 }
 
+/* Fortran's order and C's are the same bytes unless two axes are longer than 1. */
 static bool has_order(const npy_header *h) {
   int n = 0;
   for (int i = 0; i < h->ndim; ++i) n += h->shape[i] > 1;
   return n > 1;
 }
 
+/* Each mismatch has a message that says how to save the file so that it fits. */
 static tn_status check_header(tn_context *ctx, const char *path, const npy_header *h, const DLTensor *array,
                               tn_dtype dtype) {
   const char *wanted = descrs[dtype];
@@ -127,6 +133,7 @@ static tn_status check_header(tn_context *ctx, const char *path, const npy_heade
 
 /* ---- whole files ------------------------------------------------------------------------------------------------- */
 
+/* Fewer bytes than the shape needs and bytes behind them are both errors: either way header and data disagree. */
 static tn_status read_data(tn_context *ctx, const char *path, FILE *file, DLTensor *array) {
   size_t bytes = tn_array_bytes(array), n = fread((char *)array->data + array->byte_offset, 1, bytes, file);
   if (n == bytes && fgetc(file) == EOF) return TN_OK;
@@ -134,6 +141,7 @@ static tn_status read_data(tn_context *ctx, const char *path, FILE *file, DLTens
   return runtime_fail(ctx, TN_ERROR_IO, "%s: it ends after %zu of %zu bytes of data", path, n, bytes);
 }
 
+/* NumPy's file into ARRAY, whose shape and DTYPE are given and not changed. On failure its data may be half written. */
 static tn_status read_file(tn_context *ctx, const char *path, FILE *file, DLTensor *array, tn_dtype dtype) {
   const char *why;
   npy_header header;

@@ -206,8 +206,8 @@ typedef struct tn_kernel_stage {
   int64_t points, required, loads, stores, vector_loads, vector_stores, gathers, scatters;
 } tn_kernel_stage;
 
-/* Fills OUT with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there are, 0 for a
- * kernel built without. Times of all stages together are the wall time of the calls. */
+/* Fills OUT (or NULL) with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there
+ * are, 0 for a kernel built without. Times of all stages together are the wall time of the calls. */
 TN_API int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out);
 TN_API double tn_kernel_stage_recompute(const tn_kernel_stage *stage); /* points / required */
 /* Tables of times and counters; says so when there are fewer than 100 samples. malloc'ed; NULL when there are none. */

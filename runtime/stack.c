@@ -1,8 +1,10 @@
 /* stack.c: work that needs more stack than a host's thread may have. Recursion over a program as deep
  * as the limits allow takes a few MB. A host may run Tenon on a thread with 64 KB, and LLVM recurses,
  * too. An errand lives on the caller's stack, who waits for it. */
+#include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,6 +28,27 @@ static size_t bytes_left(void) {
   pthread_attr_getstack(&attributes, &lowest, &bytes);
   pthread_attr_destroy(&attributes);
   return (size_t)((const char *)__builtin_frame_address(0) - (const char *)lowest);
+}
+
+/* Touches the stack so far below the caller. */
+static __attribute__((noinline)) void grow(size_t bytes) {
+  volatile char *lowest = alloca(bytes);
+  *lowest = 0;
+}
+
+/* The first thread's stack grows when it is touched. Under a limit of address space the kernel ends a process that touches
+ * it without room to grow. So it grows beforehand; other allocations cannot take that room then. */
+static bool make_room(size_t bytes) {
+  struct rlimit space;
+  if (gettid() != getpid() || getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), lowest = (uintptr_t)__builtin_frame_address(0) - bytes;
+  unsigned char is_in_memory;
+  if (mincore((void *)(lowest & ~(page - 1)), 1, &is_in_memory) == 0) return true; /* it has grown before */
+  void *room = mmap(NULL, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  munmap(room, bytes + page);
+  grow(bytes);
+  return true;
 }
 
 /* The shape that pthread_create wants. */
@@ -54,6 +77,7 @@ static bool run_elsewhere(errand *e) {
 /* Measures first, as starting a thread takes some ten microseconds and most callers have the stack. */
 bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data) {
   if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data});
+  if (!make_room(bytes)) return false;
   run(data);
   return true;
 }

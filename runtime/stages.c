@@ -1,6 +1,8 @@
 /* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks
  * of a recording. The record and the stages lie in the kernel's arena; the sampler is heap memory that
  * the record owns. */
+#include <assert.h>
+
 #include "runtime/stages.h"
 
 #include "runtime/kernel.h"
@@ -18,6 +20,7 @@ struct runtime_stages {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* A kernel owns its rows, names too: whoever compiled it may free its own. */
 static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_stage *stages) {
   to->stages = runtime_copy(&kernel->arena, stages, sizeof *stages * (size_t)to->n);
   if (to->stages == NULL) return false;
@@ -66,6 +69,8 @@ static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out)
 int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
   const runtime_stages *s = kernel != NULL ? kernel->stages : NULL;
   if (s == NULL) return 0;
+  if (out == NULL) max = 0;
+  assert(s->n >= 0);
   for (int i = 0; i < s->n && i < max; ++i) {
     out[i] = s->stages[i];
     read_times(s, i + 1, &out[i]);
@@ -112,6 +117,7 @@ static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, do
                      FEW_SAMPLES);
 }
 
+/* The second table of a report: only for stages that were compiled with counters. */
 static void add_counts(runtime_str *out, const tn_kernel_stage *stages, int n) {
   runtime_str_addf(out, "%-20s %12s %10s %14s %14s %14s %14s\n", "stage", "points", "recompute", "loads", "stores",
                    "vector loads", "vector stores");

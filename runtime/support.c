@@ -56,6 +56,11 @@ int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name
   return -1;
 }
 
+int runtime_compare_i64(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
 static int by_value(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -74,7 +79,10 @@ double runtime_quantile(const double *sorted, int n, double q) {
 /* Appends the rest of FILE; false when reading failed (errno says why). */
 static bool read_all(FILE *file, runtime_str *text) {
   char block[16384];
-  for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) runtime_str_addn(text, block, n);
+  for (size_t n = sizeof block; n == sizeof block;) {
+    n = fread(block, 1, sizeof block, file);
+    runtime_str_addn(text, block, n);
+  }
   runtime_str_add(text, "");
   return !ferror(file);
 }

@@ -111,6 +111,7 @@ static c_locale enter_c_locale(void) {
   return at;
 }
 
+/* Gives the thread its locale back, if enter_c_locale could change it. */
 static void leave_c_locale(c_locale at) {
   if (!at.c) return;
   uselocale(at.old);

@@ -177,7 +177,8 @@ static bool read_is_elementwise(void *user, const tir_expr *read) {
   return true;
 }
 
-bool schedule_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
+/* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
+static bool is_elementwise_read(const te_op *op, const tn_tensor *producer) {
   const tn_tensor *own = &op->outputs[0];
   if (own->ndim != producer->ndim) return false;
   if (memcmp(own->shape, producer->shape, sizeof *own->shape * (size_t)own->ndim) != 0) return false;
@@ -193,7 +194,7 @@ int schedule_elementwise_consumer(const tn_schedule *s, int producer) {
     const schedule_stage *consumer = &s->stages[consumers[0]];
     if (consumer->op->n_reduce > 0) return -1;
     for (int v = 0; v < s->stages[stage].n_tensors; v++)
-      if (!schedule_is_elementwise_read(consumer->op, &s->stages[stage].tensors[v])) return -1;
+      if (!is_elementwise_read(consumer->op, &s->stages[stage].tensors[v])) return -1;
     stage = consumers[0];
     if (consumer->attach != SCHEDULE_INLINED) return stage;
   }

@@ -21,8 +21,6 @@ bool schedule_is_reused(const te_op *op, const tn_tensor *input);
 bool schedule_is_read_by_rows(const te_op *op, const tn_tensor *input);
 /* Some read has the last reduction axis of OP as its last index: rows are reduced along memory. */
 bool schedule_reads_along_reduction(const te_op *op);
-/* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
-bool schedule_is_elementwise_read(const te_op *op, const tn_tensor *producer);
 /* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of
  * its own; -1: none. */
 int schedule_elementwise_consumer(const tn_schedule *s, int producer);

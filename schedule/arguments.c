@@ -150,7 +150,7 @@ static tn_status read_loops(reader *r) {
 /* Loops of the stage, which take, in this order, the sorted places that they hold (TVM: reorder). */
 static tn_status read_order(reader *r) {
   bool is_named[SCHEDULE_MAX_AXES] = {false};
-  int64_t named[SCHEDULE_MAX_AXES];
+  int64_t named[SCHEDULE_MAX_AXES] = {0};
   SCHEDULE_TRY(read_loops(r));
   for (int i = 0; i < r->c->step.n; i++) is_named[named[i] = r->list[i]] = true;
   int n = r->c->s->stages[r->c->step.stage].n_leaves;
@@ -361,6 +361,8 @@ static void write_name(writer *w, const char *name) {
   runtime_str_add(w->out, w->n++ || is_c ? ", " : "");
   runtime_str_addf(w->out, is_c ? "\"%s\"" : "%s", name);
 }
+
+/* With a comma before it unless it is the first argument. */
 static void write_number(writer *w, int64_t number) {
   runtime_str_addf(w->out, "%s%lld", w->n++ ? ", " : "", (long long)number);
 }

@@ -200,7 +200,7 @@ static const tir_expr *retyped(lowering *l, const tir_expr *e) {
 /* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that
  * value lowering put around loop variables come off again. */
 static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr *e) {
-  if (e->dtype == l->index_dtype) return e;
+  if (!e || e->dtype == l->index_dtype) return e;
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
@@ -230,7 +230,8 @@ static tir_walk stop_at_data(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD || is_scalar ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-bool schedule_is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
+/* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
+static bool is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
 
 /* INDEX < SIZE, in a type that holds both. */
 static const tir_expr *below_size(lowering *l, const tir_expr *index, const tir_expr *size) {
@@ -282,10 +283,10 @@ const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const
 static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)];
-  const tir_expr *index[TN_MAX_RANK], *inside = NULL;
+  const tir_expr *index[TN_MAX_RANK] = {NULL}, *inside = NULL;
   if (from->scalar) return tir_var_expr(l->arena, &from->scalar->var);
   for (int i = 0; i < e->n_args; i++) {
-    bool is_data = !schedule_is_of_indices(e->arg[i]);
+    bool is_data = !is_of_indices(e->arg[i]);
     index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i])
                        : to_index(l, x->ls->env[x->ls->st->n_leaves], e->arg[i]);
     if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor, i);
@@ -313,7 +314,7 @@ const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const ti
 }
 
 /* What may wrap as te says is cast as it is; the rest is computed in the index dtype. */
-const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
+static const tir_expr *lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
   return to_index(l, ls->env[ls->st->n_leaves], schedule_lower_expr(l, ls, values, e));
 }
 
@@ -357,7 +358,7 @@ typedef struct region {
 /* Unknown gives the whole dimension in the end. */
 static schedule_range read_range(region *r, const tir_expr *index) {
   if (tir_has_op(index, TIR_READ)) return (schedule_range){NULL, 0}; /* what depends on data has no range */
-  const tir_expr *lowered = schedule_lower_index(r->l, r->reader, r->reader->axis_value, index);
+  const tir_expr *lowered = lower_index(r->l, r->reader, r->reader->axis_value, index);
   return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
 
@@ -427,7 +428,8 @@ static void infer_region(lowering *l, int stage) {
   for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, ls->st->tensors, i, r.dim[i]);
 }
 
-/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. */
+/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. Of a stage with several
+ * results only the one that is asked for counts: not each of them is read, nor read alike. */
 bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
                        schedule_box *out) {
   const lower_stage *ls = &l->stages[stage];
@@ -435,7 +437,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
   inside.attach = SCHEDULE_AT;
   inside.at_stage = (int16_t)stage;
   inside.at_axis = ls->st->leaves[leaf];
-  region r = {.l = l, .producer = &inside, .only = te_is_extern(inside.op) ? tensor : NULL};
+  region r = {.l = l, .producer = &inside, .only = tensor};
   for (int i = 0; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;
@@ -567,6 +569,7 @@ static void make_scalars(lowering *l) {
   make_strides(l);
 }
 
+/* From the last stage to the first: a stage's region is what its readers, which are known by then, need. */
 static void infer_stage(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   bool is_input = te_is_placeholder(ls->st->op);
@@ -596,6 +599,7 @@ bool schedule_infer_bounds(lowering *l) {
   return !l->unfit.what || (schedule_widen(l) && schedule_infer_bounds(l));
 }
 
+/* In the order in which they were noted: the list holds the last one first. */
 static void say_warnings(const lowering *l, const schedule_warning *last) {
   if (!last) return;
   say_warnings(l, last->before);

@@ -93,6 +93,7 @@ static tn_status check_stage(const schedule_call *c, int stage, schedule_bufferi
 
 /* ---- the primitives ---------------------------------------------------------------------------------------------- */
 
+/* Both primitives share this check and this rewriting; the kind of the step tells them apart. */
 static schedule_buffering buffering_of(const schedule_call *c) {
   return c->step.kind == SCHEDULE_STEP_DB ? SCHEDULE_BUFFER_DOUBLE : SCHEDULE_BUFFER_ROLLING;
 }

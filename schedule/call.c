@@ -73,10 +73,10 @@ static void add_written(const schedule_call *c, runtime_str *out) {
   runtime_str_add(out, ")");
 }
 
-/* Composed primitives first. Their own schedule stays as it is while they run, and so does what they are called. */
-void schedule_add_call(const schedule_call *c, runtime_str *out) {
+/* "split(C, i)", behind the composed primitives that it runs in. Their own schedule stays as it is while they run, and so does what they are called. */
+static void add_call(const schedule_call *c, runtime_str *out) {
   if (c->s->within) {
-    schedule_add_call(c->s->within, out);
+    add_call(c->s->within, out);
     runtime_str_add(out, ": ");
   }
   if (!c->row)
@@ -89,7 +89,7 @@ void schedule_add_call(const schedule_call *c, runtime_str *out) {
 
 /* Text is only made when there is something to say: most calls succeed. */
 static void add_message(const schedule_call *c, const char *between, const char *fmt, va_list args, runtime_str *out) {
-  schedule_add_call(c, out);
+  add_call(c, out);
   runtime_str_add(out, between);
   runtime_str_addv(out, fmt, args);
 }

@@ -73,8 +73,6 @@ SCHEDULE_PRIMITIVES(STEP, WORD, COMPOSED)
 const schedule_primitive *schedule_row_of(const schedule_step *step);
 /* Check, rewrite, record; or compose. */
 tn_status schedule_run(schedule_call *c);
-/* Writes the primitive and its arguments: "split(C, i)", behind the composed primitives that it runs in. */
-void schedule_add_call(const schedule_call *c, runtime_str *out);
 /* TN_ERROR_SCHEDULE with the message `CALL: ...`. */
 tn_status schedule_refuse(const schedule_call *c, const char *fmt, ...) TN_PRINTF(2, 3);
 /* A warning, `CALL...`: FMT begins with the space or the colon. */

@@ -16,6 +16,8 @@ double cost_fma(const tn_machine *m, int bytes);
 int cost_level(const tn_machine *m, double bytes);
 /* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
 double cost_line(const tn_machine *m, int level, bool is_shared);
+/* BYTES written in a stream that LEVEL holds, or past the caches. */
+double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams);
 /* How many bytes of cache LEVEL (1 or 2) rows of ROW_BYTES can use that lie STRIDE bytes apart: those a power of two
  * apart fall into a few sets. */
 double cost_reached(const tn_machine *m, int level, double row_bytes, double stride);

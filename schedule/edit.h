@@ -28,8 +28,6 @@ void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64
 const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths);
 /* The extent of a loop for a message: a number, or symbols. */
 const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
-/* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
-const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
 /* One for each tensor of a stage. */
 bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
 /* Refuses nothing: the step has been done. List and text are copied. */

@@ -6,7 +6,7 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-enum { MOVE_COLUMNS, MOVE_ROWS, MOVE_BLOCK_COLUMNS, MOVE_BLOCK_ROWS, MOVE_THREADS, MOVE_FIELD_COUNT };
+enum { MOVE_COLUMNS, MOVE_ROWS, MOVE_BLOCK_COLUMNS, MOVE_BLOCK_ROWS, MOVE_THREADS, MOVE_STREAM, MOVE_FIELD_COUNT };
 
 typedef struct move_facts {
   tn_machine machine;
@@ -15,6 +15,7 @@ typedef struct move_facts {
   double points, ns;       /* of one thread without that read */
   double bytes, out_bytes; /* of an element that is read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
+  bool can_stream;         /* vectors may go past the caches */
 } move_facts;
 
 /* The read with a stride along the last axis, and the axis in which it lies. -1: there is none, or more than one. */
@@ -51,20 +52,31 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->out_bytes = (double)tn_dtype_bytes(op->outputs[0].dtype);
   for (int a = f->u + 1; a <= f->v; a++) f->row *= (double)f->reads.extent[a];
   f->row *= f->out_bytes;
+  f->can_stream = generic_can_stream(d, stage, f->points * (f->bytes + f->out_bytes));
   f->stride = fabs((double)read->stride[f->v]) * f->bytes;
   return f;
 }
 
-/* Tiles of 8 to 32, and small ones for short axes. */
+/* Elements of 16 bytes, which the code generator turns by shuffles where so many rows of a tile stand together. */
+static int32_t turned_at_once(const move_facts *f) { return (int32_t)RUNTIME_MAX(16 / f->bytes, 1); }
+
+/* Adds N if the axis is as long. */
+static void add_tile(plan_space *s, int field, int64_t n, int64_t extent) {
+  if (n <= extent) plan_add(s, field, n);
+}
+
+/* Tiles of 8 to 32, of whole vectors and of whole lines, and small ones for short axes. */
 static void space(const void *facts, plan_space *s) {
   const move_facts *f = facts;
-  for (int n = 8; n <= 32; n *= 2)
-    if (n == 8 || n <= f->reads.extent[f->v]) plan_add(s, MOVE_COLUMNS, n);
-  plan_add(s, MOVE_COLUMNS, 4);
-  for (int n = 8; n <= 32; n *= 2)
-    if (n == 8 || n <= f->reads.extent[f->u]) plan_add(s, MOVE_ROWS, n);
-  plan_add(s, MOVE_ROWS, 4), plan_add(s, MOVE_ROWS, 1);
+  int64_t columns = f->reads.extent[f->v], rows = f->reads.extent[f->u], turned = turned_at_once(f);
+  plan_add(s, MOVE_COLUMNS, 8), plan_add(s, MOVE_ROWS, 8);
+  for (int n = 16; n <= 32; n *= 2) add_tile(s, MOVE_COLUMNS, n, columns), add_tile(s, MOVE_ROWS, n, rows);
+  plan_add(s, MOVE_COLUMNS, 4), plan_add(s, MOVE_ROWS, 4), plan_add(s, MOVE_ROWS, 1);
+  for (int n = 1; n <= 2; n++) add_tile(s, MOVE_COLUMNS, n * f->machine.vector_bytes / (int64_t)f->bytes / 2, columns);
+  for (int64_t n = turned; n <= 4 * turned; n *= 2) add_tile(s, MOVE_ROWS, n, rows);
   for (int n = 1; n <= 32; n *= 2) plan_add(s, MOVE_BLOCK_COLUMNS, n), plan_add(s, MOVE_BLOCK_ROWS, n);
+  plan_add(s, MOVE_STREAM, 0);
+  if (f->can_stream) plan_add(s, MOVE_STREAM, 1);
   plan_add(s, MOVE_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, MOVE_THREADS, 1);
 }
@@ -81,9 +93,34 @@ static int stay(const tn_machine *m, double n, double bytes, double stride) {
   return 3;
 }
 
-/* Tiles go by along the result's rows: lines that they fill in parts are written once if they stay in the second cache.
- * What does not stay in the first is fetched again for each vector, and waited for. */
+/* Whether a tile is one of those that the code generator turns; *WHOLE: it reads whole vectors, each once. */
+static bool is_turned(const move_facts *f, const int32_t *c, bool *whole) {
+  int32_t turned = turned_at_once(f), columns = c[MOVE_COLUMNS];
+  bool is_power = (columns & (columns - 1)) == 0;
+  *whole = columns * f->bytes == f->machine.vector_bytes && columns <= 16 && c[MOVE_ROWS] % columns == 0;
+  if (columns * f->bytes > f->machine.vector_bytes) return false; /* it would need twice the registers */
+  return turned >= 2 && c[MOVE_ROWS] % turned == 0 && columns % turned == 0 && is_power && f->stride >= 5 * f->bytes;
+}
+
+/* Elements that go through registers: 16 bytes are loaded at once and turned by shuffles, as many as there are halvings
+ * and blocks of a vector; or one by one, but neighbours of a line at once where rows fill vectors. */
+static double turning_ns(const move_facts *f, const int32_t *c) {
+  const tn_machine *m = &f->machine;
+  int32_t turned = turned_at_once(f), columns = c[MOVE_COLUMNS];
+  bool whole;
+  if (is_turned(f, c, &whole)) {
+    double lanes = fmin(columns, m->vector_bytes / f->bytes);
+    double shuffles = log2(turned) + (whole ? log2(lanes / turned) : lanes / turned - 1);
+    return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * cost_fma(m, m->vector_bytes));
+  }
+  double spills = columns * c[MOVE_ROWS] > 256 ? 1.5 : 1;
+  return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
+}
+
+/* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they stayed;
+ * rows that are too many for their pages begin with a wait, of which the tile hides most. */
 static double cost(const void *facts, const int32_t *c) {
+  static const double exposed = 0.3;
   const move_facts *f = facts;
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
@@ -91,15 +128,22 @@ static double cost(const void *facts, const int32_t *c) {
   double all = f->points * (f->bytes + f->out_bytes), line = cost_line(m, cost_level(m, all), c[MOVE_THREADS] != 0);
   int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
   int out = stay(m, rows, in_lines(columns, f->out_bytes), f->row);
-  double out_lines = out <= 2 ? f->points * f->out_bytes : f->points / columns * in_lines(columns, f->out_bytes);
-  double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line,
-         written = 2 * out_lines / COST_LINE * line;
-  read += f->points * 2 * cost_line(m, in, false);
-  written += f->points / c[MOVE_COLUMNS] * 2 * cost_line(m, out, false);
-  /* Elements are loaded one by one, but neighbours of a line at once where rows fill vectors. */
-  double turning = f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / c[MOVE_COLUMNS]);
-  double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]), spills = unrolled > 256 ? 1.5 : 1;
-  double ns = cost_overlap(read + written, turning * spills) + f->points / unrolled * m->costs.chain;
+  bool whole;
+  double of_tile = c[MOVE_ROWS] * f->bytes, stored = c[MOVE_COLUMNS] * f->out_bytes, at_once = 16;
+  if (!is_turned(f, c, &whole)) at_once = f->bytes;
+  if (whole) at_once = COST_LINE;
+  double out_lines = out <= 2 || stored >= COST_LINE ? f->points * f->out_bytes
+                                                     : f->points / columns * in_lines(columns, f->out_bytes);
+  double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line;
+  double written = cost_write(m, out_lines, cost_level(m, all), c[MOVE_THREADS], c[MOVE_STREAM] && stored >= COST_LINE);
+  if (of_tile < COST_LINE) read += f->points / c[MOVE_ROWS] * 2 * cost_line(m, in, false);
+  if (at_once < COST_LINE && stay(m, c[MOVE_COLUMNS], COST_LINE, f->stride) > 1)
+    read += f->points * f->bytes / at_once * cost_line(m, in, false);
+  if (stored < COST_LINE) written += f->points / c[MOVE_COLUMNS] * 2 * cost_line(m, out, false);
+  bool is_far = f->stride >= COST_PAGE / 2 && columns * COST_LINE > (double)m->cache_bytes[1];
+  double waits = is_far && cost_level(m, all) > 2 ? f->points * f->bytes / COST_LINE * exposed * m->costs.apart : 0;
+  double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]);
+  double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + f->points / unrolled * m->costs.chain;
   return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
 }
 
@@ -129,7 +173,8 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (n_shared == 0) n_shared = 2;
   return generic_order(d, stage, n, order) && generic_annotate(d, stage, v_in, SCHEDULE_VECTORIZE) &&
          generic_annotate(d, stage, u_in, SCHEDULE_UNROLL) &&
-         generic_parallel(d, stage, n_shared, order, c[MOVE_THREADS] ? INFINITY : 0, &loop, &n_fused);
+         generic_parallel(d, stage, n_shared, order, c[MOVE_THREADS] ? INFINITY : 0, &loop, &n_fused) &&
+         (!c[MOVE_STREAM] || generic_stream(d, stage));
 }
 
 static const plan_field fields[MOVE_FIELD_COUNT] = {
@@ -138,12 +183,7 @@ static const plan_field fields[MOVE_FIELD_COUNT] = {
     [MOVE_BLOCK_COLUMNS] = {"block_columns", "tiles of columns in a block"},
     [MOVE_BLOCK_ROWS] = {"block_rows", "tiles of rows in a block"},
     [MOVE_THREADS] = {"threads", "1: blocks are shared among threads"},
+    [MOVE_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_move = {.name = "move",
-                                              .n_fields = MOVE_FIELD_COUNT,
-                                              .fields = fields,
-                                              .describe = describe,
-                                              .space = space,
-                                              .cost = cost,
-                                              .realize = realize};
+PLAN_FAMILY(move, MOVE_FIELD_COUNT);

@@ -60,12 +60,12 @@ static bool arrange(generic_draft *p, int stage, int *n, int *loops) {
 }
 
 bool generic_inner_injective(generic_draft *p, int stage) {
-  int n, loops[TN_MAX_RANK + 1];
+  int n, loops[TN_MAX_RANK + 1] = {0};
   return arrange(p, stage, &n, loops);
 }
 
 bool generic_injective(generic_draft *p, const generic_group *g) {
-  int n, loops[TN_MAX_RANK + 1], loop, n_fused, stage = generic_stage(p, g->root);
+  int n, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
   if (!arrange(p, stage, &n, loops)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
   return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
@@ -73,11 +73,13 @@ bool generic_injective(generic_draft *p, const generic_group *g) {
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { POINTS_VECTORS, POINTS_THREADS, POINTS_FIELD_COUNT };
+enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_FIELD_COUNT };
 
 typedef struct points_facts {
   tn_machine machine;
   double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
+  double read, written;     /* bytes */
+  bool can_stream;          /* vectors may go past the caches */
 } points_facts;
 
 /* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a
@@ -97,6 +99,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   if (!f) return NULL;
   *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
   if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
+  f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
+  f->can_stream = generic_can_stream(d, stage, f->read + f->written);
   double points = 1;
   for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
   f->parts = points / (double)RUNTIME_MAX(r.extent[r.n_data - 1], 1);
@@ -116,6 +120,8 @@ static void space(const void *facts, plan_space *s) {
   const points_facts *f = facts;
   for (int n = 4; n >= 1; n /= 2) plan_add(s, POINTS_VECTORS, n);
   plan_add(s, POINTS_VECTORS, 8);
+  plan_add(s, POINTS_STREAM, 0);
+  if (f->can_stream) plan_add(s, POINTS_STREAM, 1);
   plan_add(s, POINTS_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, POINTS_THREADS, 1);
 }
@@ -124,6 +130,8 @@ static void space(const void *facts, plan_space *s) {
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
   double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
+  int level = cost_level(&f->machine, f->read + f->written);
+  ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
 }
 
@@ -134,18 +142,13 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[POINTS_VECTORS];
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
-  return generic_injective(&with, &group);
+  return generic_injective(&with, &group) && (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
 static const plan_field fields[POINTS_FIELD_COUNT] = {
     [POINTS_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [POINTS_THREADS] = {"threads", "1: outer loops are shared among threads"},
+    [POINTS_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_points = {.name = "points",
-                                                .n_fields = POINTS_FIELD_COUNT,
-                                                .fields = fields,
-                                                .describe = describe,
-                                                .space = space,
-                                                .cost = cost,
-                                                .realize = realize};
+PLAN_FAMILY(points, POINTS_FIELD_COUNT);

@@ -1,5 +1,6 @@
 /* family_reduce.c: a reduction that uses each element once. Along columns: accumulators in vector registers, the
- * reduction loops outside of them. Along rows: family_rows.c. Where there are fewer results than threads, the
+ * reduction loops outside of them; or, where rows are long, some rows at a time that are added to results in a cache, so
+ * that memory is read row by row. Along rows: family_rows.c. Where there are fewer results than threads, the
  * reduction is cut into a part for each (TVM: schedule_reduce, which does neither). */
 #include <math.h>
 
@@ -61,10 +62,30 @@ static bool columns(generic_draft *p, const tn_tensor *tensor, double ns) {
   for (int a = 0; a < last; a++) loops[n++] = a;
   if (outer >= 0) loops[n++] = outer;
   if (!generic_parallel(p, stage + 1, n, loops, ns, &loop, &n_fused)) return false;
-  if (n_fused < n) loop = loops[n - 1];
+  if (n > 0 && n_fused < n) loop = loops[n - 1];
   if (!put_innermost(p, stage, last)) return false;
   int at = loop < 0 ? -1 : schedule_leaf_position(&p->s->stages[stage + 1], loop);
   return at < 0 || schedule_compute_at(p->s, stage, stage + 1, at) == TN_OK;
+}
+
+/* Some steps of the innermost reduction loop at a time, each over all columns: what they give is added up in registers,
+ * then to the results. */
+static bool columns_by_rows(generic_draft *p, const tn_tensor *tensor, int together, double ns) {
+  int stage = generic_stage(p, tensor), last = tensor->ndim - 1, outer, inner, k, some, order[SCHEDULE_MAX_AXES], n = 0;
+  const schedule_stage *st = &p->s->stages[stage];
+  int step = st->leaves[st->n_leaves - 1], loop, n_fused;
+  if (!generic_split(p, stage, step, together, &k, &some)) return false;
+  if (!generic_split_vector(p, stage, last, generic_registers(p), &outer, &inner)) return false;
+  st = &p->s->stages[stage];
+  for (int a = 0; a < last; a++) order[n++] = a;
+  int n_data = n;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != some) order[n++] = st->leaves[i];
+  if (outer >= 0) order[n++] = outer;
+  order[n++] = some, order[n++] = inner;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE) &&
+         generic_annotate(p, stage, some, SCHEDULE_UNROLL) &&
+         generic_parallel(p, stage, n_data, order, ns, &loop, &n_fused);
 }
 
 /* Rows: a group of its own. Neither: threads only. */
@@ -82,13 +103,14 @@ static bool is_by_columns(const generic_draft *p, int stage) {
 }
 
 /* NS INFINITY: threads; 0: none. */
-static bool arrange(generic_draft *p, const tn_tensor *tensor, double ns) {
+static bool arrange(generic_draft *p, const tn_tensor *tensor, int together, double ns) {
+  if (together > 1) return columns_by_rows(p, tensor, together, ns);
   return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, tensor, ns);
 }
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_FIELD_COUNT };
+enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_FIELD_COUNT };
 
 /* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
@@ -97,6 +119,10 @@ typedef struct reduce_facts {
   double results;      /* that can be computed at the same time */
   int64_t longest;     /* steps of the longest reduction loop */
   bool can_have_parts; /* there is room for a data axis more */
+  bool has_columns;    /* vectors can go along the results */
+  double row, rows;    /* bytes of a row that is reduced by columns; how many there are of them */
+  double outer;        /* iterations of data axes around the columns */
+  int64_t innermost;   /* steps of the innermost reduction loop */
 } reduce_facts;
 
 /* One stage with a reduction that is no tile. */
@@ -107,8 +133,17 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
       g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce > 0 ? RUNTIME_NEW(d->arena, reduce_facts) : NULL;
   if (!f) return NULL;
   *f = (reduce_facts){.machine = d->machine, .ns = g->ns, .can_have_parts = op->n_axes < TN_MAX_RANK};
-  f->results = (double)independent(d, stage, is_by_columns(d, stage));
-  for (int a = 0; a < op->n_reduce; a++) f->longest = RUNTIME_MAX(f->longest, op->reduce_axes[a]->extent);
+  f->has_columns = is_by_columns(d, stage);
+  f->results = (double)independent(d, stage, f->has_columns);
+  f->rows = f->outer = 1;
+  for (int a = 0; a < op->n_reduce; a++) {
+    f->longest = RUNTIME_MAX(f->longest, op->reduce_axes[a]->extent);
+    f->rows *= (double)op->reduce_axes[a]->extent;
+    f->innermost = op->reduce_axes[a]->extent;
+  }
+  for (int a = 0; a + 1 < op->n_axes; a++) f->outer *= (double)op->axes[a]->extent;
+  f->rows *= f->outer;
+  if (f->has_columns) f->row = (double)op->axes[op->n_axes - 1]->extent * (double)tn_dtype_bytes(g->root->dtype);
   return f;
 }
 
@@ -119,11 +154,27 @@ static void space(const void *facts, plan_space *s) {
   for (int n = 4; n >= 1; n /= 2) plan_add(s, REDUCE_VECTORS, n);
   plan_add(s, REDUCE_VECTORS, 8);
   plan_add(s, REDUCE_PARTS, 1);
+  plan_add(s, REDUCE_TOGETHER, 1);
+  for (int n = 4; n <= 8 && f->has_columns; n *= 2)
+    if (f->innermost >= 2 * n) plan_add(s, REDUCE_TOGETHER, n);
   plan_add(s, REDUCE_THREADS, 0);
   if (!worth) return;
   plan_add(s, REDUCE_THREADS, 1);
   for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
     if (f->longest >= 2 * n * f->machine.threads) plan_add(s, REDUCE_PARTS, n * f->machine.threads);
+}
+
+/* Results of columns lie in registers while memory is read a part of a row at a time, and nobody guesses where the next
+ * part lies; or they are read and written for some rows at a time. */
+static double columns_ns(const reduce_facts *f, const int32_t *c) {
+  static const double exposed = 0.3;
+  const tn_machine *m = &f->machine;
+  double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row),
+         vectors = f->rows * f->row / m->vector_bytes;
+  if (c[REDUCE_TOGETHER] == 1)
+    return f->row <= COST_PAGE ? 0 : f->rows * f->row / width * (1 - width / COST_PAGE) * m->costs.apart * exposed;
+  double line = cost_line(m, cost_level(m, f->row), false);
+  return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line);
 }
 
 /* A sum waits for the one before it: more registers are more sums in flight. */
@@ -132,6 +183,9 @@ static double cost(const void *facts, const int32_t *c) {
   double waiting = f->machine.costs.chain / (c[REDUCE_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
   double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[REDUCE_VECTORS] + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
+  if (c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && f->outer < f->machine.threads)
+    return INFINITY;
+  if (f->has_columns) ns += columns_ns(f, c);
   return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
 }
 
@@ -143,20 +197,16 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   double ns = c[REDUCE_THREADS] ? INFINITY : 0;
   with.registers = c[REDUCE_VECTORS];
   if (c[REDUCE_PARTS] > 1 && !cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
-  if (!partial) return arrange(&with, g->root, ns);
-  return arrange(&with, partial, ns) && arrange(&with, g->root, 0);
+  int together = c[REDUCE_TOGETHER];
+  if (!partial) return arrange(&with, g->root, together, ns);
+  return arrange(&with, partial, together, ns) && arrange(&with, g->root, 1, 0);
 }
 
 static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [REDUCE_PARTS] = {"parts", "into which the longest reduction is cut, summed up afterwards"},
     [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
+    [REDUCE_TOGETHER] = {"together", "rows that are added to columns' results at a time; 1: these stay in registers"},
 };
 
-const schedule_family schedule_family_reduce = {.name = "reduce",
-                                                .n_fields = REDUCE_FIELD_COUNT,
-                                                .fields = fields,
-                                                .describe = describe,
-                                                .space = space,
-                                                .cost = cost,
-                                                .realize = realize};
+PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

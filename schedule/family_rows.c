@@ -62,7 +62,9 @@ static bool join_reduction(generic_draft *p, int stage, int *axis) {
   return generic_fuse(p, stage, n, axes, axis);
 }
 
-bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out) {
+/* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. N 0: it
+ * stays whole. */
+static bool part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out) {
   int stage = generic_stage(p, tensor), axis = row_axis(p, stage);
   int64_t lanes = generic_lanes(p, stage);
   *out = (generic_parts){0};
@@ -164,7 +166,7 @@ static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bo
   if (!generic_order(p, stage, n, order)) return false;
   if (inner >= 0 && !generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE)) return false;
   if (!generic_parallel(p, stage, n_common, common, g->ns, loop, &n_fused)) return false;
-  if (n_fused < n_common) *loop = common[n_common - 1];
+  if (n_common > 0 && n_fused < n_common) *loop = common[n_common - 1];
   return true;
 }
 
@@ -184,7 +186,7 @@ typedef struct row_list {
 static bool part_member(generic_draft *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
-  if (!generic_part_lanes(p, tensor, &parts)) return false;
+  if (!part_lanes(p, tensor, &parts)) return false;
   bool is_whole = parts.n == 0;
   if (tensor != g->root) {
     list->rows[list->n].tensor = tensor;
@@ -270,10 +272,4 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_THREADS] = {"threads", "1: rows are shared among threads"},
 };
 
-const schedule_family schedule_family_rows = {.name = "rows",
-                                              .n_fields = ROWS_FIELD_COUNT,
-                                              .fields = fields,
-                                              .describe = describe,
-                                              .space = space,
-                                              .cost = cost,
-                                              .realize = realize};
+PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

@@ -9,7 +9,16 @@
 #include "schedule/plan.h"
 #include "schedule/strip.h"
 
-enum { STRIP_ROWS, STRIP_COLUMNS, STRIP_TOGETHER, STRIP_VECTORS, STRIP_INLINED, STRIP_PARTS, STRIP_FIELD_COUNT };
+enum {
+  STRIP_ROWS,
+  STRIP_COLUMNS,
+  STRIP_TOGETHER,
+  STRIP_VECTORS,
+  STRIP_INLINED,
+  STRIP_PARTS,
+  STRIP_STREAM,
+  STRIP_FIELD_COUNT
+};
 enum { MAX_UNROLLED = 49, MAX_BODY = 800, NONE = -1 };
 
 static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
@@ -22,7 +31,8 @@ static double ns_of(const strip_facts *f, const strip_level *level) {
     const strip_stage *s = &level->stages[i];
     ns += points / (double)f->lanes * s->lead * s->ops * cost_fma(&f->machine, f->machine.vector_bytes);
   }
-  return fmax(ns, f->streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, f->streamed), false));
+  double streamed = f->read + f->written;
+  return fmax(ns, streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, streamed), false));
 }
 
 static void space(const void *facts, plan_space *s) {
@@ -35,6 +45,8 @@ static void space(const void *facts, plan_space *s) {
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
+  plan_add(s, STRIP_STREAM, 0);
+  if (f->can_stream) plan_add(s, STRIP_STREAM, 1);
   plan_add(s, STRIP_PARTS, 0);
   if (!generic_is_worth_threads_on(&f->machine, ns_of(f, f->levels[0]))) return;
   if (f->shared >= f->machine.threads) plan_add(s, STRIP_PARTS, 1);
@@ -61,13 +73,23 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow. */
+/* What several rows of a sum share stays in registers from its first use to its last, over many taps: loads that are
+ * more than twice the registers, with the N sums, go to the stack and back. */
+static double spilled(const tn_machine *m, const strip_stage *s, double n, double loads) {
+  return s->reduces && s->columns > 0 ? fmax((n + loads) / (2 * m->vector_registers), 1) : 1;
+}
+
+/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow; addresses
+ * and the loop are as long as one sum's wait. Most loads begin inside of a vector: the part of them that touches two lines
+ * counts twice. */
 static double block_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
-  static const double hidden = 0.5;
+  static const double hidden = 0.5, unaligned = 0.75;
   double n = shape->together * shape->vectors;
   double loads = s->near * n + s->columns * shape->vectors + s->fixed + (s->last_reader >= 0 && s->is_local ? 0 : n);
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
+  loads *= 1 + unaligned * m->vector_bytes / COST_LINE;
+  double busy = fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
+  return busy * spilled(m, s, n, s->near * n + s->columns * shape->vectors) + m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -111,7 +133,21 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
   return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
 }
 
+/* What is read from outside and written. For margins it is read again, from a nearer cache. Each row of a tile that is
+ * narrower than a page begins with a wait, as nobody guesses where the next one lies. */
+static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
+  const tn_machine *m = &f->machine;
+  bool is_shared = c[STRIP_PARTS] > 0;
+  int level = cost_level(m, f->read + f->written);
+  double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
+  double waits = level < 3 || width >= f->row ? 0 : fmax(1 - width / COST_PAGE, 0) * m->costs.apart;
+  double read = f->read / COST_LINE * cost_line(m, level, is_shared) * (1 + 0.5 * (first - 1));
+  return read + cost_write(m, f->written, level, is_shared, c[STRIP_STREAM]) + segments * waits * (1 + f->n_read);
+}
+
+/* Loads that touch two lines leave half of the time that rows take to come in. */
 static double cost(const void *facts, const int32_t *c) {
+  static const double exposed = 0.5;
   const strip_facts *f = facts;
   const tn_machine *m = &f->machine;
   const strip_level *level = f->levels[RUNTIME_MIN(RUNTIME_MAX(c[STRIP_INLINED], 0), f->n_levels - 1)];
@@ -122,11 +158,9 @@ static double cost(const void *facts, const int32_t *c) {
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
-  bool is_shared = c[STRIP_PARTS] > 0;
-  double streamed =
-      f->streamed / COST_LINE * cost_line(m, cost_level(m, f->streamed), is_shared) * (1 + 0.5 * (first - 1));
-  double ns = cost_overlap(tiles * tile_ns(f, &shape, level), streamed);
-  return is_shared ? cost_threads(m, ns, parts * f->shared) : ns;
+  double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, first);
+  double ns = fmax(computed, streamed) + exposed * fmin(computed, streamed);
+  return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, parts * f->shared) : ns;
 }
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
@@ -265,7 +299,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   for (int i = 1; ok && i < level->n; i++)
     ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor)
                                    : place_window(&x, level->stages[i].tensor);
-  return ok;
+  return ok && (!c[STRIP_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
 static const plan_field fields[STRIP_FIELD_COUNT] = {
@@ -275,12 +309,7 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [STRIP_INLINED] = {"inlined", "0 to 3: more and more is computed where it is read"},
     [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
+    [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_strip = {.name = "strip",
-                                               .n_fields = STRIP_FIELD_COUNT,
-                                               .fields = fields,
-                                               .describe = describe,
-                                               .space = space,
-                                               .cost = cost,
-                                               .realize = realize};
+PLAN_FAMILY(strip, STRIP_FIELD_COUNT);

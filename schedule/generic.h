@@ -56,6 +56,10 @@ static inline bool generic_stride(const generic_read *read, int axis, int64_t *s
 }
 /* Every read goes along AXIS with stride 0 or 1, and some with 1: it can be vectorized. */
 bool generic_is_contiguous(const generic_reads *r, int axis);
+/* Of what all points read together: each element once for each read that there is. */
+double generic_read_bytes(const generic_reads *r);
+/* Bytes of a tensor. */
+double generic_bytes(const tn_tensor *t);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r);
 static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
@@ -82,6 +86,11 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
 int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
 bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
+/* Whether stores past the caches can be chosen: the stage is an output, the group's BYTES, read and written, are more than
+ * the last cache holds, and rows begin where vectors may. */
+bool generic_can_stream(const generic_draft *p, int stage, double bytes);
+/* Asks for them, at the stage's outermost loop. */
+bool generic_stream(generic_draft *p, int stage);
 /* NS is the time of one thread for all of it. */
 bool generic_is_worth_threads_on(const tn_machine *m, double ns);
 static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
@@ -154,8 +163,5 @@ typedef struct generic_parts {
 /* Adds the partial sums of a vector of WIDTH along a reduction axis of TENSOR's stage, whose data loops are untouched, to
  * OUT. The loop over what is left of them runs in full blocks, then over the rest. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
-/* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. N 0: it stays
- * whole. */
-bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out);
 
 #endif

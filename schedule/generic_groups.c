@@ -60,6 +60,22 @@ static bool is_filter(const generic_draft *p, int stage) {
   return is_window && is_stencil(p, stage);
 }
 
+/* A stencil without a reduction that reads the same columns of several rows: rows that are computed together share what
+ * they load. */
+static bool is_of_rows(const generic_draft *p, int stage) {
+  generic_reads r;
+  int n_rows = 0;
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || r.n_axes > r.n_data) return false;
+  for (int i = 0; i < r.n; i++) {
+    bool goes = goes_by_taps(&r, &r.reads[i]);
+    for (int k = 0; goes && k < i; k++)
+      n_rows +=
+          r.reads[k].tensor == r.reads[i].tensor && !tir_equal(r.reads[k].expr->arg[r.reads[k].dim[r.n_data - 2]],
+                                                               r.reads[i].expr->arg[r.reads[i].dim[r.n_data - 2]]);
+  }
+  return n_rows > 0;
+}
+
 /* All that read STAGE are stencils. */
 static bool is_read_by_stencils(const generic_draft *p, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
@@ -384,7 +400,7 @@ bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *
   g->ns = generic_cost_ns(p, &r);
   for (int i = stage - 1; i >= 0; i--)
     if (is_free(p, i, t) && is_read_only_by(p, g, i, NULL)) join_chain(p, g, i);
-  g->is_chain = g->n_windows > 0;
+  g->is_chain = g->n_windows > 0 || is_of_rows(p, stage);
   for (int i = 0; i < g->n; i++) g->is_chain |= is_filter(p, generic_stage(p, g->members[i]));
   return g->is_chain;
 }

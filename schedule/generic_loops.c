@@ -1,5 +1,8 @@
 /* generic_loops.c: changes of loops as generic schedules ask for them: by axis instead of position, vectors of a good
  * length, as many fused outer loops as the threads need. */
+#include <assert.h>
+
+#include "schedule/cost.h"
 #include "schedule/generic.h"
 
 /* Iterations that each thread should have, so that they end at about the same time. */
@@ -26,6 +29,7 @@ bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_
 
 bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fused) {
   int iters[SCHEDULE_MAX_AXES];
+  assert(n > 0);
   *fused = axes[0];
   if (n == 1) return true;
   for (int i = 0; i < n; i++) iters[i] = schedule_leaf_position(stage_at(p, stage), axes[i]);
@@ -95,4 +99,15 @@ bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, 
   int64_t length = generic_vector_length(extent, generic_lanes(p, stage), registers);
   *outer = -1, *inner = axis;
   return length == extent || generic_split(p, stage, axis, length, outer, inner);
+}
+
+bool generic_can_stream(const generic_draft *p, int stage, double bytes) {
+  const tn_tensor *t = p->s->stages[stage].tensors;
+  int64_t row = t->ndim > 0 ? t->shape[t->ndim - 1] * (int64_t)tn_dtype_bytes(t->dtype) : 0;
+  return schedule_is_output(p->s, stage) && !t->is_strided && row > 0 && row % p->machine.vector_bytes == 0 &&
+         cost_level(&p->machine, bytes) > 3;
+}
+
+bool generic_stream(generic_draft *p, int stage) {
+  return stage_at(p, stage)->n_leaves == 0 || schedule_pragma_stream(p->s, stage, 0) == TN_OK;
 }

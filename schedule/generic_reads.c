@@ -168,10 +168,14 @@ int64_t generic_lanes(const generic_draft *p, int stage) {
   return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
 }
 
-/* Eight vector operations a nanosecond, or ten bytes of what it writes and reads anew a nanosecond. */
-double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
-  double points = 1, bytes = 0, lanes = p->machine.vector_bytes / 4.0;
-  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+double generic_bytes(const tn_tensor *t) {
+  double bytes = (double)tn_dtype_bytes(t->dtype);
+  for (int a = 0; a < t->ndim; a++) bytes *= (double)t->shape[a];
+  return bytes;
+}
+
+double generic_read_bytes(const generic_reads *r) {
+  double bytes = 0;
   for (int i = 0; i < r->n; i++) {
     double elements = 1, all = 1;
     for (int a = 0; a < r->n_axes; a++)
@@ -179,6 +183,13 @@ double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
     for (int d = 0; d < r->reads[i].tensor->ndim; d++) all *= (double)r->reads[i].tensor->shape[d];
     bytes += RUNTIME_MIN(elements, all) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
   }
-  double compute = points * (r->ops + 1) / lanes / 8, memory = bytes / 20;
+  return bytes;
+}
+
+/* Eight vector operations a nanosecond, or twenty bytes of what it reads a nanosecond. */
+double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
+  double points = 1, lanes = p->machine.vector_bytes / 4.0;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  double compute = points * (r->ops + 1) / lanes / 8, memory = generic_read_bytes(r) / 20;
   return RUNTIME_MAX(compute, memory);
 }

@@ -21,6 +21,7 @@ static bool fits(tn_dtype dtype, tir_interval r) {
   return dtype == TN_I64 ? tir_interval_is_closed(r) : tir_interval_within(r, all);
 }
 
+/* The first one is told: others mostly follow from it. */
 static void note(lowering *l, schedule_unfit unfit) {
   if (!l->unfit.what) l->unfit = unfit;
 }
@@ -86,6 +87,7 @@ static part look_at_other(lowering *l, const tir_expr *e) {
   return p;
 }
 
+/* Only operators of integers can leave int64; a comparison or a float below an index starts anew. */
 static part look_into(lowering *l, const tir_expr *e) {
   bool is_integer = !tn_dtype_is_float((tn_dtype)e->dtype) && e->dtype != TN_BOOL;
   return is_integer && tir_is_index_op((tir_op)e->op) ? look_at_operator(l, e) : look_at_other(l, e);
@@ -127,6 +129,7 @@ static double magnitude(lowering *l, const tir_expr *e) {
   return e->op == TIR_MUL ? far[0] * far[1] : far[0] + far[1];
 }
 
+/* NAME may be NULL; LS too, where the loop nest is no single stage's. Constants and variables alone always fit. */
 static void prove(lowering *l, const lower_stage *ls, const char *what, const char *name, const tir_expr *e) {
   if (e->n_args == 0) return;
   const tir_expr *unfit = look_at(l, e).unfit;
@@ -191,6 +194,7 @@ static tir_walk prove_expr(void *user, const tir_expr *e) {
   return has_data ? TIR_WALK_ON : TIR_WALK_PRUNE;
 }
 
+/* One index for each dimension. */
 static void prove_indices(lowering *l, const tir_buffer *buffer, int n, const tir_expr *const *index) {
   for (int i = 0; i < n; i++) prove(l, NULL, "an index", buffer->name, index[i]);
 }
@@ -216,6 +220,7 @@ static tir_walk stop_at_wide_sum(void *user, const tir_expr *e) {
   return e->dtype == TN_I64 && tir_class_of(e) == TIR_CLASS_SUM ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Such a program's own sums may need more than int64, which is then no fault of the schedule. */
 static bool computes_in_i64(const lowering *l) {
   for (int i = 0; i < l->s->n_stages; i++)
     if (l->s->stages[i].op->body && !tir_walk_expr(l->s->stages[i].op->body, stop_at_wide_sum, NULL)) return true;
@@ -229,6 +234,7 @@ void schedule_prove_body(lowering *l, const tir_stmt *body) {
 
 /* ---- what follows ------------------------------------------------------------------------------------------------ */
 
+/* How far the value can reach is told, and what makes it smaller. */
 static void refuse(const lowering *l) {
   const schedule_unfit *u = &l->unfit;
   runtime_str text = runtime_str_limited(l->ctx);

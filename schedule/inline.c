@@ -143,6 +143,7 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* Inlining can double an expression at each step, so its size is limited while it grows, not afterwards. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;

@@ -161,6 +161,7 @@ typedef struct known {
   struct known *next;
 } known;
 
+/* NULL if no intrinsic of that name was declared in the context. */
 static const known *find_known(const tn_context *ctx, const char *name) {
   for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k; k = k->next)
     if (strcmp(k->intrin.name, name) == 0) return k;

@@ -15,12 +15,13 @@ typedef struct sample {
   int64_t stride[TN_MAX_RANK], n;
 } sample;
 
-/* Samples are heap memory; schedule_check_functions frees them whatever happens. */
+/* schedule_check_functions frees the samples whatever happens. */
 typedef struct checking {
   tn_context *ctx;
   tn_program *program;
   const tir_intrin *intrin;
-  int n; /* the inputs, then the output */
+  runtime_arena arena; /* of the spread samples */
+  int n;               /* the inputs, then the output */
   sample samples[TIR_INTRIN_INPUTS + 1];
 } checking;
 
@@ -64,7 +65,7 @@ static bool open_sample(checking *c, const tn_tensor *tensor) {
   x->tensor = tensor;
   set_strides(x);
   x->compact = tn_array_new(c->ctx, tensor->dtype, tensor->ndim, tensor->shape);
-  x->spread = calloc((size_t)x->n, tn_dtype_bytes(tensor->dtype));
+  x->spread = runtime_alloc(&c->arena, (size_t)x->n * tn_dtype_bytes(tensor->dtype));
   return x->compact && x->spread && tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
 }
 
@@ -200,9 +201,7 @@ static tn_status check(checking *c) {
 tn_status schedule_check_functions(tn_program *program, const tir_intrin *intrin) {
   checking c = {.ctx = program->ctx, .program = program, .intrin = intrin};
   tn_status status = check(&c);
-  for (int i = 0; i < c.n; i++) {
-    tn_array_free(c.samples[i].compact);
-    free(c.samples[i].spread);
-  }
+  for (int i = 0; i < c.n; i++) tn_array_free(c.samples[i].compact);
+  runtime_arena_free(&c.arena);
   return status;
 }

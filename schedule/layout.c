@@ -84,6 +84,7 @@ static const char *read_digit(map_reader *r, schedule_digit *digit) {
   }
 }
 
+/* What was expected where the text stopped to fit, or NULL if all of it did. */
 static const char *read_digits(map_reader *r) {
   if (!accept(r, "->")) return "'->'";
   if (!accept(r, "[")) return "'[' and the buffer's dimensions";
@@ -177,6 +178,7 @@ static tn_status check_own_buffer(const schedule_call *c, int stage) {
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
 
+/* As it is read: dim//divisor%modulus, with the parts that do nothing left out. */
 static void write_digit(runtime_str *out, const schedule_layout *m, const schedule_digit *digit) {
   runtime_str_addf(out, "%.*s", m->names[digit->dim].length, m->names[digit->dim].at);
   if (digit->divisor > 1) runtime_str_addf(out, "//%lld", (long long)digit->divisor);

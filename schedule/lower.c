@@ -94,8 +94,7 @@ const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_
   return g.cond;
 }
 
-/* VALUE where COND holds (NULL: everywhere), else FILL. */
-static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
+const tir_expr *schedule_fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
   return cond ? tir_select(l->arena, cond, value, fill) : value;
 }
 
@@ -138,7 +137,7 @@ bool schedule_wants_peel(const lower_stage *ls, int axis) {
 static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
                                    const tir_stmt *body) {
   tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
-  if (l->s->is_replayed) return attr;
+  if (!attr || l->s->is_replayed) return attr;
   attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
   return attr;
 }
@@ -150,13 +149,16 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (axis->unroll_step >= 0) body = unroll_attr(l, ls, axis, body);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
-  if (v->extent == 1) return body;
+  bool streams = schedule_pragma_value(axis, SCHEDULE_PRAGMA_STREAM) > 0;
+  if (v->extent == 1) return streams ? tir_attr(l->arena, TIR_STREAM_STORES, 1, body) : body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
+  if (!loop) return NULL;
   loop->u.loop.peel =
       schedule_wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
       axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
+  if (streams) return tir_attr(l->arena, TIR_STREAM_STORES, 1, loop);
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
@@ -259,7 +261,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
     const tir_expr *init = tir_reduce_init(ls->body, v);
     first[v] = tir_reduce_identity(l->arena, ls->body, v);
     if (init) init = schedule_lower_expr(l, ls, values, init);
-    if (init) first[v] = fill_unless(l, schedule_unpadded(l, ls, env, values, false), init, first[v]);
+    if (init) first[v] = schedule_fill_unless(l, schedule_unpadded(l, ls, env, values, false), init, first[v]);
   }
   const tir_stmt *stmt = store_values(l, ls, values, first);
   stmt = guarded(l, ls, env, values, false, marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, stmt));
@@ -273,6 +275,7 @@ typedef struct placing {
   const tir_env *env;
 } placing;
 
+/* Stops at a load whose index can leave the buffer: such a load must stay under its guard. */
 static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
   const placing *at = user;
   if (e->op != TIR_LOAD) return TIR_WALK_ON;
@@ -320,7 +323,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   bool branches = cond && !tir_has_op(cond, TIR_LOAD);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
   for (int v = 0; v < n; v++)
-    stored[v] = fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);
+    stored[v] = schedule_fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);
   const tir_stmt *store = store_values(l, ls, values, stored);
   store = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_UPDATE, ls, store);
   return branches ? tir_if(l->arena, cond, store, NULL) : store;
@@ -365,7 +368,7 @@ static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr *within = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *value = schedule_lower_expr(l, ls, values, tir_value(ls->body, v));
-    stored[v] = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
+    stored[v] = value ? schedule_fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)) : NULL;
   }
   return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_values(l, ls, values, stored));
 }
@@ -501,6 +504,7 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
 }
 
+/* Before any pass. NULL after a message. */
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
                             schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");

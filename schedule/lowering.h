@@ -137,8 +137,6 @@ const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *siz
 /* Of an axis of a stage, and of a dimension of a tensor. */
 const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axis);
 const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int dim);
-/* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
-bool schedule_is_of_indices(const tir_expr *e);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
  * by loads. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
@@ -146,8 +144,6 @@ const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const ti
  * NULL. */
 const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const tir_expr *const *index,
                               const tir_expr *predicate);
-/* The same for one index of a read, in the index dtype. */
-const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
 /* The condition under which a point is stored: tails of splits, points of the region outside of the tensor, a store
  * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which
  * is for an init, tails of reduction axes do not count. NULL: always. */
@@ -156,6 +152,8 @@ const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir
 /* Where a stage with padding is inside of its axes. NULL: everywhere. */
 const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                   bool with_reduce);
+/* VALUE where COND holds (NULL: everywhere), else FILL. */
+const tir_expr *schedule_fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill);
 /* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
 bool schedule_wants_peel(const lower_stage *ls, int axis);
 

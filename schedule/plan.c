@@ -140,6 +140,7 @@ int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out)
   return r.n;
 }
 
+/* NULL if the stage cannot be made by that family. */
 static const plan_choice *choice_of(const plan_choices *choices, int family) {
   for (int i = 0; i < choices->n; i++)
     if (choices->choices[i].family == family) return &choices->choices[i];
@@ -196,6 +197,7 @@ tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_pla
   return TN_OK;
 }
 
+/* A field that has no choice in this space must be 0. */
 static bool has_value(const plan_space *space, int field, int32_t value) {
   for (int i = 0; i < space->n[field]; i++)
     if (space->value[field][i] == value) return true;
@@ -210,6 +212,7 @@ static void list_values(const plan_space *space, int field, runtime_str *out) {
   if (space->n[field] > MOST) runtime_str_add(out, ", ...");
 }
 
+/* The values that could have been taken are listed: a plan comes from a log of perhaps another machine. */
 static tn_status refuse_value(tn_context *ctx, const char *stage, const plan_choice *c, const schedule_plan *plan,
                               int field) {
   runtime_str values = {0};

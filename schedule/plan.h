@@ -48,6 +48,10 @@ typedef struct schedule_family {
   bool (*realize)(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 } schedule_family;
 
+/* Defines the family NAME_ of a file whose functions and fields bear the names above. */
+#define PLAN_FAMILY(name_, n_fields_) \
+  const schedule_family schedule_family_##name_ = {#name_, n_fields_, fields, describe, space, cost, realize}
+
 extern const schedule_family schedule_family_points, schedule_family_move, schedule_family_reduce, schedule_family_rows,
     schedule_family_strip, schedule_family_tile;
 

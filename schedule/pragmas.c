@@ -15,6 +15,7 @@ static const struct pragma_row {
                                   "0 (unrolled loops are left to the compiler) or 1 (they are written out)"},
     [SCHEDULE_PRAGMA_PARTITION] = {"loop_partition_hint", 1, 1, "1"},
     [SCHEDULE_PRAGMA_STRIDE] = {"parallel_stride_pattern", 1, 1, "1"},
+    [SCHEDULE_PRAGMA_STREAM] = {"stream_stores", 1, 1, "1"},
 };
 
 static const char *const refused[][2] = {
@@ -41,6 +42,7 @@ static const char *reason_against(const char *key) {
   return i < 0 ? NULL : refused[i][1];
 }
 
+/* Letters that would have to change. */
 static bool is_nearer(const char *key, const char *a, const char *b) {
   return runtime_edit_distance(key, a) < runtime_edit_distance(key, b);
 }
@@ -118,7 +120,14 @@ bool schedule_rewrite_pragma(schedule_call *c) {
   return true;
 }
 
-/* The only pragma that the tuner sets. */
+tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter) {
+  char text[64];
+  snprintf(text, sizeof text, "%s$1", rows[SCHEDULE_PRAGMA_STREAM].key);
+  schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = text};
+  return schedule_apply_step(s, &step);
+}
+
+/* The only pragma that the tuner sets by itself. */
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
   char text[64];
   snprintf(text, sizeof text, "%s$%lld", rows[SCHEDULE_PRAGMA_UNROLL].key, (long long)max_step);

@@ -14,6 +14,7 @@ typedef struct proof {
   const tir_expr *open;      /* the first such read */
 } proof;
 
+/* Tensors of a stage lie side by side. */
 static bool is_output_of(const schedule_stage *st, const tn_tensor *tensor) {
   return tensor >= st->tensors && tensor < st->tensors + st->n_tensors;
 }
@@ -113,6 +114,7 @@ static tn_status check_readers(proof *p, const char *text) {
   return TN_OK;
 }
 
+/* One predicate a stage: two would need a rule for how they combine. */
 static tn_status check_stage(const schedule_call *c, int stage) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];

@@ -1,6 +1,8 @@
 /* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads, of this loop or
  * of one around it, is asked for, a cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch;
  * Halide: Func::prefetch with `at` and `from`). */
+#include <assert.h>
+
 #include "schedule/index.h"
 
 enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
@@ -153,9 +155,9 @@ static const lower_var *counted(const lowering *l, const lower_stage *ls, int le
   return l->stages[*of].var[*of_iter];
 }
 
-/* Why there is nothing to prefetch, or NULL: then OUT is what is read, and OF the variable that it is read later in. */
+/* Why there is nothing to prefetch, or NULL: then VAR is the variable that it is read later in. */
 static const char *objection(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p,
-                             const lower_stage *from, const lower_var **var, schedule_box *out) {
+                             const lower_stage *from, const lower_var **var) {
   int stage = (int)(ls - l->stages), of = (int)(from - l->stages), counts, counts_iter;
   *var = counted(l, ls, leaf, p, &counts, &counts_iter);
   if (!*var) return "the loop whose later iteration it is for is not around it any more";
@@ -164,10 +166,7 @@ static const char *objection(lowering *l, const lower_stage *ls, int leaf, const
   if (from->st->layout) return "the tensor's layout does not keep regions together";
   if (from->st->attach == SCHEDULE_AT && schedule_inside(l->s, of, counts) >= counts_iter)
     return "the tensor is computed inside the loop";
-  if (!is_read_inside(l->s, stage, leaf, of)) return "nothing inside the loop reads the tensor any more";
-  return schedule_read_box(l, stage, leaf, *var, p->tensor, out)
-             ? NULL
-             : "what an iteration reads is not known, or is the whole tensor";
+  return is_read_inside(l->s, stage, leaf, of) ? NULL : "nothing inside the loop reads the tensor any more";
 }
 
 /* In the index dtype. */
@@ -197,6 +196,7 @@ static const tir_expr *within(lowering *l, const tir_env *env, const tir_buffer 
 /* BODY in loops over COUNT, which are written out where they are short. */
 static const tir_stmt *in_loops(lowering *l, int n, lower_var *const *var, const int64_t *count, const tir_stmt *body) {
   int64_t lines = 1;
+  assert(n >= 0 && n <= TN_MAX_RANK);
   for (int i = n - 1; i >= 0; i--) {
     if (count[i] == 1) continue;
     lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(count[i], FEW_LINES + 1);
@@ -231,22 +231,21 @@ static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_
   return in_loops(l, buffer->ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, index));
 }
 
-/* NOP where nothing is to be fetched, with the reason said. */
+/* Of a stage with several results, those that are read inside the loop. NOP where nothing is to be fetched, with the
+ * reason said. */
 static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p) {
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, p->tensor)];
   const lower_var *of;
   schedule_box box;
-  const char *why_not = objection(l, ls, leaf, p, from, &of, &box);
+  const char *why_not = objection(l, ls, leaf, p, from, &of);
   const tir_stmt *stmts[TIR_MAX_VALUES];
-  if (why_not) {
-    warn(l, ls, p, why_not);
-    return tir_nop(l->arena);
-  }
-  /* What an extern computes has shapes of its own: only the tensor that is named. */
-  int only = te_is_extern(from->st->op) ? p->tensor->value_index : -1, n = 0;
-  for (int v = 0; v < from->st->n_tensors; v++)
-    if (only < 0 || v == only) stmts[n++] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
-  return tir_seq(l->arena, n, stmts);
+  int n = 0;
+  for (int v = 0; !why_not && v < from->st->n_tensors; v++)
+    if (schedule_read_box(l, (int)(ls - l->stages), leaf, of, &from->st->tensors[v], &box))
+      stmts[n++] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
+  if (n > 0) return tir_seq(l->arena, n, stmts);
+  warn(l, ls, p, why_not ? why_not : "what an iteration reads is not known, or is the whole tensor");
+  return tir_nop(l->arena);
 }
 
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body) {

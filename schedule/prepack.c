@@ -59,6 +59,7 @@ static void cross_tensor(crossing *c, const tn_tensor *tensor) {
   c->n++;
 }
 
+/* Reads across the border between what is packed before and what runs at each call. */
 static tir_walk cross(void *user, const tir_expr *e) {
   if (e->op == TIR_READ) cross_tensor(user, e->u.tensor);
   return TIR_WALK_ON;
@@ -149,6 +150,7 @@ static void add_packed(const lowering *l, tir_func *f) {
   }
 }
 
+/* Whether the other part gets the buffer from its caller. */
 static bool is_param_of(const tir_func *f, const tir_buffer *buffer) {
   bool is_param = false;
   for (int i = 0; i < f->n_params; i++) is_param = is_param || f->params[i] == buffer;

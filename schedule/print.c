@@ -26,6 +26,7 @@ static bool print_tir(const tn_schedule *s, runtime_str *out) {
   return f != NULL;
 }
 
+/* One line of compact JSON, the form that logs have. False when memory ended. */
 static bool print_steps(const tn_schedule *s, runtime_str *out) {
   json_t *json = schedule_steps_json(s);
   char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;

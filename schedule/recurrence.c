@@ -46,7 +46,7 @@ void schedule_find_steps(const tn_schedule *s, int scan, bool *steps) {
 
 /* The scan that a stage is a step of; -1: none. */
 static int scan_of(const tn_schedule *s, int stage) {
-  bool steps[SCHEDULE_MAX_STAGES];
+  bool steps[SCHEDULE_MAX_STAGES] = {false};
   for (int i = stage + 1; i < s->n_stages; i++) {
     if (!is_scan(&s->stages[i])) continue;
     schedule_find_steps(s, i, steps);

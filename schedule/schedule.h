@@ -129,6 +129,8 @@ TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, co
  *   loop_partition_hint      1: AXIS is parted where the conditions on it hold throughout, as a split with tail peel is
  *   parallel_stride_pattern  1: a parallel AXIS goes to the threads in turn, iteration t, t + n, t + 2n ... to thread t
  *                            of n; without it each gets one run of iterations
+ *   stream_stores            1: vectors that are stored to outputs inside AXIS go to memory past the caches: for outputs
+ *                            that no cache holds. x86, where a vector's address is a multiple of its size; else as usual
  * Other keys of TVM's are refused with the reason. */
 TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value);
 

@@ -3,6 +3,8 @@
  * its axes. Tensors have their own shapes; what a stage under compute_at keeps of its tensor stands
  * behind its allocation. Python's parser reads it. For reading, and for tests in Python; Tenon does not
  * read it back. All memory is the lowering's arena. */
+#include <assert.h>
+
 #include "schedule/script.h"
 
 #include "schedule/steps.h"
@@ -265,11 +267,6 @@ static void print_store(const script *s, const lower_stage *ls, int v, const tir
   runtime_str_add(s->out, "\n");
 }
 
-/* VALUE where COND holds (NULL: everywhere), else FILL. */
-static const tir_expr *fill_unless(const script *s, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
-  return cond ? tir_select(s->l->arena, cond, value, fill) : value;
-}
-
 /* In a block of its own words, where the reduction starts. */
 static void print_init(script *s, const lower_stage *ls) {
   const tir_expr *inside = schedule_unpadded(s->l, ls, ls->env[ls->st->n_leaves], ls->axis_value, false);
@@ -277,7 +274,7 @@ static void print_init(script *s, const lower_stage *ls) {
   s->depth++;
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *init = tir_reduce_init(ls->body, v), *none = tir_reduce_identity(s->l->arena, ls->body, v);
-    print_store(s, ls, v, init ? fill_unless(s, inside, init, none) : none);
+    print_store(s, ls, v, init ? schedule_fill_unless(s->l, inside, init, none) : none);
   }
   s->depth--;
 }
@@ -305,6 +302,7 @@ static void print_together(script *s, const lower_stage *ls, const tir_expr *con
 static void name_sources(script *s, const lower_stage *ls, const tir_expr **source) {
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *e = source[v] = ls->body->arg[v];
+    assert(e);
     if (ls->st->n_tensors == 1 || e->n_args == 0 || e->op == TIR_READ) continue;
     tir_var *var = RUNTIME_NEW(s->l->arena, tir_var);
     const char *name = runtime_format(s->l->arena, "x_%s", ls->st->tensors[v].name);
@@ -322,6 +320,7 @@ static void print_update(script *s, const lower_stage *ls) {
   const tir_expr *cond = schedule_unpadded(s->l, ls, ls->env[ls->st->n_leaves], ls->axis_value, true);
   const tir_expr *where = tir_reduce_where(ls->body);
   int depth = s->depth, n = ls->st->n_tensors;
+  assert(n > 0);
   if (where) cond = cond ? tir_binary(s->l->arena, TIR_AND, cond, where) : where;
   if (cond) {
     begin(s);
@@ -350,7 +349,7 @@ static void print_body(script *s, const lower_stage *ls) {
   const tir_expr *inside = schedule_unpadded(s->l, ls, ls->env[ls->st->n_leaves], ls->axis_value, true);
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *value = tir_value(ls->body, v);
-    print_store(s, ls, v, fill_unless(s, inside, value, tir_const(s->l->arena, (tn_dtype)value->dtype, 0)));
+    print_store(s, ls, v, schedule_fill_unless(s->l, inside, value, tir_const(s->l->arena, (tn_dtype)value->dtype, 0)));
   }
 }
 
@@ -389,6 +388,7 @@ static bool has_attached(const script *s, int stage, int leaf) {
   return false;
 }
 
+/* The stages computed at this loop, in front of its body, as they are lowered. */
 static void print_attached(script *s, int stage, int leaf) {
   const schedule_stage *st = s->l->stages[stage].st;
   for (int i = 0; i < stage; i++) {

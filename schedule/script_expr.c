@@ -21,6 +21,7 @@ static bool is_reserved(const char *name) {
   return RUNTIME_FIND(words, name) >= 0;
 }
 
+/* TVMScript has one name space for buffers, variables and Python's own words. */
 static bool is_taken(const script *s, const char *text) {
   for (int i = 0; i < s->n_names; i++)
     if (strcmp(s->names[i].text, text) == 0) return true;

@@ -221,7 +221,7 @@ tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
 /* ---- caches ------------------------------------------------------------------------------------------------------ */
 
 /* "A.local", or "A.local_1" when the schedule has one already. */
-const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
+static const char *derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
   const char *name = schedule_internf(s->program, "%s.%s", tensor->name, scope);
   for (int i = 1; name && schedule_find_stage(s, name) >= 0; i++)
     name = schedule_internf(s->program, "%s.%s_%d", tensor->name, scope, i);
@@ -231,7 +231,7 @@ const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const
 /* NAMES has room for the stage's tensors. False: out of memory. */
 bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names) {
   for (int v = 0; v < stage->n_tensors; v++)
-    if (!(names[v] = schedule_derived_name(s, &stage->tensors[v], suffix))) return false;
+    if (!(names[v] = derived_name(s, &stage->tensors[v], suffix))) return false;
   return true;
 }
 
@@ -307,7 +307,7 @@ bool schedule_rewrite_cache_read(schedule_call *c) {
   tn_schedule *s = c->s;
   int stage = c->step.stage, n = c->step.n;
   const tn_tensor *tensor = &s->stages[stage].tensors[c->step.value];
-  const te_op *copy = schedule_copy_op(s->program, tensor, schedule_derived_name(s, tensor, c->step.text));
+  const te_op *copy = schedule_copy_op(s->program, tensor, derived_name(s, tensor, c->step.text));
   const te_op *changed[SCHEDULE_MAX_AXES];
   if (!copy) return false;
   for (int i = 0; i < n; i++) {

@@ -34,6 +34,7 @@ typedef enum schedule_pragma_kind {
   SCHEDULE_PRAGMA_EXPLICIT,  /* 0: unrolled loops inside are left to the compiler */
   SCHEDULE_PRAGMA_PARTITION, /* the loop is parted where a condition holds throughout, as with tail peel */
   SCHEDULE_PRAGMA_STRIDE,    /* a parallel loop's iterations go to the threads in turn */
+  SCHEDULE_PRAGMA_STREAM,    /* vectors stored to outputs inside go past the caches */
   SCHEDULE_PRAGMA_COUNT
 } schedule_pragma_kind;
 
@@ -56,6 +57,8 @@ typedef struct schedule_axis {
 static inline int schedule_pragma_value(const schedule_axis *axis, int pragma) {
   return pragma == SCHEDULE_PRAGMA_UNROLL ? axis->unroll_step : axis->pragma[pragma] - 1;
 }
+
+/* Whether any pragma was put on the axis, which would be lost if its loop were split or fused. */
 static inline bool schedule_has_pragma(const schedule_axis *axis) {
   for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
     if (schedule_pragma_value(axis, i) >= 0) return true;
@@ -175,6 +178,8 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order);
 /* ANNOTATION SCHEDULE_NONE takes one back. */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
+/* stream_stores. */
+tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter);
 /* TARGET_ITER is a position among the target's loops. */
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);
@@ -200,6 +205,7 @@ const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_reque
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
+/* The axis of loop ITER, counted from the outermost. */
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
 }

@@ -165,9 +165,10 @@ static tn_status refuse_mnemonic(tn_context *ctx, int number, const char *mnemon
   return status;
 }
 
-/* Types only. Whether the step is legal is asked when it is applied. */
-tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
-                               schedule_step *out) {
+/* One JSON step into memory of ARENA; NUMBER is its place, for messages. Types only: whether the step is legal is asked
+ * when it is applied. */
+static tn_status decode_step(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
+                             schedule_step *out) {
   const char *mnemonic = json_string_value(json_array_get(json, 0));
   int kind = 0;
   while (mnemonic && kind < SCHEDULE_STEP_COUNT && strcmp(row_of_kind(kind)->mnemonic, mnemonic) != 0) kind++;
@@ -195,7 +196,7 @@ static tn_status apply_all(tn_schedule *s, runtime_arena *arena, const json_t *s
   tn_status status = TN_OK;
   for (size_t i = 0; status == TN_OK && i < json_array_size(steps); i++) {
     schedule_step step;
-    status = schedule_step_decode(s->ctx, arena, (int)i + 1, json_array_get(steps, i), &step);
+    status = decode_step(s->ctx, arena, (int)i + 1, json_array_get(steps, i), &step);
     if (status == TN_OK) status = schedule_apply_step(s, &step);
   }
   return status;

@@ -8,9 +8,6 @@
 
 /* Steps as a JSON array of arrays. NULL: out of memory. */
 TN_GIVE json_t *schedule_steps_json(const tn_schedule *s);
-/* Decodes one JSON step into memory of ARENA. NUMBER is its place, for messages. */
-tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
-                               schedule_step *out);
 /* Refuses a schedule of N steps, when that is over the limit. */
 tn_status schedule_check_steps(const tn_schedule *s, size_t n);
 /* Writes the loop tree. */

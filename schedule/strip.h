@@ -33,7 +33,10 @@ typedef struct strip_facts {
   tn_machine machine;
   int64_t rows, columns; /* of the root */
   double shared, inside; /* iterations of its other axes: those that all stages have, and those inside of a tile */
-  double streamed;       /* bytes of what the chain reads from outside and writes */
+  double read, written;  /* bytes of what the chain reads from outside; of the root */
+  double row;            /* bytes of a row of the root */
+  int n_read;            /* tensors that are read from outside */
+  bool can_stream;       /* the root's vectors may go past the caches */
   int64_t lanes;         /* of a vector of the root */
   int n_levels;
   const strip_level *levels[STRIP_LEVELS]; /* more and more is inlined */

@@ -189,20 +189,20 @@ static const strip_level *find_level(const generic_draft *d, const generic_group
 
 /* ---- the chain --------------------------------------------------------------------------------------------------- */
 
-/* Of the root and of what stands outside of the chain, each tensor once. */
-static double streamed_bytes(const generic_draft *d, const generic_group *g) {
+/* Of what stands outside of the chain, each tensor once. */
+static double read_bytes(const generic_draft *d, const generic_group *g, int *n_read) {
   double bytes = 0;
   bool is_local;
+  *n_read = 0;
   for (int i = 0; i < d->s->n_stages; i++) {
     const tn_tensor *t = d->s->stages[i].tensors;
-    double points = (double)tn_dtype_bytes(t->dtype);
-    bool counts = t == g->root, is_stage = is_of_chain(g, t, &is_local) || d->s->stages[i].attach == SCHEDULE_INLINED;
+    bool counts = false, is_stage = is_of_chain(g, t, &is_local) || d->s->stages[i].attach == SCHEDULE_INLINED;
     int readers[SCHEDULE_MAX_STAGES],
         n = is_stage ? 0 : schedule_consumers(d->s, i, true, RUNTIME_COUNT(readers), readers);
     for (int k = 0; k < n && k < RUNTIME_COUNT(readers); k++)
       counts |= is_of_chain(g, d->s->stages[readers[k]].tensors, &is_local);
-    for (int a = 0; a < t->ndim; a++) points *= (double)t->shape[a];
-    bytes += counts ? points : 0;
+    bytes += counts ? generic_bytes(t) : 0;
+    *n_read += counts;
   }
   return bytes;
 }
@@ -211,7 +211,10 @@ const strip_facts *generic_strip_facts(const generic_draft *d, const generic_gro
   int n = g->root->ndim;
   strip_facts *f = g->is_chain && n >= 2 ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
   if (!f) return NULL;
-  *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .streamed = streamed_bytes(d, g)};
+  *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .written = generic_bytes(g->root)};
+  f->read = read_bytes(d, g, &f->n_read);
+  f->row = (double)g->root->shape[n - 1] * (double)tn_dtype_bytes(g->root->dtype);
+  f->can_stream = generic_can_stream(d, generic_stage(d, g->root), f->read + f->written);
   f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1];
   f->lanes = generic_lanes(d, generic_stage(d, g->root));
   for (int a = 0; a < n - 2; a++) *(g->is_common[a] ? &f->shared : &f->inside) *= (double)g->root->shape[a];

@@ -12,8 +12,6 @@ tn_status schedule_check_tail(const schedule_call *c, int stage, int iter, tn_ta
 /* Blocks that overlap run one after the other, each with its whole reduction. */
 tn_status schedule_check_overlaps(const schedule_call *c, int stage);
 tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, const int64_t *iters);
-/* Whether an axis counts, alone or among others, the blocks of an overlapped split. */
-bool schedule_counts_overlaps(const schedule_stage *st, int axis);
 
 /* Whether the buffer is longer than the region in this dimension, and how long. */
 bool schedule_pads_dimension(const schedule_stage *st, int dim);

@@ -97,8 +97,8 @@ static int overlap_above(const schedule_stage *st, int axis, bool *is_block) {
   return found;
 }
 
-/* Also an axis that was made of such a loop with others. */
-bool schedule_counts_overlaps(const schedule_stage *st, int axis) {
+/* Whether an axis counts the blocks of an overlapped split: also one that was made of such a loop with others. */
+static bool counts_overlaps(const schedule_stage *st, int axis) {
   bool is_block = false;
   return overlap_above(st, axis, &is_block) >= 0 && is_block;
 }
@@ -106,7 +106,7 @@ bool schedule_counts_overlaps(const schedule_stage *st, int axis) {
 /* The last loop that counts overlapping blocks; -1: none. */
 static int last_block_leaf(const schedule_stage *st) {
   for (int i = st->n_leaves - 1; i >= 0; i--)
-    if (schedule_counts_overlaps(st, st->leaves[i])) return i;
+    if (counts_overlaps(st, st->leaves[i])) return i;
   return -1;
 }
 
@@ -145,7 +145,7 @@ tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, 
   const schedule_stage *st = &c->s->stages[stage];
   int block = -1, reduce = -1;
   for (int i = 0; i < n; i++) {
-    if (schedule_counts_overlaps(st, st->leaves[iters[i]])) block = (int)iters[i];
+    if (counts_overlaps(st, st->leaves[iters[i]])) block = (int)iters[i];
     if (schedule_leaf(st, (int)iters[i])->kind != SCHEDULE_SPATIAL) reduce = (int)iters[i];
   }
   if (block < 0 || reduce < 0) return TN_OK;

@@ -64,6 +64,7 @@ static tn_status check_loops(const schedule_call *c, int stage, int iter) {
   return TN_OK;
 }
 
+/* The refusal lists the names there are. */
 static tn_status find_intrin(const schedule_call *c, const char *name, const tir_intrin **out) {
   char names[512];
   *out = schedule_find_intrin(c->s->ctx, name);

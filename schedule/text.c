@@ -40,6 +40,7 @@ static void skip_space(reader *r) {
   }
 }
 
+/* Takes C behind blanks, if it comes next. */
 static bool accept(reader *r, char c) {
   skip_space(r);
   if (*r->at != c) return false;
@@ -175,6 +176,7 @@ static tn_status refuse_call(reader *r, const char *why, const char *usage) {
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s: write %s", call_text(r), why, usage);
 }
 
+/* NULL if no argument was given by that key. */
 static schedule_argument *find_key(reader *r, const char *key) {
   for (int i = 0; i < r->n; i++)
     if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];

@@ -333,10 +333,9 @@ static bool order_lanes(const tiling *t, int stage) {
 static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   enum { LAST_LANES = 4 };
   generic_parts parts = {0};
-  int stage = generic_stage(t->d, sums);
   if (!generic_part_once(t->d, sums, t->f->reads.n_axes - 1, t->lanes, &parts)) return false;
   if (!order_lanes(t, generic_stage(t->d, parts.tensors[0]))) return false;
-  stage = generic_stage(t->d, sums);
+  int stage = generic_stage(t->d, sums);
   const schedule_stage *st = &t->d->s->stages[stage];
   bool again = t->lanes > LAST_LANES;
   if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;

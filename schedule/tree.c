@@ -7,6 +7,7 @@
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
+/* A symbolic extent by its expression, since the number is only its largest value. */
 static void print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
   if (size)
     tir_print_expr(out, size);
@@ -63,6 +64,7 @@ static void print_buffers(const lowering *l, int stage, int depth, runtime_str *
   runtime_str_add(out, "\n");
 }
 
+/* As it would be written in -s, the default values left out. */
 static void print_prefetch(const lowering *l, const schedule_stage *st, const schedule_prefetch_request *p,
                            runtime_str *out) {
   runtime_str_addf(out, " prefetch(%s, %d", p->tensor->name, p->offset);

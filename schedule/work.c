@@ -89,6 +89,7 @@ static bool decides(const counter *c, const tir_var *var) {
   return false;
 }
 
+/* Loops that decide over a condition are counted one by one; the others are multiplied. */
 static tir_walk note_variable(void *user, const tir_expr *e) {
   counter *c = user;
   if (e->op == TIR_VAR && !decides(c, e->u.var) && !RUNTIME_PUSH(&c->deciding, e->u.var)) c->failed = true;
@@ -100,6 +101,7 @@ static void note_condition(counter *c, const tir_expr *cond) {
   if (cond != NULL && is_of_indices(c, cond)) tir_walk_expr(cond, note_variable, c);
 }
 
+/* The places in expressions where work is done or not by a condition. */
 static tir_walk note_in_expr(void *user, const tir_expr *e) {
   if (e->op == TIR_SELECT) note_condition(user, e->arg[0]);
   if (e->op == TIR_LOAD) note_condition(user, tir_predicate(e));
@@ -168,6 +170,7 @@ static void count_load(counter *c, const walk *w, int n, const tir_expr *const *
   count_access(w, n, index, &stage->loads, &stage->vector_loads, &stage->gathers);
 }
 
+/* Adds to the counters of the stage that the walk stands in. */
 static void count_store(counter *c, const walk *w, const tir_stmt *s) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);

@@ -62,6 +62,7 @@ static int64_t greatest(tir_known *known, const tir_linear *f) {
   return at_ends(known, f, true, false, &ends) ? RUNTIME_MIN(plain, tir_linear_bounds(known, &ends).hi) : plain;
 }
 
+/* The better of two bounds: of the form as it is, and of the form with loops at the ends that make it least. */
 static int64_t least(tir_known *known, const tir_linear *f) {
   tir_linear ends;
   int64_t plain = tir_linear_bounds(known, f).lo;
@@ -166,6 +167,8 @@ static bool walk_where(const walk *w, tir_known *known, bool is_guarded, const t
   return ok;
 }
 
+/* What a select, AND or OR does not always compute is walked with the conditions known that lead to it: a read there
+ * needs to be in bounds only when it happens. False at the first access that the visitor refuses. */
 static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e) {
   if (e->op == TIR_READ) return visit_read(w, known, is_guarded, e);
   if (tir_reduce_where(e)) return walk_where(w, known, is_guarded, e);

@@ -247,6 +247,7 @@ static int64_t demand_int(const te_node *n, te_run *run) {
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).i : 0;
 }
 
+/* An access out of bounds is reported, and reads 0. */
 static double demand_float(const te_node *n, te_run *run) {
   int64_t index[TN_MAX_RANK], flat;
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).f : 0;

@@ -312,6 +312,7 @@ typedef struct default_check {
   const char *name;
 } default_check;
 
+/* For te_each_access: false ends the walk at the first access that was refused. */
 static bool check_one_access(void *user, const te_access *access) {
   const default_check *check = user;
   return te_check_access(check->site, check->name, access);

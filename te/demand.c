@@ -17,6 +17,7 @@ static bool memo_find(const runtime_map *memo, int64_t flat, te_cell *value) {
   return known != NULL;
 }
 
+/* Keys are FLAT + 1, since a map has no key 0. False when memory ended. */
 static bool memo_add(runtime_map *memo, int64_t flat, te_cell value) {
   runtime_map_value *place = runtime_map_at(memo, (uint64_t)flat + 1);
   if (place) place->i = value.i;

@@ -1,5 +1,6 @@
 /* evaluate.c: the reference evaluator: walks the te graph itself, in doubles and wrapped 64-bit integers, and shares no
  * code with lowering. tn_evaluate computes whole tensors, producers first; tn_evaluate_at one element on demand. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -236,6 +237,7 @@ static int64_t lowest(tn_dtype dtype) {
   return tn_dtype_is_signed(dtype) ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
 }
 
+/* The largest value of an integer dtype, where a minimum begins. */
 static int64_t highest(tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype) - (tn_dtype_is_signed(dtype) ? 1 : 0);
   return (int64_t)(UINT64_MAX >> (64 - bits));
@@ -287,6 +289,7 @@ static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) 
 
 /* VALUES combined with MORE, in place. */
 static void combine(const parts *p, const te_op *op, te_run *run, te_cell *values, const te_cell *more) {
+  assert(p->source && "a reduction");
   if (!p->result) {
     tn_dtype dtype = op->outputs[0].dtype;
     values[0] = p->source[0]->is_float ? combine_floats(p->r->combiner, values[0], more[0])

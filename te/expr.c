@@ -1,18 +1,19 @@
 /* expr.c: expressions from arguments: operators with their type rules, casts, reads. Rows of TIR_OPS say
  * what an operator is; the class of a row says which rule applies to its operands. */
+#include <assert.h>
 #include <math.h>
 
 #include "te/internal.h"
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-tn_dtype te_stored_dtype(tn_arg a) {
+static tn_dtype stored_dtype(tn_arg a) {
   if (a.kind == TN_ARG_AXIS) return a.u.axis->var.dtype;
   return a.kind == TN_ARG_TENSOR ? a.u.tensor->dtype : (tn_dtype)a.u.expr->node->dtype;
 }
 
 tn_dtype te_arg_dtype(tn_arg a) {
-  tn_dtype dtype = te_stored_dtype(a);
+  tn_dtype dtype = stored_dtype(a);
   return runtime_is_half(dtype) ? TN_F32 : dtype;
 }
 
@@ -110,6 +111,7 @@ bool te_check_not_reduction(const te_site *site, tn_arg a) {
 }
 
 bool te_check_one_value(const te_site *site, tn_arg a) {
+  assert((a.kind != TN_ARG_EXPR || a.u.expr) && "te_is_null was asked");
   bool is_reduction = a.kind == TN_ARG_EXPR && a.u.expr->node->op == TIR_REDUCE;
   if (!is_reduction) return te_check_not_reduction(site, a);
   if (tir_n_values(a.u.expr->node) == 1) return true;
@@ -140,7 +142,8 @@ tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_
     return NULL;
   }
   tn_expr *e = node ? RUNTIME_NEW(&site->ctx->arena, tn_expr) : NULL;
-  if (te_has_memory(site, e)) *e = (tn_expr){site->ctx, node, depth + 1, size};
+  if (!e) return te_has_memory(site, NULL), NULL;
+  *e = (tn_expr){site->ctx, node, depth + 1, size};
   return e;
 }
 
@@ -297,7 +300,7 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
 /* A constant is converted at once. To f16 from an integer goes by f32, as the code does it. */
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_one_value(site, a)) return NULL;
-  bool is_stored = !te_is_number(a) && te_stored_dtype(a) == dtype; /* f16(x) of an f16 */
+  bool is_stored = !te_is_number(a) && stored_dtype(a) == dtype; /* f16(x) of an f16 */
   const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a)
                          : is_stored     ? te_stored_node(site, a)
                                          : te_convert(site, a, runtime_is_half(dtype) ? TN_F32 : dtype);
@@ -305,6 +308,7 @@ tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   return node ? te_new_expr(site, node, 1, &a) : NULL;
 }
 
+/* The context is found in the argument; a cast of a bare number has none and gives NULL. */
 tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
   te_site site;
   return te_find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;

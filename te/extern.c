@@ -86,6 +86,7 @@ tn_status tn_program_link(tn_program *program, const char *name, const void *mod
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* A callee takes its results' arrays as arguments too, so both count against the most that a call can pass. */
 static bool check_count(const te_site *site, const char *callee, int n_results, int n_args) {
   int most = RUNTIME_MAX_C_ARGS - n_results;
   if (n_results >= 1 && n_results <= TIR_MAX_VALUES && n_args <= most) return true;
@@ -244,6 +245,7 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   return true;
 }
 
+/* A function gets bare pointers, with no place for strides. */
 static bool check_results(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++) {
     if (!op->outputs[v].is_strided) continue;

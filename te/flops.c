@@ -61,6 +61,88 @@ double tn_program_flops(const tn_program *program) {
   return sum;
 }
 
+/* ---- kinds of operations ----------------------------------------------------------------------------------------- */
+
+/* Beyond, a subexpression that comes again counts again. */
+enum { MAX_SEEN = 512 };
+
+typedef struct tally {
+  double *counts, times; /* of one evaluation */
+  int n_seen;
+  const tir_expr *seen[MAX_SEEN];
+} tally;
+
+static bool is_new(tally *t, const tir_expr *e) {
+  for (int i = 0; i < t->n_seen; i++)
+    if (tir_equal(t->seen[i], e)) return false;
+  if (t->n_seen < MAX_SEEN) t->seen[t->n_seen++] = e;
+  return true;
+}
+
+/* -1: it is none, or takes no time beside others. */
+static int operation_of(const tir_expr *e) {
+  switch (e->op) {
+    case TIR_ADD:
+    case TIR_SUB: return TE_SUM;
+    case TIR_MUL: return TE_PRODUCT;
+    case TIR_DIV: return TE_DIVISION;
+    case TIR_SQRT:
+    case TIR_RSQRT: return TE_ROOT;
+    case TIR_SELECT:
+    case TIR_MIN:
+    case TIR_MAX: return TE_CHOICE;
+    case TIR_FLOOR:
+    case TIR_CEIL:
+    case TIR_ROUND:
+    case TIR_TRUNC:
+    case TIR_NEARBYINT: return TE_SUM;
+    default:
+      return tir_rule_of(e) == TIR_RULE_COMPARISON ? TE_CHOICE : tir_rule_of(e) == TIR_RULE_FLOAT ? TE_FUNCTION : -1;
+  }
+}
+
+static void tally_operations(tally *t, const tir_expr *e);
+
+/* A value and a step of the combiner for each iteration. */
+static void tally_reduce(tally *t, const tir_expr *e) {
+  const tir_tuple_combiner *tuple = e->u.reduce->tuple;
+  double outer = t->times;
+  for (int i = 0; i < e->u.reduce->n_axes; i++) t->times *= (double)e->u.reduce->axes[i]->extent;
+  for (int v = 0; v < tir_n_values(e); v++) {
+    if (tuple) tally_operations(t, tuple->result[v]);
+    tally_operations(t, e->arg[v]);
+  }
+  bool adds = e->u.reduce->combiner == TIR_REDUCE_SUM, multiplies = e->u.reduce->combiner == TIR_REDUCE_PROD;
+  if (!tuple && tn_dtype_is_float((tn_dtype)e->dtype))
+    t->counts[adds ? TE_SUM : multiplies ? TE_PRODUCT : TE_CHOICE] += t->times;
+  t->times = outer;
+}
+
+/* Indices are integers: their arithmetic falls out. */
+static void tally_operations(tally *t, const tir_expr *e) {
+  if (e->op == TIR_READ || e->n_args == 0 || !is_new(t, e)) return;
+  if (e->op == TIR_REDUCE) {
+    tally_reduce(t, e);
+    return;
+  }
+  const tir_expr *operand = e->arg[e->op == TIR_SELECT ? 1 : 0];
+  int kind = tn_dtype_is_float((tn_dtype)operand->dtype) ? operation_of(e) : -1;
+  if (kind >= 0) t->counts[kind] += t->times;
+  if (e->op == TIR_RSQRT || e->op == TIR_SIGMOID) t->counts[TE_DIVISION] += t->times;
+  for (int i = 0; i < e->n_args; i++) tally_operations(t, e->arg[i]);
+}
+
+void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]) {
+  for (int k = 0; k < TE_OPERATION_COUNT; k++) out[k] = 0;
+  for (int i = 0; program->n_symbols == 0 && i < program->n_ops; i++) {
+    const te_op *op = program->ops[i];
+    tally t = {.counts = out, .times = 1};
+    if (!op->body) continue;
+    for (int d = 0; d < op->n_axes; d++) t.times *= (double)op->outputs[0].shape[d];
+    tally_operations(&t, op->body);
+  }
+}
+
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 /* How often one evaluation of E reads TENSOR. */
@@ -71,6 +153,7 @@ static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
   return sum;
 }
 
+/* As a double: it is only multiplied, and a product of extents may pass 2^63. */
 static double elements_of(const tn_tensor *tensor) {
   double n = 1;
   for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];

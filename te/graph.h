@@ -92,6 +92,22 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
 /* Refuses a program that calls functions: WHAT ("tuning") has to know all that is computed. */
 tn_status te_check_no_externs(const tn_program *program, const char *what);
 bool te_has_externs(const tn_program *program);
+
+/* Kinds of operations on floats that processors take differently long for. SUM: + and -; CHOICE: min, max, comparisons
+ * and selects; FUNCTION: exp and the like. */
+typedef enum te_operation {
+  TE_SUM,
+  TE_PRODUCT,
+  TE_CHOICE,
+  TE_DIVISION,
+  TE_ROOT,
+  TE_FUNCTION,
+  TE_OPERATION_COUNT
+} te_operation;
+
+/* How many of each all bodies do, each different subexpression of a body once (flops.c). Zeros for a program with
+ * symbols. */
+void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]);
 /* "f(A, x)": the call of an EXTERN. */
 void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
@@ -118,8 +134,6 @@ int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols);
 /* The number of a symbol in the program; -1: it is none of its symbols. */
 int te_symbol_number(const tn_program *program, const tir_var *var);
-/* Whether some extent of the op's tensors or axes depends on symbols. */
-bool te_is_symbolic(const te_op *op);
 
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);

@@ -50,8 +50,6 @@ bool te_check_shape(const te_site *site, const tn_tensor *tensor);
 /* ---- types.c: C numbers and literals, unification ---------------------------------------------------------------- */
 
 static inline bool te_is_number(tn_arg a) { return a.kind == TN_ARG_INT || a.kind == TN_ARG_FLOAT; }
-/* The dtype both operands are converted to (te.h, operators). */
-tn_dtype te_unify(tn_dtype a, tn_dtype b);
 /* The dtype of a number on its own: i32, i64 when too large for that, f32. */
 tn_dtype te_number_dtype(tn_arg number);
 /* Whether a number beside operands of DTYPE takes that dtype. */
@@ -66,7 +64,6 @@ const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype);
 
 /* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). As it
  * is stored; and as an operand, where f16 and bf16 become f32. */
-tn_dtype te_stored_dtype(tn_arg a);
 const tir_expr *te_stored_node(const te_site *site, tn_arg a);
 tn_dtype te_arg_dtype(tn_arg a);
 const tir_expr *te_arg_node(const te_site *site, tn_arg a);

@@ -40,6 +40,7 @@ typedef struct free_axes {
   const tn_axis *axes[TN_MAX_RANK + 1];
 } free_axes;
 
+/* The reduction's own axes are bound inside it and so are not free. */
 static void add_axis(free_axes *f, const tn_axis *axis) {
   for (int i = 0; i < f->n; i++)
     if (f->axes[i] == axis) return;
@@ -48,6 +49,7 @@ static void add_axis(free_axes *f, const tn_axis *axis) {
   if (f->n <= TN_MAX_RANK) f->axes[f->n++] = axis;
 }
 
+/* Symbolic extents are the program's, the same everywhere, and no axes of the lifted tensor. */
 static tir_walk add_var(void *user, const tir_expr *e) {
   if (e->op == TIR_VAR && !te_var_axis(e->u.var)->is_symbol) add_axis(user, te_var_axis(e->u.var));
   return TIR_WALK_ON;
@@ -66,6 +68,7 @@ static void find_axes(const lifting *l, const tir_expr *e, free_axes *out) {
 
 /* ---- one that is there already ----------------------------------------------------------------------------------- */
 
+/* A symbolic extent is compared as an expression; it and a number are never the same. */
 static bool is_same_extent(const tn_axis *a, const tn_axis *b) {
   bool both = a->size && b->size;
   return a->extent == b->extent && (both ? tir_equal(a->size, b->size) : a->size == b->size);
@@ -90,6 +93,7 @@ static bool computes(runtime_arena *arena, const te_op *op, const tir_expr *e, c
   return true;
 }
 
+/* Only the last REMEMBERED ones are looked at, the newest first: repeats stand near each other. */
 static tn_tensor *find_same(const lifting *l, const remembered *r, const tir_expr *e, const free_axes *f) {
   for (int i = r->n - 1; i >= 0 && i >= r->n - REMEMBERED; i--) {
     te_op *op = r->ops[i % REMEMBERED];
@@ -126,6 +130,7 @@ static tn_tensor *new_tensor(lifting *l, const tir_expr *e, const free_axes *f) 
   return te_compute(l->site, 1, &name, tn_arg_expr(body), f->n, axes, l->visit, l->user);
 }
 
+/* The same expression over the same axes gives the same tensor, so it is computed once. */
 static tn_tensor *tensor_of(lifting *l, const tir_expr *e, const free_axes *f) {
   remembered *r = remembered_of(l->site->ctx);
   if (!te_has_memory(l->site, r)) return NULL;

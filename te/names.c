@@ -7,6 +7,7 @@ typedef struct search {
   const char *name;
 } search;
 
+/* The map holds 1 + a place in the list: its hash may be that of another name. */
 static bool is_it(const void *user, runtime_map_value value) {
   const search *s = user;
   return strcmp(s->names->list.data[value.i - 1], s->name) == 0;

@@ -3,6 +3,7 @@
  * pass, no lookahead beyond a token: a name is known by what was declared or read before. The parser is
  * on the caller's stack; its lists are heap memory that tn_program_parse frees, the graph lies in the
  * context's arena. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -73,6 +74,7 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* Counted only when it is asked, which is for messages. */
 static int line_of(const te_parser *p, const char *at) {
   int line = 1;
   for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
@@ -201,6 +203,7 @@ static bool parse_symbol(te_parser *p, const overrides *o) {
 
 /* Every override must have met its param or symbol statement. */
 static bool check_overrides(te_parser *p, const overrides *o) {
+  assert(p->params.n == 0 || p->params.data);
   for (int i = 0; i < o->n; i++) {
     const char *name = o->params[i].name;
     if (name && te_find_param(p, name)) continue;

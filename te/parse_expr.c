@@ -216,6 +216,7 @@ typedef struct reducer {
   const tir_tuple_combiner *tuple;
 } reducer;
 
+/* Combiners of the program come behind built-in names, which it cannot take. */
 static bool find_reducer(te_parser *p, const char *name, reducer *out) {
   int kind = te_find_combiner(name), position = te_find_position_reduction(name);
   const te_named_combiner *named = te_find_named_combiner(p, name);

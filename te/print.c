@@ -202,6 +202,7 @@ static int precedence_of(const tir_expr *e) {
   return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
 }
 
+/* The text parses back to the same program. */
 static void print_node(const printer *p, const tir_expr *e) {
   const te_infix *infix = te_find_infix((tir_op)e->op);
   if (is_constant(e))

@@ -32,6 +32,7 @@ static bool is_listed(const ordering *o, const te_op *op) {
   return false;
 }
 
+/* Each op once. One that is open already is a cycle, which only scans may make. */
 static void push_op(ordering *o, te_op *op) {
   if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0})))
     o->failed = true;
@@ -140,6 +141,7 @@ static bool check_combiner(const te_site *site, const tn_program *p, int i) {
   return true;
 }
 
+/* A program with two tensors or combiners of one name would not parse back. */
 static bool check_names(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++)
     if (!check_op_names(site, p, i) || !check_combiner(site, p, i)) return false;

@@ -35,6 +35,7 @@ static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) 
   return true;
 }
 
+/* Copies AXES: the caller's array need not outlive the call. NULL after a message. */
 static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const tir_tuple_combiner *tuple, int n_axes,
                               tn_axis *const *axes) {
   runtime_arena *arena = &site->ctx->arena;
@@ -162,7 +163,7 @@ static const tir_expr *plain_init(const te_site *site, const tn_expr *e, tn_arg 
 
 /* Over data axes only, and once. */
 tn_expr *te_reduction_init(const te_site *site, tn_expr *e, int n, const tn_arg *inits) {
-  const tir_expr *nodes[TIR_MAX_VALUES];
+  const tir_expr *nodes[TIR_MAX_VALUES] = {NULL};
   for (int v = 0; v < n; v++)
     if (!e || te_is_null(inits[v]) || !te_check_not_reduction(site, inits[v])) return NULL;
   tir_reduce *reduce = copy_reduce(site, "init", e);
@@ -195,6 +196,7 @@ static int values_of(const te_site *site, tn_arg a, tn_arg values[TIR_MAX_VALUES
   return tuple->node->n_args;
 }
 
+/* The site, and so the context that messages go to, is found in the arguments. */
 tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond) {
   te_site site;
   tn_arg args[] = {tn_arg_expr(reduction), cond};

@@ -124,7 +124,8 @@ void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
     runtime_str_addf(out, "%lld", (long long)extent);
 }
 
-bool te_is_symbolic(const te_op *op) {
+/* Whether some extent of the op's tensors or axes depends on symbols. */
+static bool is_symbolic(const te_op *op) {
   for (int d = 0; d < op->outputs[0].ndim; d++)
     if (op->outputs[0].size[d]) return true;
   for (int i = 0; i < op->n_reduce; i++)
@@ -146,6 +147,7 @@ typedef struct symbol_values {
   const int64_t *values;
 } symbol_values;
 
+/* For tir's evaluation of extents: a program's symbols are its only variables there. */
 static int64_t value_of_symbol(const void *user, const tir_var *var) {
   const symbol_values *s = user;
   return s->values[te_symbol_number(s->program, var)];
@@ -213,7 +215,7 @@ static tir_walk check_known(void *user, const tir_expr *e) {
 /* Extents of outputs and reduction axes, then the body. */
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
-  if (op->scan && te_is_symbolic(op)) {
+  if (op->scan && is_symbolic(op)) {
     te_fail(
         c->site, TN_ERROR_PROGRAM,
         "'%s' is part of a scan, whose extents are numbers: give its symbols a value, or leave them out of the scan",

@@ -47,6 +47,8 @@ static inline tn_arg tn_arg_expr(tn_expr *e) {
   arg.u.expr = e;
   return arg;
 }
+
+/* What TN_ARG makes of a value by its type. Plain functions, so that C++ and bindings can call them. */
 static inline tn_arg tn_arg_axis(tn_axis *a) {
   tn_arg arg;
   arg.kind = TN_ARG_AXIS;

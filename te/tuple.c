@@ -24,6 +24,7 @@ tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values) {
   return te_new_expr(site, tir_tuple(&site->ctx->arena, n, nodes), n, values);
 }
 
+/* NULL after a message. VALUES is the caller's; numbers in it take their dtypes from where the tuple stands. */
 tn_expr *tn_tuple_array(int n, const tn_arg *values) {
   te_site site;
   return values && te_find_site(&site, n, values) ? te_tuple(&site, n, values) : NULL;
@@ -89,6 +90,7 @@ tn_expr *tn_rhs(tn_combiner *c, int value) {
   return c ? te_combiner_side(&(te_site){.ctx = c->ctx}, c, true, value) : NULL;
 }
 
+/* One message for results, identities and values that are too few or too many. */
 static bool check_given(const te_site *site, const tir_tuple_combiner *c, const char *what, int n) {
   if (n == c->n_values) return true;
   te_fail(site, TN_ERROR_PROGRAM, "combiner '%s' has %d value%s, but %d %s%s given", c->name, c->n_values,
@@ -158,6 +160,7 @@ bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_a
   return true;
 }
 
+/* Returns C, so that calls can be chained, or NULL after a message. */
 tn_combiner *tn_combiner_results_array(tn_combiner *c, int n, const tn_arg *results) {
   te_site site = {.ctx = c ? c->ctx : NULL};
   if (!c || !results || !te_check_context(&site, n, results)) return NULL;

@@ -5,8 +5,9 @@
 
 #include "te/internal.h"
 
-/* Symmetric, and associative over the dtypes there are: the order of operands does not matter. */
-tn_dtype te_unify(tn_dtype a, tn_dtype b) {
+/* The dtype both operands are converted to. Symmetric, and associative over the dtypes there are: the order of operands
+ * does not matter. */
+static tn_dtype unify(tn_dtype a, tn_dtype b) {
   if (a == b || b == TN_BOOL) return a;
   if (a == TN_BOOL) return b;
   if (tn_dtype_is_float(a) != tn_dtype_is_float(b)) return tn_dtype_is_float(a) ? a : b;
@@ -33,7 +34,7 @@ static bool int_fits(int64_t value, tn_dtype dtype) {
 static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
   if (tn_dtype_is_float(dtype)) return dtype;
   if (number.kind == TN_ARG_INT && dtype != TN_BOOL && int_fits(number.u.i, dtype)) return dtype;
-  return te_unify(dtype, te_number_dtype(number));
+  return unify(dtype, te_number_dtype(number));
 }
 
 bool te_number_fits(tn_arg number, tn_dtype dtype) { return unify_number(dtype, number) == dtype; }
@@ -43,7 +44,7 @@ tn_dtype te_common_dtype(int n, const tn_arg *args) {
   tn_dtype dtype = TN_DTYPE_COUNT;
   for (int i = 0; i < n; i++)
     if (!te_is_number(args[i]))
-      dtype = dtype == TN_DTYPE_COUNT ? te_arg_dtype(args[i]) : te_unify(dtype, te_arg_dtype(args[i]));
+      dtype = dtype == TN_DTYPE_COUNT ? te_arg_dtype(args[i]) : unify(dtype, te_arg_dtype(args[i]));
   for (int i = 0; i < n; i++)
     if (te_is_number(args[i]))
       dtype = dtype == TN_DTYPE_COUNT ? te_number_dtype(args[i]) : unify_number(dtype, args[i]);

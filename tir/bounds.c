@@ -2,6 +2,8 @@
  * comparisons with it. Sums are bounded as linear forms, so that i*8 + j - i*8 is j; everything else by
  * the intervals of its arguments. Nothing here allocates: an analysis is a tir_known on the caller's
  * stack, and its budget bounds the time on any DAG. */
+#include <assert.h>
+
 #include "tir/linear.h"
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
@@ -37,6 +39,7 @@ static tir_interval operator_bounds(tir_known *known, const tir_expr *e) {
   return tir_interval_apply((tir_op)e->op, a, b);
 }
 
+/* Over all lanes. */
 static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
   tir_interval base = tir_known_bounds(known, e->arg[0]);
   tir_interval steps = tir_interval_scale((tir_interval){0, e->lanes - 1}, e->u.i);
@@ -250,6 +253,7 @@ static void divide_fact(tir_fact *fact) {
   tir_linear *form = &fact->form;
   int64_t c = 0;
   for (int i = 0; i < form->n; i++) c = tir_common_divisor(form->terms[i].coef, c);
+  assert(c != 0 && "a fact about variables");
   if (form->n == 1 && form->terms[0].coef < 0) c = -c;
   for (int i = 0; i < form->n; i++) form->terms[i].coef /= c;
   if (c < 0) fact->range = tir_interval_scale(fact->range, -1), c = -c;

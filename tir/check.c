@@ -93,6 +93,7 @@ static bool check_access(checker *c, const tir_buffer *buffer, int n, const tir_
   return predicate->lanes == lanes || broken_expr(c, "predicate-lanes", predicate);
 }
 
+/* Lanes are looked at for all operators elsewhere. */
 static bool check_select(checker *c, const tir_expr *e) {
   if (e->arg[0]->dtype != TN_BOOL) return broken_expr(c, "select-condition", e);
   if (e->arg[1]->dtype != e->dtype || e->arg[2]->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
@@ -154,6 +155,7 @@ static bool check_load(checker *c, const tir_expr *e) {
   return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
 }
 
+/* An operator works lane by lane: there is no broadcast but the one that is written. */
 static bool check_lanes(checker *c, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
@@ -222,6 +224,7 @@ static bool check_root(checker *c, const tir_expr *e, const char *place) {
   c->depth = 0;
   bool good = check_expr(c, e);
   tir_memo_end(&seen);
+  c->seen = NULL;
   return good;
 }
 
@@ -302,6 +305,7 @@ static bool check_operand(checker *c, const tir_stmt *s, const tir_operand *o) {
   return true;
 }
 
+/* Operands by themselves first, then against the callee's signature. */
 static bool check_call(checker *c, const tir_stmt *s) {
   if (s->u.call.callee == NULL || s->u.call.callee->name == NULL) return broken(c, "callee-name", "a call has none");
   for (int i = 0; i < s->u.call.n; i++) {
@@ -380,6 +384,7 @@ static bool check_seq(checker *c, const tir_stmt *s) {
   return s->u.seq.n > 1 || broken(c, "flat-sequence", "one of fewer than two statements");
 }
 
+/* False at the first rule that is broken; the checker then holds its name and where. */
 static bool check_stmt(checker *c, const tir_stmt *s) {
   if (s == NULL) return broken(c, "statement-present", "a body is missing");
   switch (s->kind) {

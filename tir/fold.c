@@ -37,8 +37,9 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
 
-/* Computes in int64 and wraps at the end: for + - and * that is the same as wrapping at each step. */
-bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value) {
+/* A OP b of integers of DTYPE; operators of one operand ignore B. False: OP is no operator of integers. Computes in int64
+ * and wraps at the end: for + - and * that is the same as wrapping at each step. */
+static bool integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value) {
   runtime_integer_fn fn = tir_op_table[op].on_integers;
   if (fn == NULL) return false;
   fn(a, b, 8 * (int)tn_dtype_bytes(dtype), value);
@@ -56,7 +57,7 @@ int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, co
   if (e->op == TIR_SELECT) return tir_evaluate(e->arg[a ? 1 : 2], value_of, user);
   if (e->op == TIR_CAST) return tir_wrap((tn_dtype)e->dtype, a);
   int64_t b = e->n_args > 1 ? tir_evaluate(e->arg[1], value_of, user) : 0;
-  bool is_known = tir_integer_value((tir_op)e->op, (tn_dtype)e->arg[0]->dtype, a, b, &value);
+  bool is_known = integer_value((tir_op)e->op, (tn_dtype)e->arg[0]->dtype, a, b, &value);
   assert(is_known && "an expression of integers over variables");
   (void)is_known;
   return value;
@@ -107,7 +108,7 @@ const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, con
   int64_t i;
   double f;
   if (a->op == TIR_INT) {
-    bool folds = tir_integer_value(op, (tn_dtype)a->dtype, a->u.i, b != NULL ? b->u.i : 0, &i);
+    bool folds = integer_value(op, (tn_dtype)a->dtype, a->u.i, b != NULL ? b->u.i : 0, &i);
     return folds ? tir_int(arena, dtype, i) : NULL;
   }
   double y = b != NULL ? b->u.f : 0;

@@ -42,11 +42,19 @@ static inline bool tir_memo_end(tir_memo *memo) {
   runtime_map_free(&memo->map);
   return is_whole;
 }
+/* The same for who answers with NULL or false: ARENA, in which the answer was made, is out of memory then. */
+static inline bool tir_memo_end_for(runtime_arena *arena, tir_memo *memo) {
+  bool is_whole = tir_memo_end(memo);
+  if (!is_whole) runtime_arena_lacks(arena);
+  return is_whole;
+}
 /* NULL for a node that is not in, and for one whose entry was lost without memory: to be computed
  * again. */
 static inline const void *tir_memo_get(const tir_memo *memo, const void *key) {
   return runtime_map_get(&memo->map, key);
 }
+
+/* That memory ended is asked once, by tir_memo_end. */
 static inline void tir_memo_put(tir_memo *memo, const void *key, const void *value) {
   runtime_map_put(&memo->map, key, value);
 }

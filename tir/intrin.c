@@ -77,6 +77,7 @@ static const char *axes_text(matcher *m) {
   return kept != NULL ? kept : "";
 }
 
+/* For messages. "" when memory ended. */
 static const char *loops_text(matcher *m) {
   runtime_str text = {0};
   for (int i = 0; i < m->n_loops; i++)
@@ -126,6 +127,7 @@ static int axis_of(const matcher *m, const tir_var *var) {
   return -1;
 }
 
+/* Whether E changes over the intrinsic's own loops, or is the same for the whole call. */
 static bool uses_loops(const matcher *m, const tir_expr *e) {
   for (int i = 0; i < m->n_loops; i++) {
     if (tir_uses_var(e, m->loops[i].var)) return true;

@@ -337,13 +337,13 @@ static inline tn_dtype tir_value_dtype(const tir_expr *e, int v) {
 static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
   return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[tir_n_values(e)] : NULL;
 }
+
+/* What value V of a reduction starts from, NULL if that is the combiner's identity. The initial values stand last among
+ * the arguments. */
 static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
   return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
-/* A OP b of integers of DTYPE, wrapped to the dtype of the result; B is ignored by operators of one operand. False:
- * OP is no operator of integers. */
-bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value);
 /* A OP b of doubles, where it is exact or correctly rounded; false: no such operator. */
 bool tir_float_value(tir_op op, double a, double b, double *value);
 /* The value of an expression of integers over variables alone (no load, no read, one lane): those are what
@@ -405,6 +405,8 @@ typedef struct tir_operand {
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
  * compiler behind it. */
 #define TIR_UNROLL_EXPLICIT "unroll_explicit"
+/* Around a loop: vectors stored to outputs inside go to memory past the caches, where the target can. */
+#define TIR_STREAM_STORES "stream_stores"
 /* Marks of stages, in builds that ask for them; the value is the stage's number among those that compute. STAGE stands
  * around its loop nest; POINT around the store of one of its points (a reduction's: of its init); UPDATE around a store
  * that updates a reduction; RUN around the reduction loops in which one element is updated, where they are not all
@@ -460,7 +462,8 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
+    struct
+    { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_STREAM_STORES; TIR_THREAD_EXTENT
               * "threadIdx.x" around a bound loop; TIR_STAGE; TIR_TENSORIZE
                * "dot4_u8i8" */
       const char *key;

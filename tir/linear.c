@@ -171,6 +171,7 @@ static tir_interval interval_min(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
 }
 
+/* The interval of max(x, y) for x in A and y in B. */
 static tir_interval interval_max(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
 }

@@ -415,7 +415,7 @@ static const tir_stmt *parse_alloc(parser *p) {
 /* Behind "attr": "pragma_key" = value {...}, or [threadIdx.x] "thread_extent" = value {...} */
 static const tir_stmt *parse_attr(parser *p) {
   const char *thread = NULL, *key;
-  int64_t value;
+  int64_t value = 0;
   if (parser_accept(p, "[") && ((thread = parser_word(p, "the index of a thread")) == NULL || !parser_need(p, "]")))
     return NULL;
   const char *at = parser_here(p);

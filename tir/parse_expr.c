@@ -102,6 +102,8 @@ static bool check_class(parser *p, const char *at, tir_op op, const tir_expr *a)
   return true;
 }
 
+/* One lane goes with any number of lanes: it is broadcast. The dtypes must be written alike: nothing is cast
+ * unasked. */
 static bool check_pair(parser *p, const char *at, const char *text, const tir_expr *a, const tir_expr *b) {
   if (a->dtype != b->dtype)
     return parser_fail(p, at, "expected operands of one type for '%s', not %s and %s", text, dtype_word(a),
@@ -115,6 +117,7 @@ static const tir_expr *make_unary(parser *p, const char *at, tir_op op, const ti
   return a != NULL && check_class(p, at, op, a) ? tir_unary(p->arena, op, a) : NULL;
 }
 
+/* NULL after a message, also when an operand has failed before. */
 static const tir_expr *make_binary(parser *p, const char *at, tir_op op, const tir_expr *a, const tir_expr *b) {
   if (a == NULL || b == NULL || !check_pair(p, at, tir_op_table[op].text, a, b) || !check_class(p, at, op, a))
     return NULL;

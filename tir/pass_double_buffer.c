@@ -7,6 +7,8 @@
  *     }                                            if (i + 1 < n) fill(P[(i + 1) % 2], i + 1)
  *                                                  use(P[i % 2], i)
  *                                              } } */
+#include <assert.h>
+
 #include "tir/passes.h"
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
@@ -23,6 +25,7 @@ static const tir_stmt *fill_of(const tir_stmt *s) {
 
 /* The first marked allocation that each iteration of a loop runs once; NULL: none. */
 static const tir_stmt *find_alloc(const tir_stmt *s) {
+  assert(s != NULL);
   const tir_stmt *found = fill_of(s) != NULL ? s : NULL;
   for (int i = 0; found == NULL && s->kind == TIR_SEQ && i < s->u.seq.n; i++) found = find_alloc(s->u.seq.stmts[i]);
   if (found == NULL && (s->kind == TIR_ALLOC || s->kind == TIR_ATTR)) found = find_alloc(tir_body(s));
@@ -105,6 +108,7 @@ static void with_half(const halving *h, int n, const tir_expr *const *index, con
   for (int i = 0; i < n; i++) out[i + 1] = index[i];
 }
 
+/* Loads of the buffer go to the half that the iteration before has filled. */
 static const tir_expr *halve_load(void *user, const tir_expr *e) {
   const halving *h = user;
   const tir_expr *index[TN_MAX_RANK];
@@ -241,6 +245,7 @@ static const tir_stmt *settle(void *user, const tir_stmt *s) {
   return s != NULL && s->kind == TIR_FOR ? settle_loop(p, s) : s;
 }
 
+/* Stops at a fill: then the loop has something to run ahead. */
 static tir_walk find_mark(void *user, const tir_stmt *s) {
   (void)user;
   return is_fill(s) ? TIR_WALK_STOP : TIR_WALK_ON;

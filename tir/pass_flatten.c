@@ -147,6 +147,7 @@ static bool flatten_operand(state *at, tir_operand *o) {
   return true;
 }
 
+/* The operands are copied only if one of them changes. */
 static const tir_stmt *flatten_call(state *at, const tir_stmt *s) {
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL) return NULL;
@@ -177,13 +178,7 @@ static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
   tir_env env;
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL) return NULL;
-  if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->p->arena, at->env, s);
-    inner.env = &env;
-  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
-    env = tir_env_cond(at->env, s->u.branch.cond);
-    inner.env = &env;
-  }
+  inner.env = tir_env_inside(at->p->arena, at->env, s, &env);
   return tir_map_children(at->p->arena, s, flatten, &inner);
 }
 

@@ -20,7 +20,7 @@ static const tir_expr *guard_under(state *at, const tir_expr *cond, bool holds, 
   if (!holds) cond = tir_unary(at->arena, TIR_NOT, cond);
   state inner = {at->arena, at->env, at->cond == NULL ? cond : tir_binary(at->arena, TIR_AND, at->cond, cond), &memo};
   const tir_expr *result = inner.cond != NULL ? guard(&inner, side) : NULL;
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(at->arena, &memo) ? result : NULL;
 }
 
 /* A load that gives 0 where its predicate fails is the whole of select(predicate, load, 0). */
@@ -115,22 +115,15 @@ static const tir_expr *guard_expr(void *user, const tir_expr *e) {
   tir_memo_init(&memo);
   at->memo = &memo;
   const tir_expr *result = guard(at, e);
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(at->arena, &memo) ? result : NULL;
 }
 
-/* An IF with an ELSE adds nothing: the condition would hold on one side only. */
 static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;
   s = tir_map_exprs(at->arena, s, guard_expr, at);
   if (s == NULL) return NULL;
-  if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->arena, at->env, s);
-    inner.env = &env;
-  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
-    env = tir_env_cond(at->env, s->u.branch.cond);
-    inner.env = &env;
-  }
+  inner.env = tir_env_inside(at->arena, at->env, s, &env);
   return tir_map_children(at->arena, s, guard_stmt, &inner);
 }
 

@@ -205,6 +205,7 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
 
 static void look_at_block(block *b, const tir_stmt *s);
 
+/* Looks at S with ENV as what is known, and puts the outer environment back. */
 static void look_under(block *b, tir_env env, const tir_stmt *s) {
   const tir_env *outer = b->env;
   b->env = &env;

@@ -28,6 +28,7 @@ typedef struct state {
 
 /* ---- what indexes the buffer ------------------------------------------------------------------------------------- */
 
+/* Whether VAR indexes the buffer, so that its loop has to be written out. */
 static bool needs(const tile *t, const tir_var *var) {
   for (int i = 0; i < t->n_needed; i++) {
     if (t->needed[i] == var) return true;
@@ -202,5 +203,5 @@ tir_func *tir_pass_register_tiles(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {.stmt = find_tiles, .user = &at};
   tir_walk_stmt(f->body, &visitor);
   const tir_stmt *body = marked.map.n > 0 ? mark(&at, f->body) : f->body;
-  return tir_func_with_body(p, f, tir_memo_end(&marked) ? body : NULL);
+  return tir_func_with_body(p, f, tir_memo_end_for(p->arena, &marked) ? body : NULL);
 }

@@ -59,5 +59,5 @@ tir_func *tir_pass_remove_noops(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {note_call, note_load, &at};
   tir_walk_stmt(f->body, &visitor);
   const tir_stmt *body = clean(&at, f->body);
-  return tir_func_with_body(p, f, tir_memo_end(&read) ? body : NULL);
+  return tir_func_with_body(p, f, tir_memo_end_for(p->arena, &read) ? body : NULL);
 }

@@ -17,6 +17,7 @@ typedef struct dots {
   const tir_expr *shared[MAX_DOTS]; /* ... the different ones */
 } dots;
 
+/* i8 times i8 into i32. The processors' instruction wants one side unsigned, hence this pass. */
 static bool is_signed_dot(const tir_expr *e) {
   return e->op == TIR_DOT && e->dtype == TN_I32 && e->arg[1]->dtype == TN_I8 && e->arg[2]->dtype == TN_I8;
 }
@@ -32,6 +33,7 @@ static bool adds_up(const tir_stmt *s, const tir_var *var) {
   return !tir_loads(dot->arg[1], to) && !tir_loads(dot->arg[2], to);
 }
 
+/* Dots that read the same B share one correction. False for a store that does not add up over VAR, or one too many. */
 static bool add_dot(dots *d, const tir_stmt *s, const tir_var *var) {
   if (d->n == MAX_DOTS || !adds_up(s, var)) return false;
   const tir_expr *b = s->u.store.value->arg[2];
@@ -74,6 +76,7 @@ static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared)
   return tir_ramp(arena, tir_int(arena, dtype, (int64_t)shared * lanes), 1, lanes);
 }
 
+/* What is too much, 128 times the sum of B, adds up in the same loop and is taken off behind it. */
 static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const dots *d) {
   const tir_expr *first = d->store[0]->u.store.value;
   int lanes = first->lanes, n = 0;
@@ -109,6 +112,7 @@ static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const
   return tir_alloc(arena, excess, tir_seq(arena, n, all));
 }
 
+/* A loop that is rewritten is not looked into again. */
 static const tir_stmt *look(void *user, const tir_stmt *s) {
   runtime_arena *arena = user;
   dots d;

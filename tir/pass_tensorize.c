@@ -1,6 +1,8 @@
 /* pass_tensorize.c: loops that are marked become an intrinsic. Lowering marks a stage's loops with the name of the
  * intrinsic and leaves them loops, so that guards are proved away, moved out and peeled as everywhere; what is then a
  * whole block is replaced, and what is not, the rest of a peeled loop for example, stays as it is. */
+#include <assert.h>
+
 #include "tir/intrin.h"
 #include "tir/passes.h"
 
@@ -284,6 +286,7 @@ static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t 
 /* What a mark becomes; NULL: it is none, or its parts are looked at one by one. */
 static const tir_stmt *settle_mark(state *at, const tir_stmt *s) {
   const tir_intrin *intrin;
+  assert(s != NULL);
   if ((intrin = intrin_of(at, s, TIR_TENSORIZE_BODY)) != NULL)
     return settle_body(at, intrin, s->u.attr.value, s->u.attr.body);
   if ((intrin = intrin_of(at, s, TIR_TENSORIZE_RESET)) != NULL) return settle_reset(at, intrin, s->u.attr.body);
@@ -299,13 +302,7 @@ static const tir_stmt *tensorize(void *user, const tir_stmt *s) {
   const tir_stmt *settled = settle_mark(at, s);
   if (settled != NULL) return settled;
   if (intrin_of(at, s, TIR_TENSORIZE_BODY) != NULL) return tensorize(at, s->u.attr.body);
-  if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->p->arena, at->env, s);
-    inner.env = &env;
-  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
-    env = tir_env_cond(at->env, s->u.branch.cond);
-    inner.env = &env;
-  }
+  inner.env = tir_env_inside(at->p->arena, at->env, s, &env);
   return tir_map_children(at->p->arena, s, tensorize, &inner);
 }
 

@@ -153,13 +153,15 @@ static const tir_stmt *unroll_not_explicitly(state *at, const tir_stmt *s) {
   return s;
 }
 
-/* The attribute holds for the loops inside it; nodes of other keys disappear but those of bound loops and stages. */
+/* The attribute holds for the loops inside it; nodes of other keys disappear but those that the code
+ * generator looks at. */
 static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) return unroll_by_step(at, s);
   if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) return unroll_not_explicitly(at, s);
   const tir_stmt *body = unroll(at, s->u.attr.body);
-  bool is_bind = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0;
-  return is_bind || strcmp(s->u.attr.key, TIR_STAGE) == 0 ? tir_with_body(at->p->arena, s, body) : body;
+  bool stays = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0 ||
+               strcmp(s->u.attr.key, TIR_STAGE) == 0 || strcmp(s->u.attr.key, TIR_STREAM_STORES) == 0;
+  return stays ? tir_with_body(at->p->arena, s, body) : body;
 }
 
 /* Stops at MAX_COUNTED: beyond that no loop is unrolled anyway. */

@@ -33,6 +33,14 @@ tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt 
   return env;
 }
 
+/* An IF with an ELSE adds nothing: the condition would hold on one side only. */
+const tir_env *tir_env_inside(runtime_arena *arena, const tir_env *outer, const tir_stmt *s, tir_env *own) {
+  bool is_branch = s->kind == TIR_IF && s->u.branch.else_body == NULL;
+  if (s->kind != TIR_FOR && !is_branch) return outer;
+  *own = is_branch ? tir_env_cond(outer, s->u.branch.cond) : tir_env_loop(arena, outer, s);
+  return own;
+}
+
 /* An IF whose THEN is empty is turned round. */
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s) {
   if (s == NULL) return NULL;
@@ -71,8 +79,8 @@ bool tir_conds_add(tir_conds *conds, const tir_expr *cond) {
   return true;
 }
 
-/* In order, leaning left: guards of loads stay in front of them. */
-const tir_expr *tir_conds_join(runtime_arena *arena, const tir_conds *conds) {
+/* The conjunction, true of no conditions. In order, leaning left: guards of loads stay in front of them. */
+static const tir_expr *join_conds(runtime_arena *arena, const tir_conds *conds) {
   if (conds->n == 0) return tir_int(arena, TN_BOOL, 1);
   const tir_expr *joined = conds->item[0];
   for (int i = 1; i < conds->n; i++) joined = tir_binary(arena, TIR_AND, joined, conds->item[i]);
@@ -80,5 +88,5 @@ const tir_expr *tir_conds_join(runtime_arena *arena, const tir_conds *conds) {
 }
 
 const tir_stmt *tir_conds_guard(runtime_arena *arena, const tir_conds *conds, const tir_stmt *body) {
-  return conds->n == 0 ? body : tir_if(arena, tir_conds_join(arena, conds), body, NULL);
+  return conds->n == 0 ? body : tir_if(arena, join_conds(arena, conds), body, NULL);
 }

@@ -118,7 +118,7 @@ static const tir_expr *widen_load(widener *w, const tir_expr *e, const tir_expr 
 
 /* Other nodes become vectors by having vector arguments; the constructors broadcast the rest. */
 static const tir_expr *widen_node(widener *w, const tir_expr *e) {
-  const tir_expr *args[TN_MAX_RANK + 1];
+  const tir_expr *args[TN_MAX_RANK + 1] = {NULL};
   if (e->n_args > RUNTIME_COUNT(args)) return NULL;
   for (int i = 0; i < e->n_args; i++) {
     if ((args[i] = widen(w, e->arg[i])) == NULL) return NULL;
@@ -171,7 +171,7 @@ static const tir_stmt *widen_under_env(widener *w, tir_env env, const tir_stmt *
   s = widen_stmt(w, s);
   w->memo = outer_memo;
   w->env = outer;
-  return tir_memo_end(&memo) ? s : NULL;
+  return tir_memo_end_for(w->p->arena, &memo) ? s : NULL;
 }
 
 /* The statement where MASK holds, too. */
@@ -184,7 +184,7 @@ static const tir_stmt *widen_under_mask(widener *w, const tir_expr *mask, const 
   s = mask != NULL && w->mask != NULL ? widen_stmt(w, s) : NULL;
   w->memo = outer_memo;
   w->mask = outer_mask;
-  return tir_memo_end(&memo) ? s : NULL;
+  return tir_memo_end_for(w->p->arena, &memo) ? s : NULL;
 }
 
 /* Splits the condition into the part that is the same for all lanes and the mask; either may be NULL. */
@@ -308,7 +308,7 @@ static const tir_stmt *widen_chunk(state *at, const tir_env *env, const tir_stmt
   widener w = {.p = at->p, .env = env, .var = loop->u.loop.var, .lanes = lanes, .memo = &memo};
   w.lane_values = tir_ramp(at->p->arena, base, 1, lanes);
   const tir_stmt *body = w.lane_values != NULL ? widen_stmt(&w, loop->u.loop.body) : NULL;
-  if (!tir_memo_end(&memo)) body = NULL;
+  if (!tir_memo_end_for(at->p->arena, &memo)) body = NULL;
   *why_not = w.why_not;
   return body != NULL ? tir_simplify_stmt(at->p->arena, env, NULL, body) : NULL;
 }
@@ -337,6 +337,7 @@ static const tir_stmt *chunk_loop(state *at, const tir_stmt *loop, int64_t n, in
                  widen_chunk(at, &env, loop, base, lanes, why_not));
 }
 
+/* Stops at MAX_COUNTED: how much larger than that an expression is does not matter. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   (void)e;
   return ++*(int64_t *)user < MAX_COUNTED ? TIR_WALK_ON : TIR_WALK_STOP;
@@ -387,13 +388,7 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
                   why_not);
     return tir_for_kind(arena, s, TIR_SERIAL);
   }
-  if (s->kind == TIR_FOR) {
-    env = tir_env_loop(arena, at->env, s);
-    inner.env = &env;
-  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
-    env = tir_env_cond(at->env, s->u.branch.cond);
-    inner.env = &env;
-  }
+  inner.env = tir_env_inside(arena, at->env, s, &env);
   return tir_map_children(arena, s, vectorize, &inner);
 }
 

@@ -36,6 +36,8 @@ tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *b
 
 /* The environment inside a loop, from its bounds. */
 tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt *loop);
+/* What is known in the children of S: OUTER, or *OWN with the loop's range or the branch's condition before it. */
+const tir_env *tir_env_inside(runtime_arena *arena, const tir_env *outer, const tir_stmt *s, tir_env *own);
 /* The scope where COND holds; on the caller's stack. */
 static inline tir_env tir_env_cond(const tir_env *outer, const tir_expr *cond) {
   return (tir_env){.outer = outer, .cond = cond};
@@ -61,8 +63,6 @@ typedef struct tir_conds {
 } tir_conds;
 /* Appends the conjuncts of COND in order; false when there are too many. */
 bool tir_conds_add(tir_conds *conds, const tir_expr *cond);
-/* Their conjunction; true when there are none. */
-const tir_expr *tir_conds_join(runtime_arena *arena, const tir_conds *conds);
 /* IF (conjunction) BODY; BODY when there are none. */
 const tir_stmt *tir_conds_guard(runtime_arena *arena, const tir_conds *conds, const tir_stmt *body);
 

@@ -39,7 +39,7 @@ const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_expr *result = rewrite_node(&r, e);
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(rewriter->arena, &memo) ? result : NULL;
 }
 
 /* Expressions of one statement share the memo with all others of the function. */
@@ -56,13 +56,14 @@ static const tir_stmt *rewrite_stmt(void *user, const tir_stmt *s) {
   return s == NULL || r->by->stmt == NULL ? s : r->by->stmt(r->by->user, s);
 }
 
+/* A node that is shared is rewritten once. NULL when memory ended or a rewriter returned it. */
 const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s) {
   if (s == NULL) return NULL;
   tir_memo memo;
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_stmt *result = rewrite_stmt(&r, s);
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(rewriter->arena, &memo) ? result : NULL;
 }
 
 /* ---- substitution ------------------------------------------------------------------------------------------------ */

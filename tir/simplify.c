@@ -1,5 +1,7 @@
 /* simplify.c: the simplifier's entry and its integer part: sums become linear forms with terms in the order in which
  * they first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
+#include <assert.h>
+
 #include "tir/simplify.h"
 
 /* A change can make room for another one, so a changed expression is looked at again; two rounds are the rule. */
@@ -168,6 +170,7 @@ static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if ((args[i] = tir_simplify_node(s, e->arg[i])) == NULL) return NULL;
   }
+  assert(e->op != TIR_SELECT || e->n_args == 3);
   if (e->op == TIR_SELECT && tir_equal(args[1], args[2])) return args[1];
   return tir_with_args(s->arena, e, args);
 }
@@ -223,10 +226,10 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
     const tir_expr *before = result;
     result = tir_simplify_node(&s, before);
     if (result == before) break;
-    if (!tir_memo_end(&s.memo)) result = NULL;
+    if (!tir_memo_end_for(arena, &s.memo)) result = NULL;
     tir_memo_init(&s.memo);
   }
-  return tir_memo_end(&s.memo) ? result : NULL;
+  return tir_memo_end_for(arena, &s.memo) ? result : NULL;
 }
 
 /* Asks the bounds first, which allocates nothing, and simplifies only where they do not know. */
@@ -238,6 +241,5 @@ bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
     const tir_expr *result = tir_simplify_node(&s, cond);
     if (result == NULL || !tir_is_int(result, &value)) value = 0;
   }
-  tir_memo_end(&s.memo);
-  return value == 1;
+  return tir_memo_end_for(arena, &s.memo) && value == 1;
 }

@@ -1,6 +1,8 @@
 /* simplify_bool.c: comparisons and booleans. A comparison is decided by the bounds of its sides' difference, else
  * divided by common factors and written with positive terms on the left, subtracted ones on the right. Of a
  * conjunction's (or disjunction's) parts those that the others imply are dropped. */
+#include <assert.h>
+
 #include "tir/simplify.h"
 
 enum { MAX_PARTS = 16 };
@@ -52,22 +54,17 @@ static int64_t largest_coef_below(const tir_linear *form, int64_t limit) {
   return best;
 }
 
-/* The greatest common divisor of all coefficients. */
+/* The greatest common divisor of all coefficients; 0 without any. */
 static int64_t common_factor(const tir_linear *form) {
   int64_t g = 0;
-  for (int i = 0; i < form->n; i++) {
-    int64_t a = form->terms[i].coef < 0 ? -form->terms[i].coef : form->terms[i].coef;
-    while (a != 0) {
-      int64_t r = g % a;
-      g = a, a = r;
-    }
-  }
+  for (int i = 0; i < form->n; i++) g = tir_common_divisor(form->terms[i].coef, g);
   return g;
 }
 
 /* Divides FORM OP 0 as far as it goes. *decided: -1, or the outcome of an equation without solutions. */
 static void divide_comparison(tir_simplifier *s, tir_op op, tir_linear *form, int *decided) {
   int64_t g = common_factor(form);
+  assert(g > 0 && "a form with terms");
   *decided = -1;
   if (op == TIR_EQ || op == TIR_NE) {
     if (form->constant % g != 0) {

@@ -68,10 +68,9 @@ const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int
   for (int i = 0; i < n_index; i++) {
     if (index[i] == NULL) return NULL;
   }
-  const tir_expr **kept = RUNTIME_NEW_ARRAY(arena, const tir_expr *, n_index + 1);
+  const tir_expr **kept = runtime_copy(arena, index, sizeof *index * (size_t)n_index);
   tir_stmt *s = new_stmt(arena, TIR_PREFETCH);
   if (s == NULL || kept == NULL) return NULL;
-  for (int i = 0; i < n_index; i++) kept[i] = index[i];
   s->u.prefetch.buffer = buffer;
   s->u.prefetch.n_index = n_index;
   s->u.prefetch.index = kept;
@@ -127,9 +126,8 @@ const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, 
     if (!operand_is_whole(&operands[i])) return NULL;
   }
   tir_stmt *s = new_stmt(arena, TIR_CALL);
-  tir_operand *kept = RUNTIME_NEW_ARRAY(arena, tir_operand, n + 1);
+  tir_operand *kept = runtime_copy(arena, operands, sizeof *operands * (size_t)n);
   if (s == NULL || kept == NULL) return NULL;
-  for (int i = 0; i < n; i++) kept[i] = operands[i];
   s->u.call.callee = callee;
   s->u.call.n = n;
   s->u.call.operands = kept;
@@ -147,6 +145,7 @@ bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer) {
 
 /* Statements that stay when a SEQ's member is spliced in. */
 static int flat_count(const tir_stmt *s) {
+  assert(s != NULL);
   if (s->kind == TIR_NOP) return 0;
   return s->kind == TIR_SEQ ? s->u.seq.n : 1; /* a SEQ holds neither SEQ nor NOP */
 }
@@ -273,14 +272,22 @@ const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_st
   return tir_with_body(arena, s, fn(user, tir_body(s)));
 }
 
+/* N expressions from FROM with FN applied, into TO, which may be FROM; *changed is set where one differs. */
+static bool map_list(int n, const tir_expr *const *from, const tir_expr **to, tir_expr_fn fn, void *user,
+                     bool *changed) {
+  for (int i = 0; i < n; i++) {
+    const tir_expr *old = from[i];
+    if ((to[i] = fn(user, old)) == NULL) return false;
+    *changed = *changed || to[i] != old;
+  }
+  return true;
+}
+
 /* A STORE with FN applied to its indices, value and predicate. */
 static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
   bool changed = false;
-  for (int i = 0; i < s->u.store.n_index; i++) {
-    if ((index[i] = fn(user, s->u.store.index[i])) == NULL) return NULL;
-    changed = changed || index[i] != s->u.store.index[i];
-  }
+  if (!map_list(s->u.store.n_index, s->u.store.index, index, fn, user, &changed)) return NULL;
   const tir_expr *value = fn(user, s->u.store.value);
   if (s->u.store.predicate != NULL && (predicate = fn(user, s->u.store.predicate)) == NULL) return NULL;
   if (!changed && value == s->u.store.value && predicate == s->u.store.predicate) return s;
@@ -290,13 +297,7 @@ static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_ex
 /* FN applied to the value or the indices of an operand, in place; *changed is set where one differs. */
 static bool map_operand(tir_operand *o, tir_expr_fn fn, void *user, bool *changed) {
   const tir_expr **parts = o->access == TIR_BY_VALUE ? &o->value : o->index;
-  int n = o->access == TIR_BY_VALUE ? 1 : o->n_index;
-  for (int i = 0; i < n; i++) {
-    const tir_expr *old = parts[i];
-    if ((parts[i] = fn(user, old)) == NULL) return false;
-    *changed = *changed || parts[i] != old;
-  }
-  return true;
+  return map_list(o->access == TIR_BY_VALUE ? 1 : o->n_index, parts, parts, fn, user, changed);
 }
 
 /* A CALL with FN applied to what stands in its operands. */
@@ -316,10 +317,7 @@ static const tir_stmt *map_call(runtime_arena *arena, const tir_stmt *s, tir_exp
 static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   const tir_expr *index[TN_MAX_RANK];
   bool changed = false;
-  for (int i = 0; i < s->u.prefetch.n_index; i++) {
-    if ((index[i] = fn(user, s->u.prefetch.index[i])) == NULL) return NULL;
-    changed = changed || index[i] != s->u.prefetch.index[i];
-  }
+  if (!map_list(s->u.prefetch.n_index, s->u.prefetch.index, index, fn, user, &changed)) return NULL;
   return changed ? tir_prefetch(arena, s->u.prefetch.buffer, s->u.prefetch.n_index, index) : s;
 }
 

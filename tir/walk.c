@@ -55,28 +55,24 @@ static bool walk_part(const tir_visitor *v, const tir_expr *e) {
   return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);
 }
 
-/* Indices, then the value, then the predicate. */
-static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
-  for (int i = 0; i < s->u.store.n_index; i++) {
-    if (!walk_part(v, s->u.store.index[i])) return false;
-  }
-  return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
-}
-
-static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
-  for (int i = 0; i < s->u.call.n; i++) {
-    const tir_operand *o = &s->u.call.operands[i];
-    if (!walk_part(v, o->value)) return false;
-    for (int d = 0; d < o->n_index; d++) {
-      if (!walk_part(v, o->index[d])) return false;
-    }
+static bool walk_list(const tir_visitor *v, int n, const tir_expr *const *list) {
+  for (int i = 0; i < n; i++) {
+    if (!walk_part(v, list[i])) return false;
   }
   return true;
 }
 
-static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
-  for (int i = 0; i < s->u.prefetch.n_index; i++) {
-    if (!walk_part(v, s->u.prefetch.index[i])) return false;
+/* Indices, then the value, then the predicate. */
+static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
+  return walk_list(v, s->u.store.n_index, s->u.store.index) && walk_part(v, s->u.store.value) &&
+         walk_part(v, s->u.store.predicate);
+}
+
+/* What is passed by address has indices, what is passed by value an expression. */
+static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (!walk_part(v, o->value) || !walk_list(v, o->n_index, o->index)) return false;
   }
   return true;
 }
@@ -88,6 +84,7 @@ static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
+/* The condition comes first, so a visitor sees it before what it guards. */
 static bool walk_branch(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.branch.cond) && tir_walk_stmt(s->u.branch.then_body, v) &&
          (s->u.branch.else_body == NULL || tir_walk_stmt(s->u.branch.else_body, v));
@@ -102,7 +99,7 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
     case TIR_NOP: return true;
     case TIR_STORE: return walk_store(v, s);
     case TIR_CALL: return walk_call(v, s);
-    case TIR_PREFETCH: return walk_prefetch(v, s);
+    case TIR_PREFETCH: return walk_list(v, s->u.prefetch.n_index, s->u.prefetch.index);
     case TIR_SEQ: return walk_seq(v, s);
     case TIR_IF: return walk_branch(v, s);
     case TIR_FOR:
@@ -155,6 +152,7 @@ static tir_walk stop_at_var(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Every way in which a statement itself names a buffer; loads in its expressions are another matter. */
 static tir_walk stop_at_touch(void *user, const tir_stmt *s) {
   bool touches = (s->kind == TIR_STORE && s->u.store.buffer == user) ||
                  (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) ||

@@ -18,9 +18,10 @@ static const tools_option options[] = {
                  "also time these in turns, separated by commas: onednn, openblas, blis, where they\n"
                  "have what the program computes; default, the program under its default schedule"),
     TOOLS_OPTION("limits", 0, FLAG, shows_limits, NULL,
-                 "also time, in turns, what this machine can do at most: arithmetic on registers\n"
-                 "alone, and reading an array as large as all of the program's together; and say\n"
-                 "which part of the nearer of both the program reaches"),
+                 "also time, in turns, what this machine can do at most: such operations as the\n"
+                 "program's, in their proportion, on registers alone, and reading an array as\n"
+                 "large as all of the program's together; and say which part of the nearer of\n"
+                 "both the program reaches"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
@@ -231,6 +232,7 @@ static bool time_default(bench *b) {
 
 static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
 
+/* The kernel that "N times as fast as default" is against: the program as written, one loop an axis. */
 static bool prepare_unscheduled(bench *b) {
   const worker_data *data = b->program.data;
   b->unscheduled = build(b, tn_schedule_new(b->session.program));
@@ -279,9 +281,9 @@ static void add_limits(bench *b) {
   char why[VENDOR_TEXT];
   const tn_program *program = b->session.program;
   int threads = tn_target_threads(b->session.target);
-  side s = {.wanted = b->flops};
+  side s = {0};
   if (b->flops > 0) {
-    bool made = vendor_limit_arithmetic(tools_vendor_number(program), threads, &s.vendor.kernel, &s.work, why);
+    bool made = tools_vendor_arithmetic(program, threads, &s.vendor.kernel, &s.wanted, &s.work, why);
     add_limit(b, "arithmetic", made, &s, why);
   }
   s = (side){.wanted = tn_program_bytes(program)};
@@ -343,6 +345,7 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 /* Of two timings that were not taken in turns: good for a factor, not for per cents. */
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
+/* Spread is the share of the median between the quartiles; it says how far to trust the digits. */
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
   printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
          spread * 100);
@@ -352,6 +355,7 @@ static void print_side_time(const bench *b, const char *name, const side *s) {
   print_time(b, name, s->timed.median, s->timed.spread);
 }
 
+/* A limit of the machine is compared by the work a second it allows, a rival kernel by time. */
 static void print_ratio(const bench *b, const side *s) {
   if (s->work > 0) {
     printf("%.2f of the machine's limit in %s, %.1f %s\n", s->part, s->name, s->work / s->timed.median * 1e-9,
@@ -363,6 +367,7 @@ static void print_ratio(const bench *b, const side *s) {
   if (s->vendor.kernel.note[0]) printf("  %s\n", s->vendor.kernel.note);
 }
 
+/* Limits have no row of their own: they are rates, not times. */
 static int print_plain(const bench *b) {
   bool is_scheduled = b->args->log || b->args->schedule || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
@@ -428,6 +433,7 @@ static void add_side_object(const bench *b, json_t *object, const side *s) {
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
 }
 
+/* As measured, not rounded. The members are part of the command's interface. */
 static int print_object(bench *b) {
   tools_session *s = &b->session;
   json_t *object = json_pack(
@@ -487,6 +493,7 @@ static bool knows_sides(const tools_args *args) {
   return true;
 }
 
+/* Options that contradict each other are refused before anything is compiled. */
 static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   if (!knows_sides(args)) return TOOLS_USAGE;

@@ -87,6 +87,7 @@ static bool write_files(tools_session *session, const tools_args *args, const tn
   return ok;
 }
 
+/* Exactly one of --log and --schedule: what is built must not depend on a default that a release may better. */
 static int run(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (!args->log == !args->schedule) return tools_usage(args->verb, "give either --log or --schedule");

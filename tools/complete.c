@@ -60,11 +60,13 @@ typedef struct cursor {
   const char *part;
 } cursor;
 
+/* Prints CANDIDATE if it goes on from what is typed, with the kept text before it: shells replace the whole word. */
 static void offer(const cursor *at, const char *candidate, const char *behind) {
   if (strncmp(candidate, at->part, strlen(at->part)) == 0)
     printf("%.*s%s%s\n", (int)at->n_kept, at->kept, candidate, behind);
 }
 
+/* WORDS with blanks between. */
 static void offer_words(const cursor *at, const char *words) {
   char word[64];
   for (const char *w = words; *w; w += strspn(w, " ")) {
@@ -85,6 +87,7 @@ static const struct {
     {"", "part", "whole prepack packed"},
 };
 
+/* False if the option takes no fixed words. A row of VALUES can be for one command only. */
 static bool offer_values(const tools_verb *verb, const tools_option *option, const cursor *at) {
   for (int i = 0; i < RUNTIME_COUNT(values); ++i) {
     if (strcmp(values[i].option, option->name) != 0 || (*values[i].verb && strcmp(values[i].verb, verb->name) != 0))
@@ -95,6 +98,7 @@ static bool offer_values(const tools_verb *verb, const tools_option *option, con
   return false;
 }
 
+/* Names of processors only behind "cpu=": there are some hundred of them. */
 static void offer_target(const cursor *at) {
   tools_session session;
   tools_args none = {0};
@@ -118,6 +122,7 @@ static void offer_primitive(const cursor *at, const char *usage) {
   offer(at, word, "(");
 }
 
+/* Straight from the table of primitives, so a new one is offered without a line here. */
 static void offer_primitives(const cursor *at) {
 #define STEP(mnemonic, name, how, fields, arguments, keys, usage, about) offer_primitive(at, usage);
 #define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about) offer_primitive(at, usage);
@@ -161,6 +166,8 @@ static tn_schedule *schedule_before(tools_session *session, const char *text, co
   return schedule;
 }
 
+/* Replays the statements that are whole and offers what the last one can go on with: a primitive, or names of stages
+ * and loops as they stand by then. */
 static void offer_schedule(const tools_args *args, const char *text) {
   const char *statement = text, *part = text + strlen(text);
   for (const char *c = text; *c; ++c)
@@ -183,6 +190,7 @@ static void offer_schedule(const tools_args *args, const char *text) {
 
 /* ---- the line ----------------------------------------------------------------------------------------------------- */
 
+/* WORD as a short or long option without "=". */
 static const tools_option *option_of(const tools_verb *verb, const char *word) {
   for (const tools_option *o = verb->options; o && o->name; ++o) {
     if (word[0] == '-' && o->letter && word[1] == o->letter && word[2] == '\0') return o;
@@ -213,6 +221,7 @@ static void offer_options(const tools_verb *verb, const cursor *at) {
   offer(at, "--help", "");
 }
 
+/* The word is a schedule, a list with commas, or one value. A quote that opens it is kept out of the comparison. */
 static void complete_value(const tools_verb *verb, const tools_option *option, const tools_args *args,
                            const char *word) {
   cursor at = {word, 0, word};
@@ -229,6 +238,7 @@ static void complete_value(const tools_verb *verb, const tools_option *option, c
   if (option->field == offsetof(tools_args, target)) offer_target(&at);
 }
 
+/* Word AT of the line is to be completed. A line that does not parse offers nothing; it never prints a message. */
 static void complete(int n, char **words, int at) {
   const char *word = at < n ? words[at] : "";
   cursor here = {word, 0, word};
@@ -254,6 +264,7 @@ static void complete(int n, char **words, int at) {
     offer_words(&here, "best top curve report");
 }
 
+/* `completion SHELL` prints the script for a shell; that script calls `completion --at N -- WORDS`. */
 static int run_raw(int argc, char **argv) {
   if (argc == 2) {
     int shell = RUNTIME_FIND(shells, argv[1]);

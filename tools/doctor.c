@@ -65,6 +65,7 @@ static bool read_line(const char *path, char *out, size_t n) {
 
 /* ---- libraries ---------------------------------------------------------------------------------------------------- */
 
+/* LLVM is linked and always there; XGBoost is opened at run time and may be missing. */
 static void look_at_libraries(report *r) {
   unsigned v[3];
   int x[3];
@@ -84,6 +85,7 @@ static void look_at_libraries(report *r) {
     find(r, FOUND_MISSING, "cc", "apt-get install gcc libc6-dev", "no C compiler: tenon build -o k.so cannot link");
 }
 
+/* Opened by the very names that bench --vs opens. None is needed for anything else. */
 static void look_at_vendors(report *r) {
   static const struct {
     const char *name, *file, *package;
@@ -120,6 +122,7 @@ static void look_at_processor(report *r) {
     find(r, FOUND_OK, "processors", NULL, "%d", usable);
 }
 
+/* The measured costs of the machine, which the automatic schedules are chosen by. */
 static void look_at_costs(report *r) {
   runtime_str path = {0};
   struct stat info;
@@ -136,6 +139,7 @@ static void look_at_costs(report *r) {
 
 /* ---- limits and noise --------------------------------------------------------------------------------------------- */
 
+/* Limits of a container that no other call tells of. */
 static void look_at_control_group(report *r) {
   char line[128];
   long long quota = 0, period = 0;
@@ -148,6 +152,7 @@ static void look_at_control_group(report *r) {
     find(r, FOUND_OK, "memory", NULL, "the control group gives %.1f GB", strtod(line, NULL) * 1e-9);
 }
 
+/* Only limits that are low enough for the tuner or LLVM to run into. */
 static void look_at_limits(report *r) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 256)
@@ -158,6 +163,7 @@ static void look_at_limits(report *r) {
          (double)limit.rlim_cur * 1e-9);
 }
 
+/* Other sandboxes forbid the call itself; this reads only what the kernel announces. */
 static void look_at_perf(report *r) {
   char line[32];
   if (!read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof line))
@@ -168,6 +174,7 @@ static void look_at_perf(report *r) {
     find(r, FOUND_OK, "perf", NULL, "events of own processes are allowed");
 }
 
+/* What makes timings spread: pages, clock of the processor, other load. */
 static void look_at_noise(report *r) {
   char line[128];
   double load = 0;
@@ -186,6 +193,7 @@ static void look_at_noise(report *r) {
     find(r, FOUND_OK, "load", NULL, "%.1f", load);
 }
 
+/* Says what was found and how to mend it. Notes do not change the exit code, what is missing does. */
 static int run(const tools_args *args) {
   report r = {.is_json = args->is_json, .rows = json_array()};
   tools_args none = {.verb = args->verb};

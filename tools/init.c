@@ -126,12 +126,14 @@ static const file files[] = {
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
+/* False when memory ended. OUT is written anew each time. */
 static bool path_of(runtime_str *out, const char *dir, const char *name) {
   out->n = 0;
   runtime_str_addf(out, "%s/%s", dir, name);
   return !out->failed;
 }
 
+/* "x": a file that came into being since the check is not overwritten. */
 static int write_file(tools_session *session, const char *path, const char *text) {
   FILE *f = fopen(path, "wxe");
   bool wrote = f && fputs(text, f) >= 0;
@@ -153,6 +155,7 @@ static bool is_free(tools_session *session, const char *kind, const char *dir) {
   return is_unused;
 }
 
+/* All files or, if one of them exists already, none. */
 static int run(const tools_args *args) {
   tools_session none = {0};
   const char *dir = args->operands[0], *kind = args->kind ? args->kind : "c";

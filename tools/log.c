@@ -42,15 +42,18 @@ const tools_verb tools_log = {
 
 typedef tn_status (*table_reader)(tools_session *session, const tools_args *args, const char *key, tn_log_table *out);
 
+/* One row a program. */
 static tn_status read_best(tools_session *session, const tools_args *args, const char *key, tn_log_table *out) {
   return tn_log_best(session->ctx, args->operands[1], key, out);
 }
 
+/* The fastest of one program; without --limit, TOP_ROWS. */
 static tn_status read_top(tools_session *session, const tools_args *args, const char *key, tn_log_table *out) {
   int limit = args->limit ? (int)args->limit : TOP_ROWS;
   return tn_log_top(session->ctx, args->operands[1], key, limit, out);
 }
 
+/* NULL for the operands that print no table. */
 static table_reader find_reader(const char *name) {
   static const struct {
     const char *name;

@@ -44,6 +44,7 @@ const tools_verb *tools_find_verb(const char *name) {
   return NULL;
 }
 
+/* To stderr with exit code 2 for a bare `tenon`, to stdout for `tenon help`. */
 static void print_overview(FILE *out) {
   fprintf(out, "tenon: tensor expressions, cut to fit the machine\n\nusage: tenon VERB ...\n");
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
@@ -62,6 +63,7 @@ static int unknown_verb(const char *name) {
   return TOOLS_USAGE;
 }
 
+/* --manual prints roff: the manual pages are made of the same tables as the help. */
 static int run_help(const tools_args *args) {
   if (args->n_operands == 0 && args->is_manual)
     return tools_print_overview_manual(RUNTIME_COUNT(verbs), verbs, about), TOOLS_OK;
@@ -82,6 +84,7 @@ static int run_verb(const tools_verb *verb, int argc, char **argv) {
   return status == TOOLS_OK && !wants_help ? verb->run(&args) : status;
 }
 
+/* --help and --version stand for the verbs of their names. */
 static int run(int argc, char **argv) {
   if (argc < 2) return print_overview(stderr), TOOLS_USAGE;
   const char *name = argv[1];

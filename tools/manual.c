@@ -20,6 +20,7 @@ static void put(const char *text, size_t n) {
 
 static void put_text(const char *text) { put(text, strlen(text)); }
 
+/* VERB "" is the page of the command itself. The date is left out, so that builds are the same to the byte. */
 static void begin_page(const char *verb, const char *summary) {
   char upper[32];
   size_t n = 0;
@@ -41,6 +42,7 @@ static void put_as_is(const char *title, const char *lines) {
   fputs("\n.fi\n", stdout);
 }
 
+/* The help is set line by line (.nf): its columns were laid out by hand. */
 static void put_option(const tools_option *option) {
   fputs(".TP\n", stdout);
   if (option->letter) printf("\\fB\\-%c\\fR, ", option->letter);
@@ -53,6 +55,7 @@ static void put_option(const tools_option *option) {
   fputs("\n.fi\n", stdout);
 }
 
+/* The same for all verbs; tools.h names the codes. */
 static void put_statuses(void) {
   fputs(
       ".SH EXIT STATUS\n0: all went well. 1: the work failed, and a message on standard error says why. 2: a wrong "

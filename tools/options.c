@@ -10,6 +10,7 @@ enum { MAX_OPTIONS = 40, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* A parse function sets FIELD of tools_args from TEXT, false if TEXT is not of its kind. */
 static bool parse_flag(const char *text, void *field) {
   (void)text;
   *(bool *)field = true;
@@ -40,6 +41,7 @@ static bool parse_level(const char *text, void *field) {
   return true;
 }
 
+/* Up to 2^63 - 1, as JSON has it. */
 static bool parse_seed(const char *text, void *field) {
   int64_t value;
   if (!parse_int(text, 0, INT64_MAX, &value)) return false;
@@ -47,6 +49,7 @@ static bool parse_seed(const char *text, void *field) {
   return true;
 }
 
+/* More than 0. Blanks before the number, which strtod takes, are refused. */
 static bool parse_seconds(const char *text, void *field) {
   char *end;
   double value = runtime_parse_float(text, &end);
@@ -113,6 +116,7 @@ typedef struct getopt_tables {
   struct option names[MAX_OPTIONS + 2];
 } getopt_tables;
 
+/* Turns the verb's table into getopt_long's two. Options without a letter have codes from LONG_ONLY on. */
 static void fill_tables(const tools_option *options, getopt_tables *out) {
   char *letters = out->letters;
   int n = 0;
@@ -129,6 +133,7 @@ static void fill_tables(const tools_option *options, getopt_tables *out) {
   out->names[n + 1] = (struct option){0};
 }
 
+/* By the code that getopt_long returned; NULL for one that is in no row, such as HELP. */
 static const tools_option *find_option(const tools_option *options, int code) {
   if (code >= LONG_ONLY) return &options[code - LONG_ONLY];
   while (options->name && options->letter != code) ++options;
@@ -147,7 +152,7 @@ static int unknown_option(const tools_verb *verb, const char *word) {
   const char *given = word + strspn(word, "-");
   snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(strcspn(given, "="), sizeof name - 1), given);
   runtime_nearest nearest = runtime_nearest_to(name);
-  for (const tools_option *option = verb->options; option->name; ++option)
+  for (const tools_option *option = verb->options; option && option->name; ++option)
     runtime_nearest_offer(&nearest, option->name);
   if (nearest.word) return tools_usage(verb, "there is no option %s; did you mean --%s?", word, nearest.word);
   return tools_usage(verb, "there is no option %s", word);

@@ -54,6 +54,7 @@ static char *transform(tools_session *session, const tools_args *args, const cha
   return printed;
 }
 
+/* Standard text of loop IR in and out, so passes can be put in a pipe. */
 static int run(const tools_args *args) {
   if (args->lists) return list_passes();
   if (args->n_operands < 2) return tools_usage(args->verb, "NAME and FILE are missing");

@@ -71,6 +71,7 @@ tn_recording *tools_load_recording(tools_session *session, const char *path) {
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
+/* A view function prints one look at a recording, which its caller frees. */
 static int view_table(tools_session *session, const tools_args *args, tn_recording *r) {
   (void)args;
   char *text = tn_recording_table(r);
@@ -81,6 +82,7 @@ static int view_report(tools_session *session, const tools_args *args, tn_record
   return tools_print_text(tn_recording_report(session->ctx, r, args->sort));
 }
 
+/* --json gives all columns with their exact numbers; the table is what --sort and --limit make of it. */
 static int view_averages(tools_session *session, const tools_args *args, tn_recording *r) {
   if (args->is_json) return tools_print_text(tn_recording_write(session->ctx, r, TN_FORM_REPORT, NULL));
   tn_table_options table = {.sort_by = args->sort ? args->sort : "self_cpu_time_total", .row_limit = (int)args->limit};
@@ -90,6 +92,7 @@ static int view_averages(tools_session *session, const tools_args *args, tn_reco
   return status;
 }
 
+/* The second file is read here, so a failure names it. */
 static int view_compare(tools_session *session, const tools_args *args, tn_recording *before) {
   tn_recording *after = tools_load_recording(session, args->operands[2]);
   int status = after ? tools_print_text(tn_recording_compare(session->ctx, before, after)) : TOOLS_FAILED;
@@ -97,6 +100,7 @@ static int view_compare(tools_session *session, const tools_args *args, tn_recor
   return status;
 }
 
+/* The form follows from the name of the new file. */
 static int view_convert(tools_session *session, const tools_args *args, tn_recording *r) {
   return tn_recording_save(session->ctx, r, args->operands[2]) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }
@@ -180,6 +184,7 @@ static const struct view {
     {"serve", 2, 2, view_serve, NULL},
 };
 
+/* The names come from the table, so no new view is forgotten. */
 static int refuse_view(const tools_args *args) {
   char names[256] = "";
   for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
@@ -189,6 +194,7 @@ static int refuse_view(const tools_args *args) {
   return tools_usage(args->verb, "there is no view '%s': %s", args->operands[0], names);
 }
 
+/* Views without a recording (they open or serve files themselves) run bare. */
 static int run_view(const struct view *view, tools_session *session, const tools_args *args) {
   if (view->run_bare) return view->run_bare(session, args);
   tn_recording *r = tools_load_recording(session, args->operands[1]);
@@ -197,6 +203,7 @@ static int run_view(const struct view *view, tools_session *session, const tools
   return status;
 }
 
+/* Operands are counted by the view's row: main only knows that of all views. */
 static int run(const tools_args *args) {
   const struct view *view = RUNTIME_ROW(views, args->operands[0]);
   if (!view) return refuse_view(args);

@@ -21,7 +21,8 @@ static bool load_plugin(tools_session *session, tn_context *ctx, const char *pat
 
 /* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its
  * end. False with a message in CTX, which is not the session's: its failure must not fail the run. */
-static bool start(tools_session *session, tn_context *ctx, const char *text, tools_recording *recording) {
+static bool start(const char *text, tools_recording *recording) {
+  tn_context *ctx = recording->ctx;
   tn_profile_options options;
   tn_profile_form form;
   if (tn_profile_parse(ctx, text, &options, &recording->output) != TN_OK) return false;
@@ -36,7 +37,6 @@ static bool start(tools_session *session, tn_context *ctx, const char *text, too
   bool started = !buffers.failed && tn_profile_start(ctx, &options) == TN_OK;
   runtime_str_free(&buffers);
   if (started) tn_thread_name("tuner"), tn_host_record(&host);
-  (void)session;
   return started;
 }
 
@@ -49,7 +49,7 @@ tools_recording tools_record(tools_session *session, const char *option, const c
   recording.lacks_memory = !recording.ctx;
   if (!recording.ctx) return tools_warn(session, "out of memory; the run is not recorded"), recording;
   load_plugin(session, recording.ctx, plugin, &recording);
-  recording.is_on = start(session, recording.ctx, text, &recording);
+  recording.is_on = start(text, &recording);
   recording.lacks_memory = tn_context_status(recording.ctx) == TN_ERROR_MEMORY;
   if (!recording.is_on) warn(session, recording.ctx);
   return recording;

@@ -32,6 +32,7 @@ static void describe_within(const tn_progress *p, int columns, runtime_str *out)
   }
 }
 
+/* Asked each time: the window may change its size. */
 static int terminal_columns(FILE *stream) {
   struct winsize size;
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;

@@ -20,6 +20,7 @@ typedef struct report {
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
+/* Never NULL: a field that an older log lacks is an empty text. */
 static const char *text_of(const json_t *record, const char *field) {
   const char *text = json_string_value(json_object_get(record, field));
   return text ? text : "";
@@ -55,10 +56,12 @@ static char *schedule_text(const report *r, const json_t *record) {
   return text ? text : strdup("");
 }
 
+/* A sum by name, in the order of first occurrence. */
 static void add_to(json_t *object, const char *name, double value) {
   json_object_set_new(object, name, json_real(json_number_value(json_object_get(object, name)) + value));
 }
 
+/* Seconds of each phase of the trial, of logs that have them. */
 static void add_phases(report *r, const json_t *record) {
   const char *name;
   json_t *value;
@@ -75,6 +78,7 @@ static void add_failure(report *r, const json_t *record, const char *error) {
   json_object_set_new(class, "n", json_integer(json_integer_value(json_object_get(class, "n")) + 1));
 }
 
+/* Finals are the second measurements of the best; they are listed apart and not counted as trials. */
 static void add_record(report *r, const json_t *record) {
   const char *error = text_of(record, "error");
   bool is_final = json_is_true(json_object_get(record, "final"));
@@ -149,12 +153,14 @@ static json_t *tree(tn_schedule *schedule) {
   return json;
 }
 
+/* NULL if the program has no schedule of that kind; the page then shows one tree less. */
 static tn_schedule *generic(const report *r) {
   tn_schedule *schedule = tn_schedule_new(r->session->program);
   const tn_machine machine = tn_target_machine(r->session->target);
   return schedule && tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
 }
 
+/* The caller frees the object. Messages are kept quiet: a log of another program still makes a page. */
 static json_t *gather(report *r) {
   tn_context *ctx = r->session->ctx;
   runtime_quiet quiet = runtime_quiet_begin(ctx);
@@ -181,6 +187,7 @@ static void put_json(FILE *file, const char *json) {
       fputc(*c, file);
 }
 
+/* Scripts and data stand in the page: it opens without a network. ASCII only, so no encoding can be wrong. */
 static bool write_page(FILE *file, json_t *data) {
   char *json = data ? json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6)) : NULL;
   if (!json) return false;
@@ -194,6 +201,7 @@ static bool write_page(FILE *file, json_t *data) {
   return !ferror(file);
 }
 
+/* Through a temporary file: a page that is looked at meanwhile stays whole. */
 static int write_file(report *r, const char *out) {
   runtime_str temporary = {0};
   runtime_str_addf(&temporary, "%s.tmp.%ld", out, (long)getpid());

@@ -7,15 +7,12 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* What main asks at the end. The command is one run of one thread, so this may be static. */
-static struct {
-  bool has_spoken;   /* a failure or a warning was said */
-  bool lacks_memory; /* JSON was built without some of its parts */
-} told;
+/* A failure or a warning was said: main asks that at the end. The command is one run of one thread, so this may be static. */
+static bool has_spoken;
 
 /* Prints and frees a message: it may quote a log, a recording or a worker. */
 static void say(const tools_session *session, const char *word, runtime_str *message) {
-  told.has_spoken = true;
+  has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
   fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
   runtime_str_free(message);
@@ -30,18 +27,7 @@ static bool is_warned(tools_session *session, const char *text) {
   return false;
 }
 
-bool tools_has_spoken(void) { return told.has_spoken; }
-bool tools_lacks_memory(void) { return told.lacks_memory; }
-
-/* jansson leaves out what it has no memory for, and few callers could say so. */
-static void *json_memory(size_t bytes) {
-  void *data = malloc(bytes);
-  if (!data) told.lacks_memory = true;
-  return data;
-}
-
-/* Before the first JSON value is made: values of both allocators must not mix. */
-void tools_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
+bool tools_has_spoken(void) { return has_spoken; }
 
 /* The context's messages. The same warning is printed once a run. */
 static void print_message(void *user, tn_severity severity, const char *text) {
@@ -129,6 +115,7 @@ static const char *read_text(tools_session *session, const char *argument, char 
   return *owned;
 }
 
+/* Messages from here on are not about a place in the file. */
 static void done_reading(tools_session *session, char *owned) {
   session->file = NULL;
   free(owned);
@@ -155,6 +142,7 @@ bool tools_open_program(tools_session *session, const tools_args *args) {
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 
+/* -s auto measures the machine in the first run, unless its costs are in the cache. */
 static bool apply_auto(tools_session *session, tn_schedule *schedule) {
   if (!tools_know_machine(session, false)) return false;
   const tn_machine machine = tn_target_machine(session->target);

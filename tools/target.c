@@ -68,6 +68,7 @@ static int print_object(tools_session *session) {
 
 typedef const char *name_at(const tn_target *target, int index);
 
+/* Lines of up to 100 columns. */
 static void print_names(const tn_target *target, const char *title, name_at *at) {
   enum { COLUMNS = 100 };
   int column = COLUMNS;

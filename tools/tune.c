@@ -164,6 +164,7 @@ static void print_going_on(const tools_args *args) {
   printf("\n");
 }
 
+/* A tuning that a signal stopped ends with the command that goes on with it. */
 static int print_plain(const tuned *t, const tools_args *args) {
   print_found(t, args->log);
   char *table = args->verbosity == 1 ? NULL : tn_profiler_table(t->profiler);
@@ -173,6 +174,7 @@ static int print_plain(const tuned *t, const tools_args *args) {
   return TOOLS_OK;
 }
 
+/* Seconds by phase. */
 static json_t *profile_object(const tn_profiler *profiler) {
   json_t *object = json_object();
   for (int i = 0; i < tn_profiler_count(profiler); ++i) {
@@ -248,6 +250,8 @@ static bool on_progress(void *user, const tn_progress *progress) {
   return stopped_by != 0;
 }
 
+/* Prints each candidate at the highest verbosity only. The live line is wiped first, or its rest would stay behind the
+ * text. */
 static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   watcher *w = user;
   if (w->args->verbosity != 3 || w->args->is_json) return;

@@ -7,6 +7,7 @@ static vendor_operator product_of(tn_dtype dtype) { return dtype == TN_F64 ? VEN
 
 static void set_dims(vendor_problem *p, int n, const int64_t *dims) { memcpy(p->dim, dims, (size_t)n * sizeof *dims); }
 
+/* Which arguments of the program the library reads, in the order that it takes them. */
 static void set_inputs(tools_vendor *v, int n, const int *inputs) {
   v->n_inputs = n;
   memcpy(v->inputs, inputs, (size_t)n * sizeof *inputs);
@@ -14,6 +15,7 @@ static void set_inputs(tools_vendor *v, int n, const int *inputs) {
 
 /* ---- what a program computes -------------------------------------------------------------------------------------- */
 
+/* C = A B with an addend that is a matrix, a row or missing, either factor transposed. */
 static bool find_product(tools_session *session, tools_vendor *v) {
   te_matmul m;
   if (!te_match_matmul(session->program, &m)) return false;
@@ -33,6 +35,7 @@ static bool find_product(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* Products without an addend, none transposed. */
 static bool find_batch(tools_session *session, tools_vendor *v) {
   te_batch_matmul m;
   if (!te_match_batch_matmul(session->program, &m)) return false;
@@ -42,6 +45,7 @@ static bool find_batch(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* A depthwise convolution is one of as many groups as channels. */
 static bool find_conv(tools_session *session, tools_vendor *v) {
   te_conv c;
   if (!te_match_conv(session->program, &c)) return false;
@@ -53,6 +57,7 @@ static bool find_conv(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* softmax reads x only, layer norm its scale and shift too. */
 static bool find_rows(tools_session *session, tools_vendor *v) {
   te_row_operator r;
   if (!te_match_rows(session->program, &r)) return false;
@@ -73,6 +78,8 @@ static bool find_whole(tools_session *session, tools_vendor *v) {
 
 /* ---- the vendor -------------------------------------------------------------------------------------------------- */
 
+/* The library writes into an array of its own, so both results can be compared. False after a warning: bench goes on
+ * without this side. */
 static bool prepare(tools_session *session, DLTensor *const *args, int threads, tools_vendor *v) {
   void *data[VENDOR_MAX_DIMS];
   char why[VENDOR_TEXT];
@@ -108,6 +115,31 @@ vendor_number tools_vendor_number(const tn_program *program) {
     has_f64 |= dtype == TN_F64;
   }
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
+}
+
+/* A product that is added is one instruction. False: the program has nothing but multiply-adds, or no floats. */
+static bool has_mix(const tn_program *program, double counts[VENDOR_OPERATIONS]) {
+  double n[TE_OPERATION_COUNT], others = 0;
+  te_operations(program, n);
+  double fused = RUNTIME_MIN(n[TE_SUM], n[TE_PRODUCT]), alone = RUNTIME_MAX(n[TE_SUM], n[TE_PRODUCT]) - fused;
+  counts[VENDOR_FUSED] = fused + (n[TE_PRODUCT] > n[TE_SUM] ? alone : 0);
+  counts[VENDOR_ADDITION] = n[TE_SUM] > n[TE_PRODUCT] ? alone : 0;
+  counts[VENDOR_EXTREMUM] = n[TE_CHOICE];
+  counts[VENDOR_DIVISION] = n[TE_DIVISION];
+  counts[VENDOR_ROOT] = n[TE_ROOT];
+  counts[VENDOR_FUNCTION] = n[TE_FUNCTION];
+  for (int k = VENDOR_FUSED + 1; k < VENDOR_OPERATIONS; ++k) others += counts[k];
+  return tools_vendor_number(program) == VENDOR_F32 && others > 0.01 * counts[VENDOR_FUSED];
+}
+
+bool tools_vendor_arithmetic(const tn_program *program, int threads, vendor_kernel *out, double *wanted, double *work,
+                             char why[VENDOR_TEXT]) {
+  double counts[VENDOR_OPERATIONS];
+  *wanted = tn_program_flops(program);
+  if (!has_mix(program, counts)) return vendor_limit_arithmetic(tools_vendor_number(program), threads, out, work, why);
+  *wanted = counts[VENDOR_FUSED];
+  for (int k = 0; k < VENDOR_OPERATIONS; ++k) *wanted += counts[k];
+  return vendor_limit_mix(counts, threads, out, work, why);
 }
 
 void tools_vendor_close(tools_vendor *vendor) {

@@ -21,5 +21,10 @@ bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const
 void tools_vendor_close(tools_vendor *vendor);
 /* What the program multiplies, for the machine's limit: of its inputs, the smallest say it. */
 vendor_number tools_vendor_number(const tn_program *program);
+/* A routine that does operations like the program's on registers alone: multiply-adds where there is nothing else, else
+ * all kinds in the program's proportion. *WANTED: operations of one call of the program; *WORK: of one of OUT. False:
+ * WHY. */
+bool tools_vendor_arithmetic(const tn_program *program, int threads, vendor_kernel *out, double *wanted, double *work,
+                             char why[VENDOR_TEXT]);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "tools/tools.h"
 
+/* The process that measures one candidate at a time, so that a crash is not the tuner's. Frames go over standard input
+ * and output. */
 static int run(int argc, char **argv) {
   if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     tools_print_help(&tools_worker);

@@ -16,16 +16,21 @@ enum { CHAINS = 16, STEPS = 20000, MAX_THREADS = 256, HUGE_B = 1 << 21 };
 static const double part_s = 2e-3, alone_s = 5e-5;
 static const double part_B = 64e6, alone_B = 1e6;
 
-/* What one thread does in one call. Returns something that depends on all of it. */
-typedef float (*limit_part)(const float *data, size_t n);
+enum { SLOTS = 64 /* of the most frequent operation in a mix */ };
 
-typedef struct limit {
+/* What thread AT does in one call. Returns something that depends on all of it. */
+typedef struct limit limit;
+typedef float (*limit_part)(const limit *l, int at);
+
+struct limit {
   limit_part part;
   int threads, repeats;
   size_t n; /* floats of each thread */
   float *data;
+  int n_slots; /* of a mix, in the order in which they run */
+  unsigned char slots[SLOTS * VENDOR_OPERATIONS];
   pthread_t thread[MAX_THREADS];
-} limit;
+};
 
 /* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
@@ -34,11 +39,11 @@ typedef struct limit {
 
 /* Sixteen independent chains, two vectors of constants: nothing but multiply-adds and the loop. */
 #define DEFINE_CHAINS(name, isa, vector, zero, first, second, step)                               \
-  __attribute__((target(isa), noinline)) static float name(const float *data, size_t n) {         \
+  __attribute__((target(isa), noinline)) static float name(const limit *l, int at) {              \
     vector a[CHAINS];                                                                             \
     float out[sizeof(vector) / sizeof(float)];                                                    \
-    (void)data;                                                                                   \
-    (void)n;                                                                                      \
+    (void)l;                                                                                      \
+    (void)at;                                                                                     \
     for (int c = 0; c < CHAINS; ++c) a[c] = zero;                                                 \
     for (int i = 0; i < STEPS; ++i) {                                                             \
       _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; ++c) a[c] = step(a[c], first, second); \
@@ -100,10 +105,11 @@ static const struct arithmetic *find(vendor_number number) {
 /* Four streams, each with sums of its own: one alone does not keep as many lines under way as a core can, and more of them
  * than loads can feed. */
 #define DEFINE_READER(name, isa, vector, lanes, zero, load, add)                             \
-  __attribute__((target(isa), noinline)) static float name(const float *data, size_t n) {    \
+  __attribute__((target(isa), noinline)) static float name(const limit *l, int at) {         \
     vector sum[8];                                                                           \
     float out[lanes];                                                                        \
-    size_t quarter = n / 4;                                                                  \
+    const float *data = l->data + l->n * (size_t)at;                                         \
+    size_t n = l->n, quarter = n / 4;                                                        \
     for (int c = 0; c < 8; ++c) sum[c] = zero();                                             \
     for (size_t i = 0; i + 2 * lanes <= quarter; i += 2 * lanes) {                           \
       _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) sum[c] =                           \
@@ -117,6 +123,63 @@ static const struct arithmetic *find(vendor_number number) {
 DEFINE_READER(read_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
 DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
 
+/* One operation of each chain. Values stay between 0 and e^20 or so: no denormals, which take longer. */
+#define ALL_CHAINS(e) _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; ++c) a[c] = (e)
+#define DEFINE_MIX(name, isa, vector, lanes, set, fma, add, most, divide, root, function) \
+  __attribute__((target(isa), noinline)) static float name(const limit *l, int at) {      \
+    vector a[CHAINS], x = set(0.999f), y = set(0.001f), z = set(1.5f);                    \
+    float out[lanes];                                                                     \
+    (void)at;                                                                             \
+    for (int c = 0; c < CHAINS; ++c) a[c] = set((float)c);                                \
+    for (int i = 0; i < STEPS / l->n_slots; ++i) {                                        \
+      for (int k = 0; k < l->n_slots; ++k) {                                              \
+        switch (l->slots[k]) {                                                            \
+          case VENDOR_FUSED: ALL_CHAINS(fma(a[c], x, y)); break;                          \
+          case VENDOR_ADDITION: ALL_CHAINS(add(a[c], y)); break;                          \
+          case VENDOR_EXTREMUM: ALL_CHAINS(most(a[c], y)); break;                         \
+          case VENDOR_DIVISION: ALL_CHAINS(divide(a[c], z)); break;                       \
+          case VENDOR_ROOT: ALL_CHAINS(root(a[c])); break;                                \
+          default: ALL_CHAINS(function(a[c])); break;                                     \
+        }                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
+    for (int c = 1; c < CHAINS; ++c) a[0] = add(a[0], a[c]);                              \
+    memcpy(out, &a[0], sizeof a[0]);                                                      \
+    return out[0];                                                                        \
+  }
+
+/* e^x: x is parted into a multiple n of ln 2 and a rest, whose exponential is a polynomial; times 2^n. */
+#define REST_OF(set, fma, n, x) fma(n, set(2.12194440e-4f), fma(n, set(-0.693359375f), x))
+#define TERMS(set, fma, r)                                                                                           \
+  fma(fma(fma(fma(fma(fma(set(1.f / 720), r, set(1.f / 120)), r, set(1.f / 24)), r, set(1.f / 6)), r, set(0.5f)), r, \
+          set(1)),                                                                                                   \
+      r, set(1))
+
+__attribute__((target("avx512f"))) static inline __m512 exp_512(__m512 x) {
+  x = _mm512_max_ps(_mm512_min_ps(x, _mm512_set1_ps(20)), _mm512_set1_ps(-20));
+  __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
+  __m512 r = REST_OF(_mm512_set1_ps, _mm512_fmadd_ps, n, x);
+  return _mm512_scalef_ps(TERMS(_mm512_set1_ps, _mm512_fmadd_ps, r), n);
+}
+
+__attribute__((target("avx2,fma"))) static inline __m256 exp_256(__m256 x) {
+  x = _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(20)), _mm256_set1_ps(-20));
+  __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), 8);
+  __m256 r = REST_OF(_mm256_set1_ps, _mm256_fmadd_ps, n, x);
+  __m256i bits = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(TERMS(_mm256_set1_ps, _mm256_fmadd_ps, r)), bits));
+}
+
+DEFINE_MIX(mix_512, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_max_ps, _mm512_div_ps,
+           _mm512_sqrt_ps, exp_512)
+DEFINE_MIX(mix_256, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_max_ps, _mm256_div_ps,
+           _mm256_sqrt_ps, exp_256)
+
+static limit_part mixer(int *lanes) {
+  *lanes = has("avx512f") ? 16 : 8;
+  return has("avx512f") ? mix_512 : has("avx2") && has("fma") ? mix_256 : NULL;
+}
+
 static limit_part reader(void) { return has("avx512f") ? read_512 : has("avx2") ? read_256 : NULL; }
 
 #else
@@ -127,6 +190,7 @@ struct arithmetic {
 };
 static const struct arithmetic *find(vendor_number number) { return (void)number, NULL; }
 static limit_part reader(void) { return NULL; }
+static limit_part mixer(int *lanes) { return *lanes = 1, NULL; }
 
 #endif
 
@@ -141,7 +205,7 @@ static void *run_part(void *user) {
   const share *s = user;
   const limit *l = s->limit;
   volatile float sink = 0;
-  for (int i = 0; i < l->repeats; ++i) sink = l->part(l->data ? l->data + l->n * (size_t)s->at : NULL, l->n);
+  for (int i = 0; i < l->repeats; ++i) sink = l->part(l, s->at);
   (void)sink;
   return NULL;
 }
@@ -207,16 +271,49 @@ static bool refuse(const char *what, char why[VENDOR_TEXT]) {
   return false;
 }
 
+/* So that a call takes as long as it should. */
+static void set_repeats(limit *l) {
+  l->repeats = 1;
+  share alone = {l, 0};
+  double start = vendor_now(false);
+  run_part(&alone);
+  double took = vendor_now(false) - start;
+  l->repeats = 1 + (int)((l->threads > 1 ? part_s : alone_s) / (took > 1e-6 ? took : 1e-6));
+}
+
+/* Each kind as often as COUNTS say, spread evenly. Returns the operations of all slots for one lane of one chain. */
+static double fill_slots(limit *l, const double *counts) {
+  double most = 0, owed[VENDOR_OPERATIONS] = {0}, sum = 0;
+  for (int k = 0; k < VENDOR_OPERATIONS; ++k) most = counts[k] > most ? counts[k] : most;
+  l->n_slots = 0;
+  for (int turn = 0; turn < SLOTS; ++turn)
+    for (int k = 0; k < VENDOR_OPERATIONS; ++k) {
+      owed[k] += (int)(counts[k] / most * SLOTS + 0.5) / (double)SLOTS;
+      if (owed[k] < 1 - 1e-9) continue;
+      owed[k] -= 1;
+      l->slots[l->n_slots++] = (unsigned char)k;
+      sum += k == VENDOR_FUSED ? 2 : 1;
+    }
+  return sum;
+}
+
+bool vendor_limit_mix(const double counts[VENDOR_OPERATIONS], int threads, vendor_kernel *out, double *operations,
+                      char why[VENDOR_TEXT]) {
+  int lanes;
+  limit l = {.part = mixer(&lanes), .threads = threads};
+  if (!l.part || threads < 1 || threads > MAX_THREADS) return refuse("computes", why);
+  double sum = fill_slots(&l, counts);
+  set_repeats(&l);
+  *operations = sum * CHAINS * lanes * (STEPS / l.n_slots) * l.repeats * threads;
+  return make(&l, out, why);
+}
+
 bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *out, double *operations,
                              char why[VENDOR_TEXT]) {
   const struct arithmetic *a = find(number);
   if (!a || threads < 1 || threads > MAX_THREADS) return refuse("computes", why);
-  limit l = {.part = a->part, .threads = threads, .repeats = 1};
-  share alone = {&l, 0};
-  double start = vendor_now(false);
-  run_part(&alone);
-  double took = vendor_now(false) - start;
-  l.repeats = 1 + (int)((threads > 1 ? part_s : alone_s) / (took > 1e-6 ? took : 1e-6));
+  limit l = {.part = a->part, .threads = threads};
+  set_repeats(&l);
   *operations = (double)a->operations * CHAINS * STEPS * l.repeats * threads;
   return make(&l, out, why);
 }

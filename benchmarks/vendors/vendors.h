@@ -64,6 +64,22 @@ typedef enum vendor_number {
  * processor has; one call does so many OPERATIONS. False: WHY. */
 bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *out, double *operations,
                              char why[VENDOR_TEXT]);
+/* What processors take differently long for. FUSED: a multiply-add; EXTREMUM: of two, or choosing one; FUNCTION: an
+ * exponential, which stands for all functions that are polynomials of one vector or more. */
+typedef enum vendor_operation {
+  VENDOR_FUSED,
+  VENDOR_ADDITION,
+  VENDOR_EXTREMUM,
+  VENDOR_DIVISION,
+  VENDOR_ROOT,
+  VENDOR_FUNCTION,
+  VENDOR_OPERATIONS
+} vendor_operation;
+
+/* The same for operations on f32 in the proportion of COUNTS, as many at once as the processor can: independent chains of
+ * each kind go by in turns, so that units of different kinds work side by side. A multiply-add is two operations. */
+bool vendor_limit_mix(const double counts[VENDOR_OPERATIONS], int threads, vendor_kernel *out, double *operations,
+                      char why[VENDOR_TEXT]);
 /* A routine in which THREADS threads read an array of so many bytes together, some times; one call reads so many bytes. */
 bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]);
 /* Of WORK done by each call, how much in a second: the best of some calls. 0: a call failed. */

@@ -1,6 +1,7 @@
 /* analyse_query.c: queries as JSON: which analyser, which rows (filter), in which order (sort), which page.
  *
  * A `query` borrows the rows and owns only the list of those that are kept. */
+#include <assert.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static bool refuse(const query *q, const char *fmt, ...) {
 
 /* ---- cells against values ---------------------------------------------------------------------------------------- */
 
+/* For columns of numbers only. Beyond 2^53 an integer's last digits are lost, which order and sums can bear. */
 static double cell_number(const tn_column *column, const tn_cell *cell) {
   return column->type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
 }
@@ -44,6 +46,7 @@ static bool is_equal(const tn_column *column, const tn_cell *cell, const json_t 
   return json_is_number(value) && cell_number(column, cell) == json_number_value(value);
 }
 
+/* Letters count the same in both cases, as in TensorFlow's viewer. Numbers have no parts. */
 static bool has_part(const tn_column *column, const tn_cell *cell, const json_t *value) {
   return column->type == TN_CELL_TEXT && json_is_string(value) && strcasestr(cell->text, json_string_value(value));
 }
@@ -76,6 +79,8 @@ static void keep_matching(query *q, int column, const struct filter_operator *op
   q->n_kept = n;
 }
 
+/* Keeps the rows whose COLUMN passes the filter NAME, one of three, with the list VALUES. False with a reason said if
+ * there is no such filter or the values do not fit the column. */
 static bool filter_by(query *q, int column, const char *name, const json_t *values) {
   const struct filter_operator *op = RUNTIME_ROW(operators, name);
   if (!op) return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
@@ -86,6 +91,7 @@ static bool filter_by(query *q, int column, const char *name, const json_t *valu
   return true;
 }
 
+/* An unknown name is answered with the names there are: queries are written by hand. */
 static bool find_column(const query *q, const char *what, const char *name, int *column) {
   *column = analysis_column(q->rows, name);
   if (*column >= 0) return true;
@@ -161,6 +167,8 @@ static bool sort(query *q) {
 
 /* ---- page -------------------------------------------------------------------------------------------------------- */
 
+/* A member that may be left out or null, then USUAL. Anything else than a whole number from LEAST to MOST is
+ * refused. */
 static bool read_number(const query *q, const json_t *group, const char *name, int least, int most, int usual,
                         int *out) {
   const json_t *value = json_object_get(group, name);
@@ -185,6 +193,7 @@ static bool page(query *q) {
 
 /* ---- answer ------------------------------------------------------------------------------------------------------ */
 
+/* A missing value is null: JSON has no NaN. */
 static void write_cell(profiler_out *out, const tn_column *column, const tn_cell *cell) {
   if (cell->is_missing) return PROFILER_OUT_LITERAL(out, "null");
   switch (column->type) {
@@ -194,6 +203,7 @@ static void write_cell(profiler_out *out, const tn_column *column, const tn_cell
   }
 }
 
+/* One row as a JSON list, in the order of the columns. */
 static void write_row(profiler_out *out, const tn_rows *rows, int row) {
   PROFILER_OUT_LITERAL(out, "[");
   for (int c = 0; c < rows->n_columns; ++c) {
@@ -247,6 +257,7 @@ tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser 
     if (!(tables[i] = tn_analysis_table(ctx, a, analyser->tables[i]))) return NULL;
   }
   bool has_own = analyser->columns != NULL;
+  assert(tables[0] || (has_own && analyser->load));
   tn_rows *out = analysis_rows_new(has_own ? analyser->columns : tables[0]->columns,
                                    has_own ? analyser->n_columns : tables[0]->n_columns);
   bool done = out != NULL;

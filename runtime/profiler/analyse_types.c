@@ -151,6 +151,7 @@ const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k) {
   return k < BUILT_IN ? &analysis_analysers[k] : analysis->added.data[k - BUILT_IN];
 }
 
+/* The other members have meanings when they are zero; these two are printed in the list of analysers. */
 static bool is_whole(tn_context *ctx, const tn_analyser *analyser) {
   if (analyser->type && analyser->what) return true;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: an analyser needs a type and a line on what it is");

@@ -34,6 +34,7 @@ void tn_analysis_free(tn_analysis *a) {
   free(a);
 }
 
+/* NULL only when memory ended. A recording without the table's events gives a table without rows. */
 static tn_rows *parse(const tn_recording *r, const analysis_table *table) {
   tn_rows *rows = analysis_rows_new(table->columns, table->n_columns);
   if (rows && table->parse(r, rows) && !rows->failed) return rows;
@@ -54,6 +55,7 @@ tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
+/* The caller frees it; NULL when memory ended. */
 static char *path_of(const char *directory, const char *table) {
   runtime_str path = {0};
   runtime_str_addf(&path, "%s/%s.csv", directory, table);

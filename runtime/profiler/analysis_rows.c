@@ -110,6 +110,7 @@ double analysis_fact(const tn_rows *run, const char *key) {
 
 /* ---- CSV out ----------------------------------------------------------------------------------------------------- */
 
+/* A missing number is an empty cell, which reads back as missing. Texts are never missing, only empty. */
 static void write_cell(profiler_out *out, tn_cell_type type, const tn_cell *cell) {
   if (cell->is_missing) return;
   switch (type) {
@@ -183,6 +184,7 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   return false;
 }
 
+/* The columns must be ours by name and order: a table of another version is refused, not guessed at. */
 static bool read_header(csv *x, const tn_rows *rows) {
   for (int c = 0; c < rows->n_columns; ++c) {
     if (!read_cell(x) || strcmp(x->cell.data, rows->columns[c].name) != 0) return false;

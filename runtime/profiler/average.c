@@ -84,6 +84,7 @@ static void add_frames(runtime_str *out, const char *stack, int n) {
   }
 }
 
+/* ';' stands between entries, as in a recorded call stack. An event without a source adds nothing. */
 static void add_site(runtime_str *out, const tn_recording *r, const tn_event *e) {
   const tn_source *s = &r->sources.data[e->site];
   if (e->site <= 0 || !*s->file) return;
@@ -103,6 +104,7 @@ static const char *source_of(grouping *g, const tn_event *e, int n) {
   return source;
 }
 
+/* Either the event says so (our kernels) or the whole lane is a device's (a plug-in's). */
 static bool is_on_device(const grouping *g, const tn_event *e) {
   return (e->flags & TN_EVENT_DEVICE) || g->r->lanes.data[e->lane].is_device;
 }
@@ -191,6 +193,7 @@ static bool is_counted(const grouping *g, const tn_event *e) {
   return profiler_has_time(e) && (e->parent < 0 || !g->a->options.top_level_only);
 }
 
+/* Each event's row, or -1 for one that is not counted. False when memory ended. */
 static bool group(grouping *g) {
   for (int64_t i = 0; i < g->r->n_events; ++i) {
     g->row_of[i] = -1;
@@ -204,11 +207,6 @@ static bool group(grouping *g) {
 
 /* ---- distributions ----------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *left, const void *right) {
-  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-  return (a > b) - (a < b);
-}
-
 /* The nearest rank, without interpolation: always a duration that occurred. N > 0. */
 static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
   return sorted[(n * percent + 99) / 100 - 1];
@@ -217,7 +215,7 @@ static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
 /* In two passes over the durations: the sum of squares alone loses all digits for long durations. */
 static void describe(tn_average *row, int64_t *durations) {
   double sum = 0, squares = 0, n = (double)row->calls;
-  qsort(durations, (size_t)row->calls, sizeof *durations, by_value);
+  qsort(durations, (size_t)row->calls, sizeof *durations, runtime_compare_i64);
   for (int64_t i = 0; i < row->calls; ++i) sum += (double)durations[i];
   row->mean_ns = sum / n;
   for (int64_t i = 0; i < row->calls; ++i) squares += pow((double)durations[i] - row->mean_ns, 2);

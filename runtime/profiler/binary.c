@@ -120,6 +120,7 @@ static int64_t load_field(writer *w, const field *f, const void *item) {
   return 0;
 }
 
+/* Every field is a varint: numbers by their value, texts by their number in the list of texts. */
 static void write_item(writer *w, const section *s, const void *item) {
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, load_field(w, &s->fields[i], item));
 }
@@ -131,6 +132,7 @@ static void write_head(writer *w, const section *s, int64_t n_items) {
   write_varint(w->out, n_items);
 }
 
+/* ITEMS are N structures of BYTES each, of which the section's fields are taken by offset. */
 static void write_items(writer *w, const section *s, const void *items, int64_t n, size_t bytes) {
   write_head(w, s, n);
   for (int64_t i = 0; i < n; ++i) write_item(w, s, (const char *)items + (size_t)i * bytes);
@@ -176,6 +178,7 @@ static void number_texts(writer *w, const once *info) {
   }
 }
 
+/* Texts stand first: every other section names them by their number here. */
 static void write_texts(writer *w) {
   write_varint(w->out, w->list.n);
   for (int i = 0; i < w->list.n; ++i) {
@@ -329,6 +332,7 @@ static bool read_once(reader *x) {
   return true;
 }
 
+/* Fields that the file does not have keep what is set here, so an older file still reads. */
 static bool read_processes(reader *x) {
   layout l;
   if (!read_layout(x, &process_section, &l)) return false;
@@ -344,6 +348,7 @@ static bool read_processes(reader *x) {
   return true;
 }
 
+/* A lane must name a process that stood before it; events later index lanes without a check. */
 static bool read_lanes(reader *x) {
   layout l;
   if (!read_layout(x, &lane_section, &l)) return false;
@@ -359,6 +364,7 @@ static bool read_lanes(reader *x) {
   return true;
 }
 
+/* Two sources may fall into one when files of two sessions are merged, so places are mapped through sites. */
 static bool read_sources(reader *x) {
   layout l;
   if (!read_layout(x, &source_section, &l)) return false;
@@ -371,6 +377,7 @@ static bool read_sources(reader *x) {
   return true;
 }
 
+/* The value travels as 64 bits whatever its type, and the type says how to look at them. */
 static bool read_arg(reader *x, const layout *l) {
   flat_arg flat = {.key = "", .text = ""};
   if (!read_item(x, l, &flat)) return false;

@@ -18,6 +18,7 @@ static bool has_invariant_tsc(void) {
 #endif
 }
 
+/* Nanoseconds of a system clock: for calibration, and where the processor's counter is no clock. */
 static uint64_t system_ns(clockid_t id) {
   struct timespec now;
   clock_gettime(id, &now);

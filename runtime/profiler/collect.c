@@ -176,6 +176,8 @@ static void set_value(tn_event *e, const storage_record *record) {
   if (e->kind == TN_EVENT_MEMORY) e->bytes = RUNTIME_MIN(RUNTIME_MAX(e->bytes, -(INT64_C(1) << 50)), INT64_C(1) << 50);
 }
 
+/* The record's event on LANE, or NULL when memory ended. Times are brought from ticks to nanoseconds since the session
+ * began; a negative duration, from a clock that went back, becomes 0. */
 static tn_event *add_event(reader *x, const storage_lane *from, int lane, const storage_record *record) {
   const storage_label *label = label_at(x, record->label);
   tn_event *e = profiler_add_event(x->r, lane, (tn_event_kind)record->kind, name_at(x, label->name));
@@ -269,8 +271,8 @@ static void add_args(reader *x) {
 static storage_record *gather_open(reader *x, const storage_lane *lane) {
   const storage_header *h = x->from->header;
   uint32_t depth = load32(&lane->depth), n = 0;
-  if (lane->is_device || depth == 0) return NULL;
   depth = RUNTIME_MIN(depth, x->n_chunks * (uint32_t)STORAGE_OPENS);
+  if (lane->is_device || depth == 0) return NULL;
   storage_record *records = malloc(depth * sizeof *records);
   if (!records) {
     x->r->failed = true;
@@ -307,6 +309,8 @@ static bool has_record(const reader *x, uint32_t ordinal) {
   return last && last->kind < TN_EVENT_KIND_COUNT && last->ordinal == ordinal;
 }
 
+/* Scopes that were open when the process died or the session stopped stand on their lane's stack only. They are kept,
+ * and counted as unfinished. */
 static void keep_open(reader *x, const storage_lane *lane, storage_record *opens) {
   uint32_t depth = RUNTIME_MIN(load32(&lane->depth), x->n_chunks * (uint32_t)STORAGE_OPENS);
   for (uint32_t i = 0; i < depth; ++i)
@@ -402,12 +406,14 @@ static bool open_reader(reader *x, const storage *s) {
   return x->r && x->sources && x->seen;
 }
 
+/* The recording owns events and names; this is what was needed to read them. */
 static void close_reader(reader *x) {
   free(x->sources);
   free(x->seen);
   free(x->records);
 }
 
+/* What is missing in a recording is said in it, so no table is taken for the whole truth. */
 static void warn_of_losses(tn_recording *r, const storage_header *h) {
   const tn_profile_stats *s = &r->info.stats;
   bool is_disk_full = load32(&h->is_disk_full) != 0;

@@ -8,6 +8,7 @@
 #include "runtime/profiler/files.h"
 #include "runtime/profiler/storage.h"
 
+/* False, with nothing written, if memory ended. */
 static bool write_folded(profiler_out *out, const tn_recording *r) {
   char *text = tn_recording_folded(r);
   if (text) profiler_out_text(out, text);
@@ -33,6 +34,7 @@ static const struct form {
 
 /* ---- forms by name ----------------------------------------------------------------------------------------------- */
 
+/* N is the length of TEXT without a further ".gz". A name that is only the suffix has no stem and does not count. */
 static bool ends_in(const char *text, size_t n, const char *suffix) {
   size_t length = strlen(suffix);
   return n > length && strncmp(text + n - length, suffix, length) == 0;

@@ -70,6 +70,8 @@ bool profiler_in_fill(profiler_in *in); /* false at the end */
 static inline int profiler_in_peek(profiler_in *in) {
   return in->at < in->n || profiler_in_fill(in) ? in->data[in->at] : -1;
 }
+
+/* The next byte, or -1 at the end or after a failure, which in->failed tells apart. */
 static inline int profiler_in_get(profiler_in *in) {
   return in->at < in->n || profiler_in_fill(in) ? in->data[in->at++] : -1;
 }
@@ -147,6 +149,7 @@ bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const c
 /* What readers accept: times of 73 years, memory of a pebibyte; sums of what is clipped to it do not overflow. */
 #define PROFILER_MAX_NS (INT64_MAX / 4)
 #define PROFILER_MAX_BYTES ((int64_t)1 << 50)
+/* Brings a number of a foreign file into +-MOST, so that sums and differences of two cannot overflow. */
 static inline int64_t profiler_clip(int64_t value, int64_t most) {
   return value < -most ? -most : value > most ? most : value;
 }
@@ -205,7 +208,5 @@ typedef struct profiler_sum {
   uint8_t category;
   int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
 } profiler_sum;
-/* In order of first appearance; malloc'ed. NULL without memory (never for zero). */
-TN_GIVE profiler_sum *profiler_sums(const tn_recording *r, int *n);
 
 #endif

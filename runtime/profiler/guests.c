@@ -14,6 +14,7 @@
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
+/* A session that still waits for its delay is one already. */
 static bool is_session(void) {
   int state = atomic_load(&THE->state);
   return state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING;
@@ -47,6 +48,7 @@ void profiler_guests_drop(void) {
 
 /* ---- one lane a thread ------------------------------------------------------------------------------------------- */
 
+/* Names are interned in one recording, so equal texts are equal pointers. */
 static bool is_same_process(const tn_process *a, const tn_process *b) {
   return a->pid == b->pid && a->node_id == b->node_id && a->name == b->name && a->host == b->host;
 }
@@ -68,6 +70,8 @@ static void unite_processes(tn_recording *r, int *to) {
   r->processes.n = n;
 }
 
+/* Lanes that are the same after their processes were united become one. TO maps old numbers to new ones; losses add
+ * up. */
 static void unite_lanes(tn_recording *r, const int *process_to, int *to) {
   int n = 0;
   for (int i = 0; i < r->lanes.n; ++i) {

@@ -1,5 +1,6 @@
 /* host.c: the machine: its name, cores, vector width, and its peaks, measured: multiply-adds in registers, and reading
  * memory larger than the caches, on all cores that the process may use. */
+#include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -94,6 +95,7 @@ typedef struct load {
 /* Eight independent sums: one would measure the latency of an addition. */
 static void *run_load(void *user) {
   load *l = user;
+  assert(l->memory || l->math.run);
   if (!l->memory) return l->sink = l->math.run(), NULL;
   uint64_t sums[8] = {0};
   for (size_t i = 0; i + 8 <= l->n_words; i += 8) {

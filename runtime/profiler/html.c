@@ -68,6 +68,7 @@ static void put_block(page *p, char *text, const char *otherwise) {
 
 /* ---- sections of text -------------------------------------------------------------------------------------------- */
 
+/* FMT prints one double: counts below 2^53 print exactly with "%.0f". */
 static void put_fact(page *p, const char *name, double value, const char *fmt) {
   profiler_out_addf(p->out, "<tr><td>%s</td><td>", name);
   profiler_out_addf(p->out, fmt, value);
@@ -90,6 +91,7 @@ static void put_summary(page *p) {
     LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
 }
 
+/* The page takes the text and frees it, as in the two functions below. */
 static void put_table(page *p) {
   char *table = tn_recording_table(p->r);
   if (!table) p->failed = true;
@@ -98,6 +100,7 @@ static void put_table(page *p) {
 
 static void put_report(page *p) { put_block(p, tn_recording_report(p->ctx, p->r, "total"), "nothing was timed"); }
 
+/* Sorted by own time, the row to look at first on top. */
 static void put_averages(page *p) {
   const tn_table_options options = {.sort_by = "self_cpu_time_total", .has_distribution = true};
   tn_averages *averages = tn_key_averages(p->ctx, p->r, NULL);
@@ -105,6 +108,7 @@ static void put_averages(page *p) {
   tn_averages_free(averages);
 }
 
+/* The rules with their own thresholds, as `tenon profile advise` without options. */
 static void put_advice(page *p) {
   tn_analysis *analysis = tn_analysis_of(p->ctx, p->r);
   tn_advices *advices = analysis ? tn_advise(p->ctx, analysis, NULL) : NULL;
@@ -210,6 +214,7 @@ static void put_counter(page *p, const sample *samples, int n) {
   LITERAL(p, "\"/></svg>\n");
 }
 
+/* Samples come sorted by name, then time: one chart for each run of one name. */
 static void put_counters(page *p) {
   sample_list list = {0};
   list_samples(p, &list);
@@ -268,6 +273,7 @@ static void put_names(page *p, profiler_map *names, int64_t shortest) {
   profiler_map_free(&seen);
 }
 
+/* Numbers only, the name by its place in a list: a page holds thousands of spans. */
 static void put_span(page *p, profiler_map *names, const tn_event *e, int depth) {
   const int64_t numbers[] = {e->lane, e->start_ns, e->duration_ns, number_name(p, names, e->name), depth};
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
@@ -302,6 +308,7 @@ static void put_lanes(page *p) {
   }
 }
 
+/* Data and script stand in the page itself: it opens from a disk without a server or a network. */
 static void put_timeline(page *p) {
   profiler_map names = {0};
   int64_t n, shortest = shortest_shown(p, &n);

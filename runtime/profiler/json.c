@@ -28,6 +28,7 @@ int profiler_json_peek(profiler_in *in) {
   return c;
 }
 
+/* Appends one byte; that memory ended is asked when the text is taken. */
 static void add_char(parser *p, int c) {
   char byte = (char)c;
   runtime_str_addn(&p->text, &byte, 1);
@@ -52,6 +53,7 @@ static void add_utf8(parser *p, uint32_t c) {
   add_char(p, (int)(0x80 | (c & 63)));
 }
 
+/* A refusal ends the whole document, so what *OUT then holds does not matter. */
 static bool read_hex4(parser *p, uint32_t *out) {
   *out = 0;
   for (int i = 0; i < 4; ++i) {
@@ -111,6 +113,7 @@ char *profiler_json_string(profiler_in *in, runtime_arena *arena, const char **w
 
 /* ---- numbers and words ------------------------------------------------------------------------------------------- */
 
+/* False if there is not one digit. Digits are kept as text: what number they are is up to who asks. */
 static bool read_digits(parser *p) {
   size_t before = p->text.n;
   for (int c; (c = profiler_in_peek(p->in)) >= '0' && c <= '9';) add_char(p, profiler_in_get(p->in));
@@ -135,6 +138,7 @@ static bool read_number(parser *p) {
   return read_digits(p);
 }
 
+/* At most eight letters are read, so a binary file that starts with letters is refused soon. */
 static profiler_json_kind parse_word(parser *p) {
   static const struct {
     const char *text;
@@ -180,6 +184,7 @@ static profiler_json *parse_items(parser *p, profiler_json *value, int depth) {
   }
 }
 
+/* Numbers stay text: an address of 64 bits would lose digits as a double. */
 static profiler_json *parse_scalar(parser *p, profiler_json *value, int c) {
   if (c == '"') {
     value->kind = PROFILER_JSON_STRING;
@@ -193,6 +198,7 @@ static profiler_json *parse_scalar(parser *p, profiler_json *value, int c) {
   return p->why ? NULL : value;
 }
 
+/* The value and all below it live in the reader's arena. NULL after a refusal; DEPTH bounds the recursion. */
 static profiler_json *parse_value(parser *p, int depth) {
   profiler_json *value = RUNTIME_NEW(p->arena, profiler_json);
   if (!value) return refuse(p, "out of memory");

@@ -62,6 +62,7 @@ static bool renumber_ids(merger *m, int64_t first) {
   return true;
 }
 
+/* Two files can have the same process and thread numbers for different ones; what is written must tell them apart. */
 static bool renumber_processes(tn_recording *r) {
   profiler_ids ids;
   if (!profiler_ids_make(r, &ids)) return false;

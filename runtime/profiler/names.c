@@ -9,6 +9,7 @@ static bool is_name(const void *text, runtime_map_value place) {
   return strcmp(THE->storage.names + place.i - 1, text) == 0;
 }
 
+/* Interned texts are compared by their numbers or places, not by their letters. */
 static bool is_label(const void *label, runtime_map_value place) {
   const storage_label *a = &THE->storage.labels[place.i - 1], *b = label;
   return a->name == b->name && a->file == b->file && a->function == b->function && a->line == b->line &&

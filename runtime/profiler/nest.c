@@ -16,6 +16,7 @@ static int compare_events(const tn_event *a, const tn_event *b) {
   return 0;
 }
 
+/* Equal events keep their order of recording, so the same file always gives the same tree. */
 static int by_order(const void *left, const void *right, void *events) {
   int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
   int order = compare_events((const tn_event *)events + a, (const tn_event *)events + b);
@@ -53,6 +54,7 @@ static bool permute(tn_recording *r, const int32_t *order) {
   return done;
 }
 
+/* False when memory ended. What one thread recorded is mostly in order already. */
 static bool sort_events(tn_recording *r) {
   if (is_sorted(r)) return true;
   int32_t *order = malloc((size_t)r->n_events * sizeof *order);
@@ -249,6 +251,7 @@ static int chain_of(const tn_recording *r, int32_t at, int32_t *chain, int max) 
   return n;
 }
 
+/* CHAIN has room for MAX numbers. Frames go from the root to the leaf, as flamegraph.pl wants them. */
 static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t index, int64_t us, int32_t *chain,
                             int max) {
   for (int n = chain_of(r, index, chain, max); n-- > 0;) {

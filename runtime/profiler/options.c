@@ -36,6 +36,7 @@ bool tn_categories_parse(const char *names, uint32_t *out) {
 
 /* ---- the text form ----------------------------------------------------------------------------------------------- */
 
+/* The whole TEXT must be the number. Written so that a NaN fails both comparisons and is refused. */
 static bool parse_number(const char *text, double least, double most, double *out) {
   char *end;
   *out = runtime_parse_float(text, &end);
@@ -50,10 +51,12 @@ static bool set_level(tn_profile_options *o, const char *value) {
   return true;
 }
 
+/* An empty list would record nothing and is refused. */
 static bool set_categories(tn_profile_options *o, const char *value) {
   return *value && tn_categories_parse(value, &o->categories);
 }
 
+/* In MiB, 1 to 2^20. */
 static bool set_max(tn_profile_options *o, const char *value) {
   double mebibytes;
   if (!parse_number(value, 1, 1 << 20, &mebibytes)) return false;
@@ -61,11 +64,13 @@ static bool set_max(tn_profile_options *o, const char *value) {
   return true;
 }
 
+/* new: what comes when the buffers are full is lost; last: what came first is. */
 static bool set_drop(tn_profile_options *o, const char *value) {
   o->drop = strcmp(value, "last") == 0 ? TN_KEEP_LAST : TN_DROP_NEW;
   return o->drop == TN_KEEP_LAST || strcmp(value, "new") == 0;
 }
 
+/* 0 or 1. */
 static bool set_stacks(tn_profile_options *o, const char *value) {
   o->stacks = strcmp(value, "1") == 0;
   return o->stacks || strcmp(value, "0") == 0;
@@ -104,6 +109,7 @@ static tn_status refuse(tn_context *ctx, const char *item, int key) {
   return status;
 }
 
+/* "key=value" by the table of keys. A refusal lists the keys there are, or what the known key takes. */
 static tn_status set_item(tn_context *ctx, tn_profile_options *options, const char *item) {
   const char *equals = strchr(item, '=');
   for (int i = 0; equals && i < RUNTIME_COUNT(keys); ++i) {

@@ -1,5 +1,6 @@
 /* parse_events.c: parsers of what was recorded, event by event and by name: run, op, event, counter, memory, process.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -50,6 +51,7 @@ static int64_t count_left_out(const tn_recording *r) {
   return RUNTIME_MAX(n - MOST_EVENTS, 0);
 }
 
+/* Facts as rows of a key and a text, so that a new fact needs no new column and old readers pass it over. */
 static bool parse_run(const tn_recording *r, tn_rows *out) {
   const tn_recording_info *info = &r->info;
   bool done = tn_rows_add(out, "version", TN_VERSION);
@@ -84,6 +86,7 @@ static double moved_bytes(const tn_recording *r, const tn_average *row) {
   return sum;
 }
 
+/* Rates that would divide by nothing are NAN: missing cells. */
 static bool add_op(const tn_recording *r, const tn_average *a, tn_rows *out) {
   double moved = moved_bytes(r, a);
   return tn_rows_add(out, a->name, tn_category_name(a->category), (int64_t)a->node_id, a->calls, a->total_ns,
@@ -149,6 +152,7 @@ typedef struct series {
 
 /* Samples come in lane order, not in that of time: first and last are looked for. */
 static void add_sample(series *s, const tn_event *e) {
+  assert(s);
   if (!s->n++) s->first_event = s->last_event = e, s->min = s->max = e->value;
   if (e->start_ns < s->first_event->start_ns) s->first_event = e;
   if (e->start_ns >= s->last_event->start_ns) s->last_event = e;
@@ -157,6 +161,7 @@ static void add_sample(series *s, const tn_event *e) {
   s->sum += e->value;
 }
 
+/* One row for each counter of each process: two workers' queues of one name are two queues. */
 static bool parse_counter(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(series) all = {0};
   profiler_map at = {0};
@@ -194,6 +199,7 @@ typedef struct pool {
 
 /* The peak is of the running sum that finishing the recording worked out (`current`). */
 static void add_memory(pool *p, const tn_event *e) {
+  assert(p);
   if (!p->last) p->last = e, p->last_ns = INT64_MIN;
   if (e->flags & TN_EVENT_FAILED)
     ++p->failed;
@@ -207,6 +213,7 @@ static void add_memory(pool *p, const tn_event *e) {
   if (e->start_ns >= p->last_ns) p->last_ns = e->start_ns, p->current = e->current;
 }
 
+/* Pools are told apart as counters are: by process and name. */
 static bool parse_memory(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(pool) all = {0};
   profiler_map at = {0};
@@ -236,6 +243,7 @@ static const tn_column columns_process[] = {
     {"remote", TN_CELL_INT},   {"killed", TN_CELL_INT}, {"threads", TN_CELL_INT}, {"events", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT},  {"share", TN_CELL_REAL}};
 
+/* Busy is own time over all threads, so its share is of the session's time multiplied by the threads. */
 static bool parse_process(const tn_recording *r, tn_rows *out) {
   bool done = true;
   for (int p = 0; done && p < r->processes.n; ++p) {

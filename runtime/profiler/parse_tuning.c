@@ -69,6 +69,7 @@ typedef struct queue {
   double sum, most, capacity;
 } queue;
 
+/* The pipeline names its counters NAME_queue_size and NAME_queue_capacity. */
 static bool is_queue_sample(const tn_event *e) {
   return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strstr(e->name, "_queue");
 }
@@ -122,6 +123,7 @@ static int find_queues(const tn_recording *r, queue *queues) {
 
 static double usage_of(const queue *q) { return q->capacity > 0 ? q->sum / (double)q->polls / q->capacity : 0; }
 
+/* Queues that were never polled have no row, so no share divides by 0. */
 static bool parse_queue(const tn_recording *r, tn_rows *out) {
   queue queues[MOST_QUEUES];
   int n = find_queues(r, queues);
@@ -229,6 +231,8 @@ static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockste
   return worst;
 }
 
+/* Stages that left no trace are passed over: a tuning without a model has no training. In lockstep, pressure says
+ * nothing and is missing. */
 static bool parse_stage(const tn_recording *r, tn_rows *out) {
   stage_sum sums[STAGES] = {{0}};
   bool is_lockstep;

@@ -20,7 +20,7 @@ profiler_phase profiler_phase_of_category(int category) {
   return PROFILER_PHASE_TAIL;
 }
 
-bool profiler_is_round(const tn_event *e) {
+static bool is_round(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_ROUND && strncmp(e->name, "Round#", 6) == 0;
 }
 
@@ -33,7 +33,7 @@ int32_t profiler_main_lane(const tn_recording *r) {
   int64_t most_ns = -1;
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    if (profiler_is_round(e)) return e->lane;
+    if (is_round(e)) return e->lane;
     if (e->kind != TN_EVENT_SCOPE || r->lanes.data[e->lane].is_device) continue;
     if (measure < 0 && is_measure(e)) measure = e->lane;
     if (e->duration_ns > most_ns) most_ns = e->duration_ns, longest = e->lane;
@@ -75,18 +75,19 @@ static int32_t *number_rounds(const tn_recording *r, int *n) {
   *n = 0;
   for (int64_t i = 0; number_of && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    number_of[i] = profiler_is_round(e) ? (*n)++ : e->parent >= 0 ? number_of[e->parent] : -1;
+    number_of[i] = is_round(e) ? (*n)++ : e->parent >= 0 ? number_of[e->parent] : -1;
   }
   return number_of;
 }
 
+/* Own time only, or a scope in a scope would count twice. */
 static void fill_rounds(const tn_recording *r, const int32_t *number_of, profiler_phases *out, int64_t *starts) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     int round = number_of[i];
     if (round < 0 || e->kind != TN_EVENT_SCOPE) continue;
     out[round].ns[phase_of(r, e)] += e->self_ns;
-    if (!profiler_is_round(e)) continue;
+    if (!is_round(e)) continue;
     out[round].wall_ns = e->duration_ns;
     starts[round] = e->start_ns;
   }

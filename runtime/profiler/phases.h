@@ -36,6 +36,5 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out);
 /* Of each round, in order; malloc'ed, *n gets how many. When each began in *starts (malloc'ed). NULL without
  * memory. */
 TN_GIVE profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, TN_GIVE int64_t **starts);
-bool profiler_is_round(const tn_event *e);
 
 #endif

@@ -48,6 +48,7 @@ static void copy_known(void *to, const void *from, size_t their_size, size_t our
 
 static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
+/* As TensorFlow asks of device types: capital letters, digits and '_', at most 63. */
 static bool is_well_formed(const char *device_type) {
   if (!is_upper(device_type[0])) return false;
   for (const char *p = device_type; *p; ++p)
@@ -69,6 +70,7 @@ static const char *take_structs(tn_plugin *p) {
   return NULL;
 }
 
+/* What is wrong with a plug-in's registration, or NULL. These members are called later without a look. */
 static const char *check_members(const tn_plugin *p) {
   if (!p->registration.destroy_profiler) return "destroy_profiler is NULL";
   if (!p->registration.destroy_profiler_fns) return "destroy_profiler_fns is NULL";
@@ -206,6 +208,7 @@ static void keep_error(tn_plugin *p, const char *call, const tn_plugin_status *s
   p->errors = text.failed ? NULL : text.data;
 }
 
+/* Without device options every plug-in runs; with them a plug-in needs a tracer level and a fitting type. */
 static bool is_wanted(void) {
   const tn_device_options *o = &THE->device_options;
   bool is_type = o->device_type == TN_DEVICE_UNSPECIFIED || o->device_type == TN_DEVICE_PLUGGABLE;
@@ -223,6 +226,7 @@ void profiler_plugins_start(void) {
   }
 }
 
+/* A failing stop is kept as an error of the recording; the data is asked for all the same. */
 void profiler_plugins_stop(void) {
   for (tn_plugin *p = THE->plugins; p; p = p->next) {
     if (!p->is_started) continue;
@@ -243,6 +247,7 @@ static size_t call_collect(tn_plugin *p, uint8_t *buffer, size_t n) {
   return 0;
 }
 
+/* Our own complaint in the shape of one by the plug-in, so both print alike. */
 static void refuse_data(tn_plugin *p, const char *why) {
   tn_plugin_status status = {.code = TN_PLUGIN_INTERNAL};
   snprintf(status.message, sizeof status.message, "%s", why);

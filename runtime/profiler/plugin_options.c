@@ -5,6 +5,7 @@
 
 typedef Tensorflow__Profiler__ProfileOptions options_message;
 
+/* The defaults of TensorFlow's ProfileOptions, which plug-ins written for it know. */
 tn_device_options tn_device_options_default(void) {
   return (tn_device_options){.version = 1,
                              .include_dataset_ops = true,

@@ -69,6 +69,8 @@ enum { TN_LEVEL_MAX = 7, TN_LEVEL_DEFAULT = 4 };
  * Only the library writes it. */
 TN_API extern uint64_t tn_profile_filter;
 
+/* All that a scope costs while no session runs: one relaxed load and a branch. The filter's word has a bit for each
+ * category and level; bit 63 stands for threads in a tn_profiler, which then look closer. */
 static inline bool tn_profile_wants(int category, int level) {
   uint64_t wanted = 1ull << category | 1ull << (32 + level),
            word = __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED);

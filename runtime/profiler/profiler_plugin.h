@@ -66,6 +66,7 @@ typedef struct tn_plugin_status {
 } tn_plugin_status;
 #define TN_PLUGIN_STATUS_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_status, message)
 
+/* Always ends the message; one that is too long is cut. */
 static inline void tn_plugin_set_status(tn_plugin_status *status, tn_plugin_code code, const char *message) {
   if (!status) return;
   status->code = (int32_t)code;

@@ -78,6 +78,7 @@ TN_API TN_GIVE char *tn_recording_compare(tn_context *ctx, const tn_recording *b
 
 /* record_function: a range of the user's; the macro ends with its block. */
 #define TN_RECORD_FUNCTION(name) TN_TIMED(name)
+/* torch's names for what the profiler has under its own. */
 static inline tn_timed tn_record_function_begin(const char *name) { return tn_timed_begin(name); }
 static inline void tn_record_function_end(tn_timed *range) { tn_timed_end(range); }
 static inline tn_status tn_export_chrome_trace(tn_context *ctx, tn_recording *recording, const char *path) {

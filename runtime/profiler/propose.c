@@ -7,6 +7,7 @@
 
 static const analysis_rule *const rule_lists[] = {analysis_rules_tuner, analysis_rules_kernel};
 
+/* The lists run on as one; NULL behind the last rule, which ends a caller's loop. */
 static const analysis_rule *rule_at(int k) {
   for (int i = 0; k >= 0 && i < RUNTIME_COUNT(rule_lists); ++i) {
     for (const analysis_rule *rule = rule_lists[i]; rule->id; ++rule) {
@@ -129,6 +130,7 @@ static int largest_phase(const tn_rows *phases) {
   return largest;
 }
 
+/* Nothing for a recording that no tuning made. */
 static void print_phases(const tn_rows *phases, runtime_str *out) {
   int largest = largest_phase(phases);
   if (largest < 0) return;
@@ -139,6 +141,7 @@ static void print_phases(const tn_rows *phases, runtime_str *out) {
                      analysis_number(phases, i, "total_ns") * 1e-9, analysis_number(phases, i, "share") * 100);
 }
 
+/* The caller frees the text; NULL when memory ended. */
 static char *print_text(const tn_advices *all) {
   runtime_str out = {0};
   print_phases(all->phases, &out);
@@ -154,6 +157,7 @@ static char *print_text(const tn_advices *all) {
 /* JSON has neither infinity nor NaN. */
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
+/* As print_text. A subject without a number, and a share of nothing, are null. */
 static char *print_json(const tn_advices *all) {
   json_t *phases = json_object(), *list = json_array();
   int largest = largest_phase(all->phases);

@@ -16,6 +16,7 @@ static bool is_known(const stage *s, const char *column) { return !analysis_is_m
 
 typedef void (*stage_check)(proposer *p, const stage *s);
 
+/* Stages below LEAST_SHARE of the time are passed over: mending them would not be felt. */
 static void each_stage(proposer *p, const tn_rows *rows, stage_check check) {
   for (int i = 0; i < rows->n; ++i) {
     stage s = {rows, i, analysis_text(rows, i, "stage")};
@@ -31,6 +32,7 @@ static void recompute(proposer *p, const stage *s) {
                  s->name, ratio);
 }
 
+/* Counters come from the compiled kernel; a stage that was compiled without them counts no stores and passes. */
 static void not_vectorised(proposer *p, const stage *s) {
   double stores = counter(s, "stores");
   bool has_vectors = counter(s, "vector_stores") > 0 || counter(s, "vector_loads") > 0;
@@ -48,6 +50,7 @@ static void gathers(proposer *p, const stage *s) {
                  s->name, n, dense);
 }
 
+/* A scatter writes each lane by itself: the vector runs along an axis that is not the last. */
 static void scatters(proposer *p, const stage *s) {
   double n = counter(s, "scatters"), dense = counter(s, "vector_stores");
   if (n > p->threshold * dense && n > 0)
@@ -111,6 +114,7 @@ static void allocations(proposer *p, const stage *s) {
                  per_task);
 }
 
+/* Warns of the other advice: shares out of a handful of samples are luck. */
 static void samples(proposer *p, const stage *s) {
   if (is_known(s, "samples") && counter(s, "samples") < p->threshold)
     analysis_say(p, s->name, counter(s, "samples"),

@@ -22,6 +22,7 @@ static double share_of(const tn_rows *phases, const char *phase) {
 /* A tuning run has measurements; phases of other programs mean nothing. */
 static bool is_tuning(const tn_rows *phases) { return share_of(phases, "measure") > 0; }
 
+/* The rule for every phase of a tuning that can be too large: PHASE took more than the threshold of all time. */
 static void check_phase(proposer *p, const tn_rows *phases, const char *phase, const char *what) {
   double share = share_of(phases, phase);
   if (is_tuning(phases) && share > p->threshold)
@@ -78,6 +79,7 @@ static bool is_lockstep(const tn_rows *stages) {
   return tn_rows_count(stages) && analysis_number(stages, 0, "lockstep") > 0;
 }
 
+/* An empty queue blames the stage that fills it. In lockstep queues are empty by design and nothing is said. */
 static void check_queue_empty(proposer *p, const tn_rows *queues) {
   if (is_lockstep(analysis_rows_of(p, "stage"))) return;
   for (int i = 0; i < queues->n; ++i) {
@@ -146,6 +148,7 @@ static void check_killed(proposer *p, const tn_rows *workers) {
   }
 }
 
+/* By share: a task of thousands of trials may fail some. */
 static void check_failed(proposer *p, const tn_rows *tasks) {
   for (int i = 0; i < tasks->n; ++i) {
     const char *task = analysis_text(tasks, i, "task");

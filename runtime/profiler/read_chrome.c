@@ -26,6 +26,7 @@ typedef struct reader {
   const char *why;
 } reader;
 
+/* False, for `return out_of_memory(x)`. */
 static bool out_of_memory(reader *x) {
   x->why = "out of memory";
   return false;
@@ -53,6 +54,7 @@ static int find_process(reader *x, int64_t pid) {
   return (int)*index;
 }
 
+/* Each lane has a stack of its own open "B" events. */
 static int add_lane(reader *x, int process, int64_t tid) {
   tn_lane lane = {.name = "", .tid = tid, .process = process};
   int index = profiler_add_lane(x->r, &lane);
@@ -157,17 +159,20 @@ static tn_event *add_bare(reader *x, const profiler_json *event, tn_event_kind k
   return e;
 }
 
+/* NULL when memory ended. ARGS are read behind the event, as the recording's list of arguments wants it. */
 static tn_event *add_event(reader *x, const profiler_json *event, tn_event_kind kind) {
   tn_event *e = add_bare(x, event, kind, profiler_json_text(event, "name", ""));
   if (e) read_args(x, e, event);
   return e;
 }
 
+/* Also moves the recording's end, which foreign files do not tell. */
 static void set_duration(reader *x, tn_event *e, int64_t duration_ns) {
   e->duration_ns = RUNTIME_MAX(0, profiler_clip(duration_ns, PROFILER_MAX_NS));
   x->latest_ns = RUNTIME_MAX(x->latest_ns, e->start_ns + e->duration_ns);
 }
 
+/* "X": start and duration in one. */
 static bool read_complete(reader *x, const profiler_json *event) {
   int64_t duration = 0;
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
@@ -225,6 +230,8 @@ static bool read_range_begin(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* An end without a begin is counted as skipped, not refused: traces are often cut. The open range's number is kept
+ * doubled, with 1 for one that our writer closed by itself. */
 static bool read_range_end(reader *x, const profiler_json *event) {
   int64_t *open = open_range(x, event);
   if (!open) return false;
@@ -246,6 +253,7 @@ static bool read_instant(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* "change" is positive for an allocation, negative for what was freed. */
 static bool read_memory(reader *x, const profiler_json *event) {
   tn_event *e = add_bare(x, event, TN_EVENT_MEMORY, profiler_json_text(event, "name", ""));
   if (!e) return false;
@@ -271,6 +279,7 @@ static bool read_counter(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* "s", "t" and "f" are a flow's start, step and end, in the order of our numbers for them. */
 static bool read_flow(reader *x, const profiler_json *event) {
   static const char phases[] = "stf";
   tn_event *e = add_event(x, event, TN_EVENT_FLOW);
@@ -280,6 +289,7 @@ static bool read_flow(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* Metadata other than the two names (sort orders, labels) is passed over. */
 static bool read_name(reader *x, const profiler_json *event) {
   const char *what = profiler_json_text(event, "name", ""), *name = NULL;
   name = profiler_json_text(profiler_json_member(event, "args"), "name", NULL);
@@ -310,6 +320,7 @@ static bool read_event(reader *x, const profiler_json *event) {
 
 /* ---- what the session said of itself ----------------------------------------------------------------------------- */
 
+/* Only files of our own have this list; it carries what Chrome's format has no place for. */
 static void read_process(reader *x, const profiler_json *item) {
   int index = find_process(x, profiler_json_i64(item, "pid", 0));
   const char *host = keep_text(x, profiler_json_text(item, "host", ""));
@@ -321,6 +332,7 @@ static void read_process(reader *x, const profiler_json *item) {
 #undef X
 }
 
+/* As read_process, for threads. */
 static void read_lane(reader *x, const profiler_json *item) {
   int index = find_lane(x, item);
   if (index < 0) return;
@@ -328,6 +340,7 @@ static void read_lane(reader *x, const profiler_json *item) {
   x->r->lanes.data[index].is_device = profiler_json_i64(item, "is_device", 0) != 0;
 }
 
+/* "otherData" of our own files. Read last, when all processes and lanes have their numbers. */
 static void read_other(reader *x) {
   static void (*const readers[])(reader *, const profiler_json *) = {read_process, read_lane};
   static const char *const lists[] = {"processes", "lanes"};
@@ -398,6 +411,7 @@ static bool read_object(reader *x) {
   return x->has_events;
 }
 
+/* Both shapes of Chrome's format: an object with "traceEvents", or the bare list, which may lack its end. */
 static bool read_all(reader *x) {
   int c = profiler_json_peek(x->in);
   if (c != '{' && c != '[') x->why = "neither an object nor an array";

@@ -83,6 +83,7 @@ void profiler_forget_threads(void) {
   this_thread->generation = 0;
 }
 
+/* Once for each thread and session. Without a name of its own a thread has the one the kernel knows it by. */
 static void name_lane(storage_lane *lane, const char *own_name) {
   char kernel_name[32] = "";
   if (!own_name) pthread_getname_np(pthread_self(), kernel_name, sizeof kernel_name);
@@ -247,6 +248,7 @@ static inline void write_record(profiler_thread *t, const storage_record *record
   atomic_store_explicit(&chunk->n, n + 1, memory_order_release);
 }
 
+/* For texts made at run time; those of a site are interned with its label. */
 static uint32_t name_of_text(const char *text) {
   pthread_mutex_lock(&THE->lock);
   uint32_t name = profiler_name(text);
@@ -263,6 +265,7 @@ static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *
   write_record(t, &record);
 }
 
+/* An argument is a record of its own that carries the event's ORDINAL: most events have none and stay small. */
 static void write_args(profiler_thread *t, uint32_t ordinal, const tn_event_arg *args, int n) {
   for (int i = 0; args && i < n; ++i) write_arg(t, ordinal, &args[i]);
 }
@@ -349,6 +352,7 @@ static bool is_in_time(uint64_t ticks) {
          atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
 }
 
+/* Leaves out the innermost frames, which are the profiler's own. */
 static void write_stack(profiler_thread *t, uint32_t ordinal) {
   char text[2048];
   profiler_stack_text(3, text, sizeof text);
@@ -414,6 +418,7 @@ static bool is_current(const tn_scope *scope, const storage_open *open) {
   return open->ordinal == scope->ordinal && atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
 }
 
+/* A scope must end on its own thread; the chunk that its handle lies in tells whose it is. */
 static bool is_mine(const profiler_thread *t, const storage_open *open) {
   size_t index = (size_t)((const char *)open - THE->storage.chunks) / STORAGE_CHUNK_BYTES;
   return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane == t->lane_link;
@@ -479,6 +484,7 @@ static void end_recorded(tn_scope *scope, uint64_t now) {
   leave(t);
 }
 
+/* Pops on a foreign profiler that scopes were passed through to. */
 static void end_traced(void) {
   tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
   if (tracer) tracer->pop(tracer->user);
@@ -568,6 +574,8 @@ void profiler_write_event(const tn_site *site, const char *name, storage_record 
   leave(t);
 }
 
+/* A range that begins and ends on any threads. Nothing is written before its end, which needs GENERATION to see that
+ * the session is still the same. */
 tn_async tn_async_begin(const tn_site *site, const char *name) {
   tn_async range = {0};
   if (!site) site = &unknown_site;
@@ -646,7 +654,7 @@ int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
 }
 
 /* Devices' events are rare: written under the lock. */
-static void write_device_record(profiler_thread *t, uint32_t link, storage_record record) {
+static void write_device_record(uint32_t link, storage_record record) {
   storage *s = &THE->storage;
   storage_lane *lane = &s->lanes[link - 1];
   storage_chunk *chunk = storage_chunk_at(s, lane->last);
@@ -660,7 +668,6 @@ static void write_device_record(profiler_thread *t, uint32_t link, storage_recor
     lane->last = next;
     chunk = storage_chunk_at(s, next);
   }
-  (void)t;
   record.ordinal = ++lane->first_stack; /* a device has no stack: the field counts its events */
   storage_records(chunk)[chunk->n] = record;
   atomic_fetch_add(&chunk->n, 1);
@@ -675,7 +682,7 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
                            .end = RUNTIME_MAX(device_start_ns, device_end_ns),
                            .label = label_of(t, &device_site, name, false)};
   pthread_mutex_lock(&THE->lock);
-  if (lane <= THE->n_devices) write_device_record(t, THE->devices[lane - 1].lane_link, record);
+  if (lane <= THE->n_devices) write_device_record(THE->devices[lane - 1].lane_link, record);
   pthread_mutex_unlock(&THE->lock);
   leave(t);
 }

@@ -73,7 +73,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
 
 /* Indices of the rows, sorted; malloc'ed. */
 static int *order_rows(const tn_averages *a, value_fn value) {
-  int *order = malloc((size_t)(a->rows.n + 1) * sizeof *order);
+  int *order = calloc((size_t)a->rows.n + 1, sizeof *order);
   for (int i = 0; order && i < a->rows.n; ++i) order[i] = i;
   if (order && value) qsort_r(order, (size_t)a->rows.n, sizeof *order, compare_rows, &(sorting){a->rows.data, value});
   return order;
@@ -91,6 +91,7 @@ typedef struct report {
   bool always; /* true: what columns without a condition ask for */
 } report;
 
+/* In the unit that the whole column has, or the one that fits the value. */
 static profiler_text time_of(const report *p, double ns) { return profiler_time_text(ns, p->unit); }
 static profiler_text text_of(const char *fmt, double value) {
   profiler_text t;
@@ -145,6 +146,7 @@ static const struct column {
 #undef X
 };
 
+/* Columns are shown by a flag of the report, which the table of columns names by its offset. */
 static bool is_shown(const report *p, int column) {
   return *((const bool *)((const char *)p + columns[column].condition));
 }
@@ -189,6 +191,7 @@ static void add_header(const report *p, profiler_layout *l) {
   l->n_columns = l->cells.n;
 }
 
+/* The same conditions in the same order as add_header. */
 static void add_row(const report *p, const tn_average *row, profiler_layout *l) {
   profiler_layout_cell(l, row->name, width_or(p->o->max_name_width, NAME_WIDTH));
   for (int c = 0; c < RUNTIME_COUNT(columns); ++c) {
@@ -275,6 +278,7 @@ static difference *pair_rows(const tn_averages *const sides[2], int *n) {
   return all;
 }
 
+/* A name that only one side has is "new" or "gone", without a quotient. */
 static void add_difference(const difference *d, profiler_layout *l) {
   double quotient = d->total_ns[0] ? (double)d->total_ns[1] / (double)d->total_ns[0] : 0;
   profiler_layout_cell(l, d->name, NAME_WIDTH);
@@ -286,6 +290,7 @@ static void add_difference(const difference *d, profiler_layout *l) {
   profiler_layout_cell(l, d->calls[0] == 0 ? "new" : d->calls[1] == 0 ? "gone" : text_of("%.3f", quotient).text, 0);
 }
 
+/* The caller frees it; NULL when memory ended. */
 static char *print_differences(const difference *all, int n) {
   static const char *const titles[] = {"Name",        "Calls before", "Total before", "Calls after",
                                        "Total after", "Change",       "After/before"};

@@ -1,4 +1,5 @@
 /* report_layout.c: times, bytes and percentages as text; tables of text with columns as wide as their longest cell. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "runtime/profiler/reports.h"
@@ -68,6 +69,7 @@ static int width_of(const profiler_layout *l, int column, int least) {
 /* Fills WIDTHS; returns the number of columns. */
 static int find_widths(const profiler_layout *l, int least, int widths[MOST_COLUMNS]) {
   int n = RUNTIME_MIN(l->n_columns, MOST_COLUMNS);
+  assert(n > 0 && "the titles stand before the rows");
   for (int c = 0; c < n; ++c) widths[c] = width_of(l, c, least);
   return n;
 }
@@ -76,6 +78,7 @@ static void add_dashes(runtime_str *out, int n) {
   while (n-- > 0) runtime_str_add(out, "-");
 }
 
+/* A line of dashes under each column, two spaces between. */
 static void add_rule(const int *widths, int n, runtime_str *out) {
   for (int c = 0; c < n; ++c) {
     if (c) runtime_str_add(out, "  ");

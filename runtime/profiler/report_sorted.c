@@ -40,6 +40,7 @@ static const struct sort_key {
     {"total", "total time in descending order", key_total}, {"max", "maximum time in descending order", key_max},
     {"min", "minimum time in descending order", key_min},   {"ave", "average time in descending order", average_of}};
 
+/* A NAME of NULL is "none". Returns NULL after a message. */
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
   const struct sort_key *key = RUNTIME_ROW(sort_keys, name ? name : "none");
   if (key) return key;
@@ -94,6 +95,7 @@ typedef struct sorting {
   double (*value)(const tn_average *);
 } sorting;
 
+/* Largest first; equal ones keep their order. */
 static int compare_siblings(const sorting *by, int a, int b) {
   const row *rows = by->s->rows.data;
   double x = by->value(&rows[a].sum), y = by->value(&rows[b].sum);
@@ -112,14 +114,15 @@ static int compare_rows(const void *left, const void *right, void *user) {
   const row *rows = by->s->rows.data;
   int a = *(const int *)left, b = *(const int *)right;
   if (rows[a].thread != rows[b].thread) return rows[a].thread < rows[b].thread ? -1 : 1;
-  int level = RUNTIME_MIN(rows[a].level, rows[b].level), x = a, y = b;
+  int level = RUNTIME_MIN(rows[a].level, rows[b].level);
   for (int l = 0; l <= level; ++l) {
-    x = ancestor_at(rows, a, l), y = ancestor_at(rows, b, l);
+    int x = ancestor_at(rows, a, l), y = ancestor_at(rows, b, l);
     if (x != y) return compare_siblings(by, x, y);
   }
   return rows[a].level - rows[b].level;
 }
 
+/* Sorts numbers of rows, since rows name their parents by number. False when memory ended. */
 static bool sort_rows(sheet *s, const struct sort_key *key) {
   s->order = malloc((size_t)(s->rows.n + 1) * sizeof *s->order);
   for (int i = 0; s->order && i < s->rows.n; ++i) s->order[i] = i;
@@ -143,12 +146,14 @@ static int name_width(const sheet *s) {
   return width + NAME_EXTRA;
 }
 
+/* Six significant digits, as Paddle prints them. The last of a line is not padded. */
 static void add_number(runtime_str *out, double value, bool is_last) {
   char text[40];
   snprintf(text, sizeof text, "%.6g", value);
   runtime_str_addf(out, "%-*s%s", is_last ? 0 : CELL_WIDTH, text, is_last ? "\n" : "");
 }
 
+/* Times in milliseconds; the ratio is of the rows without parents of the same thread. */
 static void add_row(const row *r, int width, runtime_str *out) {
   const tn_average *a = &r->sum;
   const double ms[] = {(double)a->total_ns, (double)a->min_ns, (double)a->max_ns, average_of(a)};
@@ -196,6 +201,7 @@ static void sheet_free(sheet *s) {
   free(s->order);
 }
 
+/* A table of each thread's own rows. *N_THREADS counts the threads that had events. */
 static bool report_threads(const tn_recording *r, const tn_averages *a, const struct sort_key *key, int *n_threads,
                            runtime_str *out) {
   sheet s = {0};
@@ -205,6 +211,7 @@ static bool report_threads(const tn_recording *r, const tn_averages *a, const st
   return done;
 }
 
+/* The rows of all threads by name. */
 static bool report_merged(const tn_averages *a, const struct sort_key *key, int n_threads, runtime_str *out) {
   sheet s = {0};
   bool done = add_rows(&s, a, -1, -1) && sort_rows(&s, key);

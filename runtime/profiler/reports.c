@@ -30,6 +30,7 @@ static profiler_sum *sum_of(summing *s, const tn_event *e) {
   return &s->sums.data[*index];
 }
 
+/* Total time leaves out an event inside another of the same name: recursion would count twice. */
 static bool add_event(summing *s, const tn_event *e) {
   profiler_sum *sum = sum_of(s, e);
   if (!sum) return false;
@@ -44,7 +45,7 @@ static bool add_event(summing *s, const tn_event *e) {
 
 /* In the order of first appearance; the caller frees them. NULL: no memory. Also without events there
  * is an array. */
-profiler_sum *profiler_sums(const tn_recording *r, int *n) {
+static profiler_sum *sum_events(const tn_recording *r, int *n) {
   summing s = {.r = r};
   bool ok = runtime_vec_grow((void **)&s.sums.data, &s.sums.cap, sizeof *s.sums.data);
   for (int64_t i = 0; i < r->n_events && ok; ++i) {
@@ -109,7 +110,7 @@ void profiler_out_csv(profiler_out *out, const char *text) {
 
 bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   int n;
-  profiler_sum *sums = profiler_sums(r, &n);
+  profiler_sum *sums = sum_events(r, &n);
   if (!sums) return false;
   PROFILER_OUT_LITERAL(out, "name,category");
   for (int c = 0; c < RUNTIME_COUNT(columns); ++c) profiler_out_addf(out, ",%s", columns[c].name);
@@ -130,6 +131,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* One object on a line of its own, so two reports can be compared by lines. */
 static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "\n{\"name\":");
   profiler_out_json(out, sum->name);
@@ -145,7 +147,7 @@ static void write_row(profiler_out *out, const profiler_sum *sum) {
 /* Our own form, which nothing reads back. */
 bool profiler_write_report(profiler_out *out, const tn_recording *r) {
   int n;
-  profiler_sum *sums = profiler_sums(r, &n);
+  profiler_sum *sums = sum_events(r, &n);
   if (!sums) return false;
   profiler_out_addf(out,
                     "{\"version\":\"" TN_VERSION "\",\"duration_ns\":%lld,\"events\":%lld,\"dropped\":%llu,\"errors\":",

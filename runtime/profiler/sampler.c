@@ -63,6 +63,7 @@ static void nap(profiler_sampler *s) {
   pthread_mutex_lock(&s->lock);
 }
 
+/* The thread sleeps while no kernel is active, so a session without kernels costs nothing. */
 static void *run(void *user) {
   profiler_sampler *s = user;
   pthread_mutex_lock(&s->lock);

@@ -76,6 +76,7 @@ static result send_text(struct MHD_Connection *to, unsigned status, char *text) 
   return done;
 }
 
+/* {"error": ...}: whoever asks by JSON is answered in JSON. */
 static result send_error(struct MHD_Connection *to, unsigned status, const char *message) {
   profiler_out out;
   profiler_out_memory(&out);
@@ -190,7 +191,7 @@ typedef union any_address {
 
 /* A loopback address and its port; false for any other. */
 static bool parse_address(const char *text, int port, any_address *out) {
-  memset(out, 0, sizeof *out);
+  *out = (any_address){0};
   if (!text || strcmp(text, "localhost") == 0) text = "127.0.0.1";
   if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
     out->v4.sin_family = AF_INET;
@@ -235,7 +236,7 @@ static bool check_options(tn_context *ctx, const tn_recording *recording, const 
 /* RECORDING must outlive the server and must not change. */
 tn_server *tn_server_new(tn_context *ctx, const tn_recording *recording, const tn_server_options *options) {
   const tn_server_options usual = {0}, *o = options ? options : &usual;
-  any_address address;
+  any_address address = {0};
   if (!check_options(ctx, recording, o, &address)) return NULL;
   tn_server *server = calloc(1, sizeof *server);
   if (!server) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;

@@ -21,8 +21,9 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* In two steps, as the table bit is changed by others: in between the session wants nothing. */
-void profiler_filter_set(uint64_t session_bits) {
+/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between the
+ * session wants nothing. */
+static void set_filter(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
@@ -114,6 +115,7 @@ static void read_devices(void) {
 
 static uint64_t ticks_of(double seconds) { return (uint64_t)(seconds * 1e9 / profiler_ticks_to_ns(1)); }
 
+/* The ticks from FROM on for N_TICKS are recorded; outside them an event is dropped where it is made. */
 static void set_limits(void) {
   const tn_profile_options *o = &THE->options;
   uint64_t from = o->delay_s > 0 ? profiler_ticks() + ticks_of(o->delay_s) : 0;
@@ -133,7 +135,7 @@ static bool begin_recording(bool is_new) {
   THE->storage.header->is_stopped = 0;
   atomic_fetch_add(&THE->generation, 1);
   THE->round_ticks = profiler_ticks();
-  profiler_filter_set(filter_of(&THE->options));
+  set_filter(filter_of(&THE->options));
   atomic_store(&THE->state, TN_PROFILE_RECORDING);
   return true;
 }
@@ -156,7 +158,7 @@ static void mark_stopped(void) {
  * Whoever reads or unmaps the buffers waits for them. */
 static void end_recording(void) {
   uint64_t started = profiler_now_ns();
-  profiler_filter_set(0);
+  set_filter(0);
   THE->stopped_at = profiler_clock_moment();
   THE->stop_cost_ns = profiler_now_ns() - started;
   THE->is_marked = false;
@@ -165,10 +167,12 @@ static void end_recording(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
+/* The mapped file goes when the session's events are in memory, unless the caller wants it to outlive a crash. */
 static void remove_file(void) {
   if (THE->file && !THE->options.keep_file) unlink(THE->file);
 }
 
+/* The events so far, with their file: none of them is read. */
 static void drop_recorded(void) {
   make_quiet();
   pthread_mutex_lock(&THE->lock);
@@ -198,6 +202,8 @@ static tn_recording *take_recording(void) {
 
 static bool is_in_callback(void) { return atomic_load(&THE->callback_thread) == (uintptr_t)pthread_self(); }
 
+/* Both locks are held over fork, so that the child gets them in a known state. The thread of a callback holds the first
+ * already. */
 static void before_fork(void) {
   if (!is_in_callback()) pthread_mutex_lock(&THE->control);
   pthread_mutex_lock(&THE->lock);
@@ -228,6 +234,7 @@ static void prepare(void) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+/* The session owns copies of the texts that options point to. */
 static void free_options(void) {
   free((char *)THE->options.file);
   free((char *)THE->options.process_name);
@@ -268,6 +275,7 @@ static tn_status check_options(tn_context *ctx, const tn_profile_options *o) {
   return TN_OK;
 }
 
+/* The session goes on without the pass-through; the warning is said at once and kept for the recording. */
 static void warn_of_tracer(tn_context *ctx, const char *path, const char *why) {
   runtime_str text = {0};
   runtime_str_addf(&text, "profile: no pass-through to %s: %s", path, why);
@@ -438,7 +446,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   if (status != TN_OK) return status;
   int state = atomic_load(&THE->state);
   if (state == TN_PROFILE_RECORDING) profiler_guests_stop();
-  profiler_filter_set(0);
+  set_filter(0);
   drop_recorded();
   profiler_guests_drop();
   if (state == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);

@@ -106,6 +106,7 @@ bool profiler_table_lost(const tn_profiler *profiler);
 #define PROFILER_SESSION_BITS (~(1ull << 63))
 #define PROFILER_TABLE_BIT (1ull << 63)
 
+/* Where the processor's counter of cycles is a clock that is all there is to it, else it is a system call. */
 static inline uint64_t profiler_ticks(void) {
 #if defined(__x86_64__)
   if (__builtin_expect(profiler_the_recorder.clock.is_tsc, 1)) return __rdtsc();
@@ -119,8 +120,6 @@ double profiler_ticks_to_ns(uint64_t ticks); /* a duration */
 bool profiler_quiesce(void);
 /* Makes an empty storage for the options; under lock. */
 bool profiler_new_storage(void);
-/* Sets the bits of sessions, keeps that of profilers. */
-void profiler_filter_set(uint64_t session_bits);
 /* A scope of this thread from two readings of the clock; it is nested by its times. */
 void profiler_record_scope(const tn_site *site, const char *name, uint64_t start, uint64_t end);
 /* What an enabled scope costs; into the storage of now, with the filter on. */

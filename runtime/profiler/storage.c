@@ -46,6 +46,7 @@ static bool is_empty(int file) {
   return fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 && info.st_nlink == 1;
 }
 
+/* Looks before it maps: any file could have been named. */
 static bool is_recorders(int file) {
   struct stat info;
   char magic[sizeof STORAGE_MAGIC];

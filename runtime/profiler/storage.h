@@ -112,6 +112,7 @@ typedef struct storage {
   int file;                                      /* -1: anonymous */
 } storage;
 
+/* LINK is 1 for the first chunk, since 0 in a mapped file of zeros must mean none. */
 static inline storage_chunk *storage_chunk_at(const storage *s, uint32_t link) {
   return (storage_chunk *)(s->chunks + (size_t)(link - 1) * STORAGE_CHUNK_BYTES);
 }

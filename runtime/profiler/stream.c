@@ -25,6 +25,7 @@ static void fail(profiler_out *out, int error) {
 
 void profiler_out_no_memory(profiler_out *out) { fail(out, 0); }
 
+/* After a failure the stream stays usable and drops what comes; who ends it is told. */
 static bool reserve(profiler_out *out, size_t cap) {
   char *data = realloc(out->data, cap);
   if (!data) return fail(out, 0), false;
@@ -65,6 +66,7 @@ bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int
   return profiler_out_close(ctx, out, path);
 }
 
+/* Writes in parts as large as zlib takes, and again after a signal. The first failure is kept. */
 static void write_all(profiler_out *out, const char *data, size_t n) {
   while (n && !out->failed) {
     ssize_t done = out->gz ? gzwrite(out->gz, data, (unsigned)RUNTIME_MIN(n, 1u << 30)) : write(out->file, data, n);
@@ -75,6 +77,7 @@ static void write_all(profiler_out *out, const char *data, size_t n) {
   }
 }
 
+/* Only streams to files; one to memory keeps growing. */
 static void flush(profiler_out *out) {
   write_all(out, out->data, out->n);
   out->n = 0;
@@ -181,6 +184,7 @@ static int utf8_bytes(const unsigned char *text) {
   return is_long || is_outside ? 0 : n;
 }
 
+/* The short escapes of JSON where there is one, else \u00XX. */
 static void add_escaped(profiler_out *out, unsigned char c) {
   static const char letters[32] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
   char letter = c < 32 ? letters[c] : (char)c;
@@ -326,6 +330,7 @@ typedef struct pair {
   uint64_t of[2];
 } pair;
 
+/* Hashes of two pairs may be equal, so the pair itself is compared. */
 static bool is_pair(const void *user, runtime_map_value place) {
   const pair *wanted = user;
   const profiler_map_entry *e = &wanted->map->entries.data[place.i - 1];

@@ -12,6 +12,7 @@ static const struct flag {
 #undef X
 };
 
+/* The words of the flags that are set, in the table's order; the text has room for all of them. */
 profiler_flags_text profiler_flags_of(const tn_event *e, char separator) {
   profiler_flags_text all = {""};
   size_t n = 0;

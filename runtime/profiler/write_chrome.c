@@ -122,6 +122,7 @@ static void begin_event(writer *w, const char *phase, const char *name, int64_t 
   profiler_out_json(w->out, name);
 }
 
+/* "level" is ours: Chrome passes over members that it does not know. */
 static void write_place(writer *w, const tn_event *e) {
   LITERAL(w, ",\"cat\":\"");
   profiler_out_text(w->out, tn_category_name(e->category));
@@ -152,6 +153,7 @@ static void write_range(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
+/* Chrome nests "X" events of a thread by time alone, so one that overlaps its neighbour is written as a range. */
 static void write_scope(writer *w, const tn_event *e) {
   if (e->flags & TN_EVENT_OVERLAP) return write_range(w, e);
   begin_event(w, "X", e->name, e->start_ns);
@@ -162,6 +164,7 @@ static void write_scope(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
+/* "s":"t" draws it on its thread only. */
 static void write_instant(writer *w, const tn_event *e) {
   begin_event(w, "i", e->name, e->start_ns);
   LITERAL(w, ",\"s\":\"t\"");
@@ -216,6 +219,7 @@ static void write_event(writer *w, const tn_event *e) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Names of processes and threads. A LANE of -1 is the process itself. */
 static void write_meta(writer *w, const char *what, int process, int64_t lane, const char *key) {
   profiler_out_addf(w->out, "%s\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":",
                     w->has_events ? "," : "", what, w->ids.pids[process], lane < 0 ? 0 : w->ids.tids[lane], key);
@@ -255,6 +259,7 @@ static void write_text(writer *w, const char *key, const char *value) {
   profiler_out_json(w->out, value);
 }
 
+/* What Chrome's format has no place for goes to "otherData", by the same list that the reader walks. */
 static void write_process(writer *w, int i) {
   const tn_process *p = &w->r->processes.data[i];
   profiler_out_addf(w->out, "%s\n{\"pid\":%u", i ? "," : "", w->ids.pids[i]);

@@ -4,6 +4,7 @@
  *
  * A `plane` is the message's own with its names indexed; the message is freed when all is read, and texts are
  * interned before. */
+#include <assert.h>
 #include <math.h>
 
 #include "runtime/profiler/xspace.h"
@@ -26,6 +27,7 @@ typedef struct plane {
   bool is_device, is_ours, is_qualified;
 } plane;
 
+/* The first reason stays: later ones follow from it. */
 static bool refuse(reader *x, const char *why) {
   if (!x->why) x->why = why;
   return false;
@@ -33,6 +35,8 @@ static bool refuse(reader *x, const char *why) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Events name their texts by numbers that need not be small, so they go through a map. Places count from 1: 0 is a
+ * number that was never put. */
 static bool index_names(reader *x, plane *p) {
   for (size_t i = 0; i < p->message->n_event_metadata; ++i) {
     int64_t *at = profiler_map_at(&p->event_names, (uint64_t)p->message->event_metadata[i]->key, 0, 0);
@@ -55,6 +59,7 @@ static const char *event_name(plane *p, int64_t id) {
   return *value->name || !value->display_name ? value->name : value->display_name;
 }
 
+/* "" for a number that the plane does not list; such a stat is kept under an empty name. */
 static const char *stat_name(plane *p, uint64_t id) {
   const int64_t *at = profiler_map_at(&p->stat_names, id, 0, 0);
   const xspace_stat_metadata *value = at && *at ? p->message->stat_metadata[*at - 1]->value : NULL;
@@ -103,11 +108,14 @@ static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_
 /* Linear: a plane has few stats, and is asked for each once. */
 static const xspace_stat *plane_stat(plane *p, const char *name) {
   for (size_t i = 0; i < p->message->n_stats; ++i) {
-    if (strcmp(stat_name(p, (uint64_t)p->message->stats[i]->metadata_id), name) == 0) return p->message->stats[i];
+    const xspace_stat *stat = p->message->stats[i];
+    assert(stat && "protobuf leaves no holes");
+    if (strcmp(stat_name(p, (uint64_t)stat->metadata_id), name) == 0) return stat;
   }
   return NULL;
 }
 
+/* A stat of the plane itself, such as the process's number, or OTHERWISE. */
 static int64_t plane_i64(plane *p, const char *name, int64_t otherwise) {
   const xspace_stat *stat = plane_stat(p, name);
   return stat ? stat_i64(stat) : otherwise;
@@ -128,6 +136,7 @@ static void set_kind(tn_event *e, const char *text) {
   if (kind == TN_EVENT_FLOW) e->phase = TN_FLOW_END;
 }
 
+/* A text that is no category of ours leaves the event's category as it was. */
 static void set_category(tn_event *e, const char *text) {
   int category = profiler_find_category(text, strlen(text));
   if (category >= 0) e->category = (uint8_t)category;
@@ -184,6 +193,7 @@ static const char *without_prefix(const char *name) {
   return strncmp(name, XSPACE_ARG_PREFIX, n) == 0 ? name + n : name;
 }
 
+/* Stats that our writer made become members of the event, the others arguments. */
 static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *event) {
   for (size_t i = 0; i < event->n_stats; ++i) {
     const xspace_stat *stat = event->stats[i];
@@ -227,6 +237,7 @@ static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, c
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
+/* Where the lane of thread TID in the plane's process is kept; -1 when there is none yet. */
 static int64_t *lane_at(reader *x, const plane *p, int64_t tid) {
   return profiler_map_at(&x->lanes, (uint64_t)p->process, (uint64_t)tid, -1);
 }
@@ -287,6 +298,7 @@ static bool read_sample(reader *x, plane *p, int lane, const xspace_line *line, 
   return true;
 }
 
+/* A line is a thread, or for our own files the line of counter samples, whose events name their lanes. */
 static bool read_line(reader *x, plane *p, const xspace_line *line) {
   bool is_counters = strcmp(line->name, XSPACE_COUNTERS) == 0;
   int lane = is_counters ? -1 : lane_of(x, p, line);
@@ -338,6 +350,7 @@ static void choose_kind(reader *x, plane *p) {
     p->process = add_process(x, p, p->message->name, p->message->id);
 }
 
+/* A device's lines have ids that may be those of the host's, hence its own map of lanes. */
 static bool read_plane(reader *x, const xspace_plane *message) {
   plane p = {.message = message};
   if (index_names(x, &p)) choose_kind(x, &p);
@@ -401,6 +414,7 @@ static bool read_space(reader *x, const xspace_space *space) {
   return !x->r->failed || refuse(x, "out of memory");
 }
 
+/* A file without a duration is not ours: it lasts until its last event. */
 static bool read_bytes(reader *x, const void *data, size_t n) {
   xspace_space *space = unpack(data, n, &x->why);
   if (!space) return false;
@@ -454,6 +468,7 @@ static bool unite_hosts(xspace_space *hosts, runtime_arena *arena, const xspace_
   return true;
 }
 
+/* Spaces are joined by putting one behind the other: all their fields are repeated. */
 static void append_packed(profiler_out *out, const xspace_space *space) {
   size_t n = tensorflow__profiler__xspace__get_packed_size(space);
   uint8_t *bytes = malloc(n + 1);

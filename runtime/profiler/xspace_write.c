@@ -59,6 +59,7 @@ typedef struct packing {
   profiler_out *out;
 } packing;
 
+/* The sink of protobuf-c for messages that are small enough to go straight into the stream. */
 static void append_packed(ProtobufCBuffer *buffer, size_t n, const uint8_t *data) {
   profiler_out_bytes(((packing *)buffer)->out, data, n);
 }
@@ -79,6 +80,7 @@ static void put_message(profiler_out *out, int field, const ProtobufCMessage *me
   protobuf_c_message_pack_to_buffer(message, &p.base);
 }
 
+/* A field of bytes by hand, so that no message holds all planes at once. */
 static void put_bytes(profiler_out *out, int field, const void *data, size_t n) {
   put_head(out, field, n);
   profiler_out_bytes(out, data, n);
@@ -104,6 +106,7 @@ static int64_t name_id(writer *w, names *table, const char *text) {
   return *id = table->list.n;
 }
 
+/* Numbers of names are a plane's own and start anew. */
 static void clear_names(names *table) {
   profiler_map_free(&table->ids);
   RUNTIME_VEC_FREE(&table->list);
@@ -118,6 +121,7 @@ static xspace_stat *add_stat(writer *w, const char *name, Tensorflow__Profiler__
   return w->failed ? NULL : &w->item_stats.data[w->item_stats.n - 1];
 }
 
+/* Like its neighbours: a failure to allocate is kept in the writer and asked at the end. */
 static void add_i64(writer *w, const char *name, int64_t value) {
   xspace_stat *stat = add_stat(w, name, TENSORFLOW__PROFILER__XSTAT__VALUE_INT64_VALUE);
   if (stat) stat->int64_value = value;
@@ -161,6 +165,7 @@ static xspace_stat **take_stats(writer *w, size_t *n) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* Whether the item in work has a stat of this name's number: readers take the first of two. */
 static bool has_stat(const writer *w, int64_t id) {
   for (int i = 0; i < w->item_stats.n; ++i) {
     if (w->item_stats.data[i].metadata_id == id) return true;
@@ -179,6 +184,7 @@ static const char *arg_name(writer *w, const char *key) {
   return name ? clean(w, name) : "";
 }
 
+/* In the argument's own type. */
 static void add_arg(writer *w, const tn_event_arg *arg) {
   const char *name = arg_name(w, arg->key);
   switch (arg->type) {
@@ -191,6 +197,7 @@ static void add_arg(writer *w, const tn_event_arg *arg) {
 
 #define STAT(name) stat_texts[XSPACE_STAT_##name]
 
+/* As "file:line:function"; an event without a source has no such stat. */
 static void add_source(writer *w, const tn_source *source) {
   if (!*source->file) return;
   const char *text = runtime_format(&w->arena, "%s:%d:%s", source->file, source->line, source->function);
@@ -224,6 +231,7 @@ static void add_kind(writer *w, const tn_event *e) {
   if (e->kind == TN_EVENT_COUNTER) add_u64(w, STAT(TID), w->ids.tids[e->lane]);
 }
 
+/* Members at their usual value are left out: a file has some millions of events. */
 static void add_event_stats(writer *w, const tn_event *e) {
   add_ref(w, STAT(CATEGORY), tn_category_name(e->category));
   add_kind(w, e);
@@ -340,6 +348,7 @@ static void put_names(writer *w, profiler_out *out) {
   }
 }
 
+/* Lines are written to memory first: the plane's head needs their size and its names. */
 static void begin_plane(writer *w) {
   clear_names(&w->events);
   clear_names(&w->stats);
@@ -449,6 +458,7 @@ static void put_texts(writer *w, profiler_out *out, int field, const char *text)
   }
 }
 
+/* Each host once, in the order of the processes. */
 static void put_hosts(writer *w, profiler_out *out) {
   for (int i = 0; i < w->r->processes.n; ++i) {
     const char *host = w->r->processes.data[i].host;

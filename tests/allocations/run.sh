@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# run.sh LIBRARY EVERY TENON EXAMPLES [NAME...|--without NAME...]: whole commands with one allocation failing after another
-# (step.c), every EVERYth; all, those named, or all but the kinds named. Prints the table of docs/testing.md behind the
-# faults; fails when there is one.
+# run.sh LIBRARY|wrapped EVERY TENON EXAMPLES [NAME...|--without NAME...]: whole commands with one allocation failing after
+# another, every EVERYth; all, those named, or all but the kinds named. step.c is the LIBRARY to preload, or a part of TENON.
+# Prints the table of docs/testing.md behind the faults; fails when there is one.
 set -euo pipefail
-library=$(realpath "$1") every=$2 tenon=$3 examples=$4
+library=""
+[ "$1" = wrapped ] || library=$(realpath "$1")
+every=$2 tenon=$3 examples=$4
 shift 4
 without=""
 if [ "${1:-}" = --without ]; then
@@ -69,6 +71,9 @@ step profile-averages exact '' "$tenon" profile averages run.tnprof
 step profile-averages-json exact '' "$tenon" profile averages run.tnprof --json
 step profile-analyse exact '' "$tenon" profile analyse run.tnprof '{"type": "op_type"}'
 step profile-advise exact '' "$tenon" profile advise run.tnprof
+# A number whose text grows: jansson's reader trusts that it did.
+long=0.1000000000000000000000000000000000000000000000000000000000000000000000000001
+step profile-advise-long exact '' "$tenon" profile advise run.tnprof "{\"worker_outlier\": $long}"
 step profile-tasks exact '' "$tenon" profile tasks run.tnprof
 step profile-parse exact '' "$tenon" profile parse run.tnprof parsed
 step profile-compare exact '' "$tenon" profile compare run.tnprof run.json

@@ -1,6 +1,10 @@
 /* step.c: a library to preload that runs a whole command again and again, each time with another allocation failing, and
  * says what became of it. docs/testing.md says what counts as a failure, tests/allocations/run.sh which commands run.
  *
+ * With STEP_WRAPPED it is a part of the command instead, linked with --wrap for main and for the functions that allocate. A
+ * sanitizer's allocator cannot be preceded by another, but calls to it can be led astray. Then what Tenon's own objects
+ * ask for counts, and what jansson asks for through them.
+ *
  * The process forks before main: the child is the command, the parent judges it. So the dynamic linker's work, most of
  * a short command's time, is done once. Programs that the command starts in turn see nothing of all this, unless
  * STEP_WORKERS asks for it: then they fail and the command that started them is judged.
@@ -25,9 +29,14 @@
 
 enum { MAX_RANGES = 16, MAX_FILES = 4, TRACE_DEPTH = 40 };
 
+#ifndef STEP_WRAPPED
 typedef struct range {
   uintptr_t begin, end;
 } range;
+
+static range ranges[MAX_RANGES];
+static int n_ranges;
+#endif
 
 /* What parent and child share. */
 typedef struct counters {
@@ -37,8 +46,6 @@ typedef struct counters {
 
 typedef enum mode { ONCE, FROM_THEN_ON } mode;
 
-static range ranges[MAX_RANGES];
-static int n_ranges;
 static counters *shared;
 static _Atomic long fail_at; /* 0: none fails */
 static mode fail_mode;
@@ -47,11 +54,15 @@ static bool wants_trace;
 
 /* ---- the allocator ----------------------------------------------------------------------------------------------- */
 
+#ifdef STEP_WRAPPED
+static bool counts(const void *caller) { return (void)caller, true; }
+#else
 static bool counts(const void *caller) {
   for (int i = 0; i < n_ranges; i++)
     if ((uintptr_t)caller >= ranges[i].begin && (uintptr_t)caller < ranges[i].end) return true;
   return false;
 }
+#endif
 
 static void trace(void) {
   void *frames[TRACE_DEPTH];
@@ -69,6 +80,28 @@ static bool fails(const void *caller) {
   errno = ENOMEM;
   return true;
 }
+
+#ifdef STEP_WRAPPED
+
+#define FAILS fails(__builtin_return_address(0))
+/* What the linker calls the functions that it led here. */
+#define WRAP(result, name, parameters, arguments, failure) \
+  result __real_##name parameters;                         \
+  result __wrap_##name parameters;                         \
+  result __wrap_##name parameters { return FAILS ? (failure) : __real_##name arguments; }
+WRAP(void *, malloc, (size_t bytes), (bytes), NULL)
+WRAP(void *, calloc, (size_t n, size_t bytes), (n, bytes), NULL)
+WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), NULL)
+WRAP(int, posix_memalign, (void **out, size_t alignment, size_t bytes), (out, alignment, bytes), ENOMEM)
+WRAP(char *, strdup, (const char *text), (text), NULL)
+WRAP(char *, strndup, (const char *text, size_t n), (text, n), NULL)
+WRAP(FILE *, fopen, (const char *path, const char *way), (path, way), NULL)
+WRAP(FILE *, open_memstream, (char **text, size_t *n), (text, n), NULL)
+void *__real_realloc(void *data, size_t bytes);
+void *__wrap_realloc(void *data, size_t bytes);
+void *__wrap_realloc(void *data, size_t bytes) { return bytes > 0 && FAILS ? NULL : __real_realloc(data, bytes); }
+
+#else
 
 /* The next definition of NAME, glibc's or the address sanitizer's. The loader allocates before it can be asked: it gets
  * glibc's by their second names. */
@@ -114,8 +147,13 @@ int posix_memalign(void **out, size_t alignment, size_t bytes) {
   return fails(__builtin_return_address(0)) ? ENOMEM : next(out, alignment, bytes);
 }
 
+#endif
+
 /* ---- who counts -------------------------------------------------------------------------------------------------- */
 
+#ifdef STEP_WRAPPED
+static void note_objects(void) {}
+#else
 /* The program itself, and libraries in C whose callers are to notice that memory ran out. */
 static bool is_ours(const char *path) {
   static const char *const names[] = {"libtenon", "libc.so",       "libjansson",   "libffi",
@@ -137,6 +175,9 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *user) {
   }
   return 0;
 }
+
+static void note_objects(void) { dl_iterate_phdr(note_object, NULL); }
+#endif
 
 /* ---- one run ----------------------------------------------------------------------------------------------------- */
 
@@ -389,7 +430,7 @@ static int stepped_main(int argc, char **argv, char **envp) {
   plan p = plan_of(command, argc, argv, envp);
   void *frames[1];
   backtrace(frames, 1); /* loads its library now */
-  dl_iterate_phdr(note_object, NULL);
+  note_objects();
   bool is_one = getenv("STEP_AT") != NULL;
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   unsetenv("LD_PRELOAD");
@@ -397,9 +438,18 @@ static int stepped_main(int argc, char **argv, char **envp) {
   return step(&p);
 }
 
+#ifdef STEP_WRAPPED
+int __real_main(int argc, char **argv, char **envp);
+int __wrap_main(int argc, char **argv, char **envp);
+int __wrap_main(int argc, char **argv, char **envp) {
+  command = __real_main;
+  return stepped_main(argc, argv, envp);
+}
+#else
 int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void),
                       void (*rtld_fini)(void), void *stack_end) {
   command = main;
   __typeof__(&__libc_start_main) next = NEXT(__libc_start_main);
   return next(stepped_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
+#endif

@@ -3,12 +3,11 @@
 
 #include "tests/codegen/kit.h"
 
-/* What LLVM held at a fatal error is given up. */
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#define LEAKS_ALLOWED(call) (__lsan_disable(), (void)(call), __lsan_enable())
+/* Beside a sanitizer the machine's times say little. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TIMES_ARE_TRUE = false };
 #else
-#define LEAKS_ALLOWED(call) ((void)(call))
+enum { TIMES_ARE_TRUE = true };
 #endif
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
@@ -232,7 +231,7 @@ static void measures(void **state) {
     TN_MACHINE_COSTS(X)
 #undef X
     assert_true(seconds_of(&begin, &end) < 20);
-    is_right = are_in_order(&c);
+    is_right = !TIMES_ARE_TRUE || are_in_order(&c);
   }
   assert_true(is_right);
 }

@@ -137,7 +137,8 @@ static void draw_annotation(drawing *d, fuzz_primitive kind) {
 static void draw_pragma(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   (void)kind;
-  static const char *const others[] = {"unroll_explicit", "loop_partition_hint", "parallel_stride_pattern"};
+  static const char *const others[] = {"unroll_explicit", "loop_partition_hint", "parallel_stride_pattern",
+                                       "stream_stores"};
   const char *loop = loop_of(st, any_loop(d, st));
   int other = (int)below(d, RUNTIME_COUNT(others));
   if (chance(d, 50))

@@ -253,7 +253,10 @@ static void read_new_input(generator *g, tn_dtype dtype) {
   }
   runtime_str_add(&g->inputs, t->rank ? "]" : "");
   runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? " strided\n" : "\n");
+  if (t->dtype != dtype)
+    runtime_str_addf(g->out, "%s(", tn_dtype_name(dtype)); /* or a stage that only reads it has that dtype */
   put_read(g, t, index);
+  if (t->dtype != dtype) put(g, ")");
 }
 
 static const tensor *choose_tensor(generator *g, tn_dtype wanted, bool must_be_exact) {

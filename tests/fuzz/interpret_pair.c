@@ -55,7 +55,7 @@ static void fill(machine *m, const tir_func *f, const tn_program *p, DLTensor *c
 
 static bool agrees(tn_dtype dtype, value got, double want, double error) {
   if (!tn_dtype_is_float(dtype)) return (double)got.i == want;
-  return fabs(got.f - want) <= error || got.f == want;
+  return fabs(got.f - want) <= error || got.f == want || (isnan(got.f) && isnan(want));
 }
 
 static fuzz_status compare(machine *m, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,

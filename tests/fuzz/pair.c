@@ -158,7 +158,7 @@ static bool elements_agree(const DLTensor *got, const DLTensor *want, tn_dtype d
   if (!tn_dtype_is_float(dtype))
     return memcmp((char *)got->data + at * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
   double g = fuzz_element(got, dtype, at), w = fuzz_element(want, dtype, i);
-  return fabs(g - w) <= error || g == w;
+  return fabs(g - w) <= error || g == w || (isnan(g) && isnan(w));
 }
 
 /* Poisons the elements of a strided output, too: then nothing else may be there. */

@@ -160,6 +160,8 @@ static void reference_that_crashes_is_given_up(void **state) {
 
 /* ---- workers that do not start ----------------------------------------------------------------------------------- */
 
+#define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 static const struct start_row {
   const char *name, *option, *message;
 } start_rows[] = {
@@ -167,6 +169,7 @@ static const struct start_row {
     {"babbles at once", "--inject=hello-garbage@1", "does not keep to the protocol"},
     {"another version", "--inject=hello-version@1", "speaks protocol 2, this is 1"},
     {"wrong option", "--quick", "exited with status 2; its last words: tenon worker: unknown option --quick"},
+    {"long last words", "--" X64 X64 X64 X64 X64 X64 X64 X64 "and-this-is-the-end", "xand-this-is-the-end (there are"},
     {"wrong fault", "--inject=run-dance@1", "no such fault: --inject=run-dance@1"},
 };
 

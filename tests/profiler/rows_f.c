@@ -310,6 +310,7 @@ ROW(f1_pipe_without_writer) {
   assert_null(tn_recording_load(ctx, path));
   check_fails(ctx, TN_ERROR_IO, "pipe.json cannot be read", "a pipe that nobody writes to");
   unlink(path);
+  check_context_free(ctx);
 }
 
 /* Small files that unpack to a lot are refused; the same bytes as they are, or a little less of them, are read. */

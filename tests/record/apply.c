@@ -150,7 +150,7 @@ static void another_program(void **state) {
   append(f, split_i, 1, true);
   f->program = tn_program_parse(f->ctx, "B[i<8] = A[i] + 1", 0, NULL);
   expect_none(f, "1 record of 1 program, none of them this one");
-  check_has_not(check_messages(f->ctx), "the key is this program's");
+  check_has_not(check_messages(f->ctx), "warning"); /* a log may hold many programs */
 }
 
 static void another_target(void **state) {

@@ -115,6 +115,15 @@ static void a_lent_table_is_left_when_it_is_full(void **state) {
   runtime_map_free(&map);
 }
 
+/* An entry that was lost is missed at the end, however much was put in since. */
+static void a_map_does_not_forget_that_it_failed(void **state) {
+  (void)state;
+  runtime_map map = {.failed = true}; /* as if growing had failed once */
+  for (uintptr_t key = 1; key <= 1000; ++key) assert_true(runtime_map_put(&map, (void *)key, &map));
+  assert_true(map.failed);
+  runtime_map_free(&map);
+}
+
 static void a_cleared_map_is_empty_and_small_in_the_end(void **state) {
   (void)state;
   runtime_map map = {0};
@@ -191,6 +200,7 @@ int test_containers(void) {
       cmocka_unit_test(taking_without_memory_frees_and_jumps),
       cmocka_unit_test(a_map_keeps_what_is_put_in),
       cmocka_unit_test(a_lent_table_is_left_when_it_is_full),
+      cmocka_unit_test(a_map_does_not_forget_that_it_failed),
       cmocka_unit_test(a_cleared_map_is_empty_and_small_in_the_end),
       cmocka_unit_test(entries_of_one_hash_are_told_apart),
       cmocka_unit_test(equal_texts_have_one_address),

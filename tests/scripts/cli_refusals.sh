@@ -98,8 +98,9 @@ nothing_left
 
 # ---- what is not an error is said once, and about what the user wrote
 run tune "$add" --log add.json --trials 3
+n_trials=$(grep '"program"' add.json | grep -vc '"final":true')
 [ "$got" -eq 0 ] || complain "tune fails: $(cat err)"
-refuses 1 "add.json holds no valid and checked record of this program ($(grep -c '"program"' add.json) records, 0 of them failed, $(grep -c '"program"' add.json) of other programs" log best add.json "$sum"
+refuses 1 "add.json holds no valid and checked record of this program ($n_trials records, 0 of them failed, $n_trials of other programs" log best add.json "$sum"
 unrolled='C[i<64, j<6400] = sum[k<64](A[i,k] * B[k,j])'
 run show "$unrolled" -s 'reorder(C, i, k, j); unroll(C, j)' --emit=llvm
 [ "$(grep -c 'the loop "j" is not unrolled' err)" -eq 1 ] || complain "a loop is not warned about once: $(cat err)"
@@ -112,7 +113,7 @@ shows 'GB/s' bench 'C[i<4096] = A[i]' --seconds 0.1
 
 # The machine's limits: a copy has no arithmetic; on other processors than x86 there is a warning instead.
 run bench "$add" --limits --seconds 0.1 --json
-[ "$(json out '0 < o["of_limit"] < 4 and o["reading"]["gbytes_per_s"] > 0 and o["arithmetic"]["part"] <= o["of_limit"]')" = True ] ||
+[ "$(json out '0 < o["of_limit"] < (99 if "'"${TENON_SANITIZE:-}"'" else 4) and o["reading"]["gbytes_per_s"] > 0 and o["arithmetic"]["part"] <= o["of_limit"]')" = True ] ||
   [ "$(uname -m)" != x86_64 ] || complain "bench --limits: $(cat out err)"
 run bench 'C[i<4096] = A[i]' --limits --seconds 0.1 --json
 [ "$(json out '"arithmetic" in o')" = False ] || complain "bench --limits computes a copy: $(cat out)"

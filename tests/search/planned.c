@@ -124,7 +124,7 @@ static const wrong_row wrongs[] = {
     {"no array", "{}", "plan: an array of objects is needed"},
     {"no stage", "[{\"family\":\"points\"}]", "plan: \"stage\" names no group of the program: it is missing"},
     {"another stage", "[{\"stage\":\"X\"}]", "plan: \"stage\" names no group of the program: X"},
-    {"a family that cannot", "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":0}]",
+    {"a family that cannot", "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0}]",
      "plan: \"family\" of C is points, which cannot schedule it"},
     {"a field is missing", "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64}]",
      "plan: \"vectors\" of family tile has to be a whole number"},

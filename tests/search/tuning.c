@@ -19,17 +19,21 @@ typedef struct machine {
   int unimproving;     /* from this run on nothing is faster; 0: never */
   int lucky;           /* the run that seems faster than all before; 0: none */
   bool wrong_finalist; /* the fastest is wrong in the finals */
+  bool late_failure;   /* the fastest fails in its second turn of the finals */
   int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
-  bool fails_differently; /* each failure says something else */
+  bool fails_differently;        /* each failure says something else */
+  double longest_build_s;        /* the greatest limit that a build was given */
+  void (*meanwhile)(void *user); /* called once, in the middle of the first run */
+  void *user;
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
 } machine;
 
 static tn_status fake_build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   machine *m = self;
-  (void)candidates;
+  for (int i = 0; i < n; i++) m->longest_build_s = fmax(m->longest_build_s, candidates[i].timeout_s);
   for (int i = 0; i < n; i++) out[i] = (tn_measurement){.build_s = 0.001, .object = strdup("object")};
   m->built += n;
   return m->build_stops ? TN_ERROR_WORKER : TN_OK;
@@ -60,6 +64,9 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
   for (int i = 0; i < n; i++) {
     m->run++;
     if (m->is_slow) usleep(1000);
+    void (*meanwhile)(void *user) = m->meanwhile;
+    m->meanwhile = NULL;
+    if (meanwhile) meanwhile(m->user);
     if (m->die_at == m->run) raise(SIGKILL);
     if (m->stop_at == m->run) return TN_ERROR_WORKER;
     m->seen[m->n_seen++ % 512] = runtime_hash(candidates[i].steps, strlen(candidates[i].steps), 0);
@@ -74,6 +81,7 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     if (!fails && (m->best == 0 || inout[i].costs[0] < m->best)) m->best = inout[i].costs[0];
     bool is_fastest = candidates[i].is_final && inout[i].costs[0] <= m->best;
     m->n_turns += is_fastest;
+    if (is_fastest && m->late_failure && m->n_turns > 1) inout[i].error = TN_MEASURE_RUNTIME;
     inout[i].checked = !fails && !m->unchecked && !(is_fastest && m->wrong_finalist);
   }
   return TN_OK;
@@ -339,6 +347,56 @@ static void test_failing_differently(void **state) {
   tn_context_clear(f->ctx);
 }
 
+/* Times of another machine say nothing about this one. */
+static void test_other_machines_records(void **state) {
+  fixture *f = *state;
+  f->options.target = tn_target_new(f->ctx, "cpu=haswell");
+  assert_int_equal(tune(f), TN_OK);
+  tn_tune_result first = f->result;
+  f->options.target = tn_target_new(f->ctx, "cpu=skylake-avx512");
+  check_ok(f->ctx);
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(first.trials, 40);
+  assert_int_equal(f->result.reused, 0);
+  assert_int_equal(f->result.trials, 40);
+}
+
+/* A build may take the whole limit that the user set, never more, however little the others took. */
+static void test_build_limit(void **state) {
+  fixture *f = *state;
+  f->options.workers.build_timeout_s = 0.25;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->machine.longest_build_s == 0.25);
+}
+
+/* What one tuner measures now is free for the tuner of another program, also where loops and steps are the same. */
+static void tune_another_program(void *user) {
+  fixture *f = user;
+  machine m = {0};
+  tn_builder builder = {.self = &m, .build = fake_build};
+  tn_runner runner = {.self = &m, .run = fake_run};
+  tn_tune_options options = {.log = f->log, .trials = 8, .seed = 1, .builder = &builder, .runner = &runner};
+  tn_tune_result result;
+  tn_context *ctx = check_context();
+  tn_program *other =
+      tn_program_parse(ctx, "M[i<64, j<64] = sum[k<64](A[i,k] * B[k,j]); O[i<64, j<64] = M[i,j] - D[i,j]", 0, NULL);
+  check_ok(ctx);
+  assert_int_equal(tn_tune(other, &options, &result), TN_OK);
+  assert_int_equal(result.trials, 8);
+  for (int i = 0; i < m.n_seen; ++i) f->machine.seen[100 + i] = m.seen[i];
+  check_context_free(ctx);
+}
+
+static void test_claims_are_of_a_program(void **state) {
+  fixture *f = *state;
+  f->options.trials = 8;
+  f->machine.meanwhile = tune_another_program;
+  f->machine.user = f;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 8);
+  assert_true(f->machine.seen[0] == f->machine.seen[100]); /* the same steps, at the same time */
+}
+
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
 
 /* The winner's record is what is applied, although a beaten finalist was faster in its trial. */
@@ -368,6 +426,7 @@ static void test_finals(void **state) {
 static void test_finals_take_the_fastest(void **state) {
   fixture *f = *state;
   int n_finals = 0, n_winners = 0;
+  f->options.trials = 12; /* so few that the sixth is much slower than the first */
   f->options.finalists = 6;
   assert_int_equal(tune(f), TN_OK);
   char *text = runtime_read_file(f->ctx, f->log, NULL);
@@ -396,6 +455,16 @@ static void test_finals_wrong(void **state) {
   f->machine.wrong_finalist = true;
   assert_int_equal(tune(f), TN_OK);
   assert_true(f->machine.n_turns > 0);
+  assert_true(f->result.best_s > 1.0001 * f->machine.best);
+}
+
+/* One turn does not make up for a failure in the next. */
+static void test_finals_failing_late(void **state) {
+  fixture *f = *state;
+  f->options.finalists = 6;
+  f->machine.late_failure = true;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->machine.n_turns, 2);
   assert_true(f->result.best_s > 1.0001 * f->machine.best);
 }
 
@@ -838,10 +907,14 @@ int run_tune_tests(void) {
       TEST(begins_and_ends_in_log),
       TEST(data_reaches_candidates),
       TEST(wrong_data_is_refused),
+      TEST(build_limit),
+      TEST(claims_are_of_a_program),
+      TEST(other_machines_records),
       TEST(finals),
       TEST(finals_take_the_fastest),
       TEST(finals_wrong),
       TEST(failing_differently),
+      TEST(finals_failing_late),
       TEST(finals_judged),
       TEST(finals_of_equals),
       TEST(measured_is_called),

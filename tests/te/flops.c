@@ -55,4 +55,38 @@ static void flops(void **state) {
   check_context_free(ctx);
 }
 
-int test_flops(void) { return CHECK_TABLE("flops", rows, flops) + CHECK_TABLE("bytes", bytes_rows, bytes); }
+/* ---- kinds of operations ----------------------------------------------------------------------------------------- */
+
+typedef struct kinds_row {
+  const char *name, *text;
+  double counts[TE_OPERATION_COUNT]; /* sums, products, choices, divisions, roots, functions */
+} kinds_row;
+
+static const kinds_row kinds_rows[] = {
+    {"matmul", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])", {512, 512, 0, 0, 0, 0}},
+    {"product", "C[i<4] = prod[k<10](A[i,k])", {0, 40, 0, 0, 0, 0}},
+    {"max filter", "C[i<4] = max[k<10](A[i+k])", {0, 0, 40, 0, 0, 0}},
+    {"the same twice", "C[i<10] = (A[i] + B[i]) * (A[i] + B[i])", {10, 10, 0, 0, 0, 0}},
+    {"functions", "C[i<10] = exp(A[i]) + tanh(A[i])", {10, 0, 0, 0, 0, 20}},
+    {"roots and divisions", "C[i<10] = rsqrt(A[i]) / sqrt(B[i])", {0, 0, 0, 20, 20, 0}},
+    {"sigmoid", "C[i<10] = sigmoid(A[i])", {0, 0, 0, 10, 0, 10}},
+    {"a choice and its condition", "C[i<10] = select(A[i] > 0, A[i], B[i])", {0, 0, 20, 0, 0, 0}},
+    {"padding only chooses", "C[i<10] = select(i >= 1 && i < 9, A[i-1], 0)", {0, 0, 10, 0, 0, 0}},
+    {"indices and integers are none", "C[i<10] = A[i*2 + 1]; D[i<10] = i*2 + 1", {0, 0, 0, 0, 0, 0}},
+    {"symbols decide", "symbol N; C[i<N] = A[i] + 1", {0, 0, 0, 0, 0, 0}},
+};
+
+static void kinds(void **state) {
+  const kinds_row *row = *state;
+  double got[TE_OPERATION_COUNT];
+  tn_context *ctx = check_context();
+  te_operations(parse(ctx, row->text), got);
+  for (int k = 0; k < TE_OPERATION_COUNT; k++)
+    if (got[k] != row->counts[k]) fail_msg("kind %d: %g instead of %g", k, got[k], row->counts[k]);
+  check_context_free(ctx);
+}
+
+int test_flops(void) {
+  return CHECK_TABLE("flops", rows, flops) + CHECK_TABLE("bytes", bytes_rows, bytes) +
+         CHECK_TABLE("kinds of operations", kinds_rows, kinds);
+}

@@ -472,15 +472,29 @@ LIMITS = [
 ]
 
 
-def least_address_space_mib():
-    """What the shared libraries take before the command's first line runs."""
-    low, high = 1, 4096
-    while high - low > 1:
+def least_address_space_kib():
+    """What the shared libraries take before the command's first line runs, to 16 KiB."""
+    low, high = 1 << 10, 4 << 20
+    while high - low > 16:
         middle = (low + high) // 2
-        done = subprocess.run([TENON, "version"], preexec_fn=limited(resource.RLIMIT_AS, middle << 20), stdout=subprocess.DEVNULL,
+        done = subprocess.run([TENON, "version"], preexec_fn=limited(resource.RLIMIT_AS, middle << 10), stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
         low, high = (low, middle) if done.returncode == 0 else (middle, high)
     return high
+
+
+def check_short_of_space(group, runs, least, folder):
+    """In small steps from too little to enough: memory runs out in one part of a build after another, in LLVM and on the stack, too."""
+    arguments, whole = runs[-1]
+    for more in range(0, 4096, 64):
+        group.n += 1
+        done = run(group, *arguments, before=limited(resource.RLIMIT_AS, (least + more) << 10), folder=folder)
+        name = f"build with AS of {least} + {more} KiB"
+        if is_ordinary(group, done, name):
+            group.check(done.status != 0 or done.out == whole, f"{name}: the output is cut with status 0")
+        group.notes["refused"] += done.status != 0
+    left = [f for f in os.listdir(folder) if f.startswith("limits.o.")]
+    group.check(not left, f"builds with too little address space left files: {' '.join(left)}")
 
 
 def limits(folder, is_long, rng):
@@ -489,9 +503,10 @@ def limits(folder, is_long, rng):
     for name, what, long, short, unit in LIMITS:
         for value in long if is_long else short:
             check_limited(group, runs, limited(what, value * unit), f"{name} {value}", folder)
-    least = least_address_space_mib()
+    least = least_address_space_kib()
+    check_short_of_space(group, runs, least, folder)
     for more in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128] if is_long else [1, 8]:
-        check_limited(group, runs, limited(resource.RLIMIT_AS, (least + more) << 20), f"AS of {least} + {more} MiB", folder)
+        check_limited(group, runs, limited(resource.RLIMIT_AS, (least << 10) + (more << 20)), f"AS of {least} KiB + {more} MiB", folder)
     nobody = 65534
     os.chmod(folder, 0o777)
     if os.getuid() != 0:

@@ -139,6 +139,13 @@ ROW(a13_sequence_of_candidates) {
 
 /* ---- A17: memory ------------------------------------------------------------------------------------------------- */
 
+/* Instrumented builds take memory in small chunks, which are not recorded unless that is asked for. */
+#ifdef TENON_INSTRUMENT
+enum { LEAST_ARENAS = 0 };
+#else
+enum { LEAST_ARENAS = 1 };
+#endif
+
 ROW(a17_memory_while_tuning) {
   (void)state;
   tune_run run;
@@ -150,7 +157,7 @@ ROW(a17_memory_while_tuning) {
     arena += strcmp(e->name, "arena") == 0;
     array += strcmp(e->name, "array") == 0 && tune_is_worker(run.r, e);
   }
-  assert_true(arena > 0 && array >= 3); /* A, B, C of the worker */
+  assert_true(arena >= LEAST_ARENAS && array >= 3); /* A, B, C of the worker */
   tune_free(&run);
 }
 

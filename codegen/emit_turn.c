@@ -1,0 +1,169 @@
+/* emit_turn.c: neighbouring stores whose values are read against the grain, as an unrolled tile of a transpose has them:
+ *
+ *     C[ramp(c, 1, L)] = A[ramp(a, S, L)]; C[ramp(d, 1, L)] = A[ramp(a + 1, S, L)]; ...
+ *
+ * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
+ * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, few enough for the
+ * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first cache
+ * are read once then. What is read is what the stores read one by one. */
+#include "codegen/emit.h"
+#include "tir/linear.h"
+
+enum { BLOCK_BYTES = 16, MAX_TURNED = BLOCK_BYTES, MAX_LANES = 256, LEAST_STRIDE = 5 };
+
+/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of them
+ * at a time, a block's elements, are turned. */
+typedef struct turn {
+  codegen_emitter *m;
+  int n, all, lanes;
+  int64_t stride;
+  const tir_expr *loads[MAX_TURNED];
+  LLVMValueRef vectors[MAX_TURNED];
+} turn;
+
+/* ---- what they have in common ------------------------------------------------------------------------------------ */
+
+/* The only load against the grain of a value. */
+typedef struct finding {
+  const tir_expr *load;
+  bool is_one;
+} finding;
+
+static tir_walk find_turned(void *user, const tir_expr *e) {
+  finding *f = user;
+  if (e->op != TIR_LOAD) return TIR_WALK_ON;
+  if (tir_n_index(e) != 1 || e->arg[0]->op != TIR_RAMP || e->arg[0]->u.i < LEAST_STRIDE) return TIR_WALK_PRUNE;
+  f->is_one = f->load == NULL || f->load == e;
+  f->load = e;
+  return f->is_one ? TIR_WALK_PRUNE : TIR_WALK_STOP;
+}
+
+/* NULL: it has none, or several. */
+static const tir_expr *turned_load(const tir_stmt *s) {
+  finding f = {0};
+  if (s->kind != TIR_STORE || s->u.store.n_index != 1) return NULL;
+  tir_walk_expr(s->u.store.value, find_turned, &f);
+  bool fits = f.is_one && tir_predicate(f.load) == NULL && f.load->u.buffer != s->u.store.buffer &&
+              f.load->dtype != TN_BOOL && f.load->lanes == s->u.store.index[0]->lanes;
+  return fits ? f.load : NULL;
+}
+
+/* B begins BY elements behind A. */
+static bool follows(const tir_expr *a, const tir_expr *b, int by) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  if (a->u.buffer != b->u.buffer || a->lanes != b->lanes || a->arg[0]->u.i != b->arg[0]->u.i) return false;
+  return tir_linear_add_expr(&form, b->arg[0]->arg[0], 1) && tir_linear_add_expr(&form, a->arg[0]->arg[0], -1) &&
+         form.n == 0 && form.constant == by;
+}
+
+/* Whether the first of N statements are a block that can be turned. */
+static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
+  t->loads[0] = turned_load(stmts[0]);
+  if (t->loads[0] == NULL) return false;
+  t->n = BLOCK_BYTES / (int)codegen_element_bytes(t->loads[0]->u.buffer);
+  t->lanes = t->loads[0]->lanes;
+  t->stride = t->loads[0]->arg[0]->u.i;
+  bool fits = t->n >= 2 && t->n <= n && t->stride >= t->n && t->lanes % t->n == 0 && t->lanes <= MAX_LANES &&
+              (t->lanes & (t->lanes - 1)) == 0;
+  for (t->all = 1; fits && t->all < RUNTIME_MIN(n, MAX_TURNED); t->all++) {
+    const tir_stmt *s = stmts[t->all];
+    const tir_expr *load = t->loads[t->all] = turned_load(s);
+    if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->loads[0], load, t->all)) break;
+  }
+  if (!fits || t->all < t->n || codegen_find(t->m, t->loads[0]->u.buffer) == NULL) return false;
+  bool is_whole = t->lanes * BLOCK_BYTES / t->n == t->m->target->vector_bytes;
+  t->all = is_whole && t->all >= t->lanes && t->stride >= t->lanes ? t->lanes : t->n;
+  return true;
+}
+
+/* ---- loads and shuffles ------------------------------------------------------------------------------------------ */
+
+/* Lanes FROM of A, and behind them of B. */
+static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
+  LLVMValueRef mask[MAX_LANES];
+  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
+  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
+}
+
+/* N elements of row ROW. */
+static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
+  codegen_emitter *m = t->m;
+  const tir_buffer *buffer = t->loads[0]->u.buffer;
+  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, row * t->stride), "");
+  LLVMTypeRef element = codegen_memory_type(m, buffer->dtype, 1);
+  LLVMValueRef place = LLVMBuildInBoundsGEP2(m->builder, element, codegen_find(m, buffer)->value, &at, 1, "");
+  LLVMValueRef part = LLVMBuildLoad2(m->builder, codegen_memory_type(m, buffer->dtype, n), place, "");
+  LLVMSetAlignment(part, codegen_element_bytes(buffer));
+  return part;
+}
+
+/* Blocks of rows FIRST, FIRST + n, FIRST + 2n ... side by side. */
+static LLVMValueRef load_blocks(const turn *t, LLVMValueRef base, int first) {
+  LLVMValueRef parts[MAX_LANES];
+  int n = t->lanes / t->n, from[MAX_LANES], lanes = t->n;
+  for (int i = 0; i < n; i++) parts[i] = load_row(t, base, first + i * t->n, t->n);
+  for (int i = 0; i < t->lanes; i++) from[i] = i;
+  for (; n > 1; n /= 2, lanes *= 2)
+    for (int i = 0; i < n / 2; i++) parts[i] = shuffle(t->m, parts[2 * i], parts[2 * i + 1], 2 * lanes, from);
+  return parts[0];
+}
+
+/* The even (ODD 0) or odd blocks of A, then those of B. */
+static LLVMValueRef unzip_blocks(const turn *t, LLVMValueRef a, LLVMValueRef b, int odd) {
+  int from[MAX_LANES];
+  for (int i = 0; i < t->lanes; i++) {
+    int block = i / t->n, half = t->lanes / t->n / 2;
+    from[i] = (block % half * 2 + odd) * t->n + i % t->n + block / half * t->lanes;
+  }
+  return shuffle(t->m, a, b, t->lanes, from);
+}
+
+/* The same for all blocks of whole rows: block b of vector k * n + FIRST is what was block k of row FIRST + b * n. */
+static void load_whole(turn *t, LLVMValueRef base, int first) {
+  LLVMValueRef rows[MAX_TURNED], next[MAX_TURNED];
+  int n = t->lanes / t->n;
+  for (int i = 0; i < n; i++) rows[i] = load_row(t, base, first + i * t->n, t->lanes);
+  for (int step = n; step > 1; step /= 2) {
+    for (int i = 0; i < n; i++) next[i / 2 + i % 2 * n / 2] = unzip_blocks(t, rows[i & ~1], rows[i | 1], i % 2);
+    memcpy(rows, next, sizeof next);
+  }
+  for (int i = 0; i < n; i++) t->vectors[i * t->n + first] = rows[i];
+}
+
+/* In each block the first (HALF 0) or the second halves of A and B, their elements in turns. */
+static LLVMValueRef zip(const turn *t, LLVMValueRef a, LLVMValueRef b, int half) {
+  int from[MAX_LANES];
+  for (int i = 0; i < t->lanes; i++) {
+    int place = i % t->n;
+    from[i] = i - place + half * t->n / 2 + place / 2 + place % 2 * t->lanes;
+  }
+  return shuffle(t->m, a, b, t->lanes, from);
+}
+
+/* After as many turns as the block's elements have bits, lane i of vector k is what was lane k of vector i. */
+static void turn_blocks(const turn *t, LLVMValueRef *vectors) {
+  LLVMValueRef next[MAX_TURNED];
+  for (int step = t->n; step > 1; step /= 2) {
+    for (int i = 0; i < t->n; i++) next[i] = zip(t, vectors[i / 2], vectors[i / 2 + t->n / 2], i % 2);
+    memcpy(vectors, next, sizeof *next * (size_t)t->n);
+  }
+}
+
+int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
+  turn t = {.m = m};
+  if (!find_block(&t, n, stmts)) return 0;
+  codegen_forget(m);
+  LLVMValueRef base = codegen_linear_base(m, t.loads[0]->arg[0]);
+  for (int i = 0; i < t.n && t.all > t.n; i++) load_whole(&t, base, i);
+  for (int i = 0; i < t.n && t.all == t.n; i++) t.vectors[i] = load_blocks(&t, base, i);
+  for (int i = 0; i < t.all; i += t.n) turn_blocks(&t, t.vectors + i);
+  for (int i = 0; i < t.all && !m->failed; i++) {
+    codegen_forget(m);
+    if (!runtime_map_put(&m->values, t.loads[i], t.vectors[i]))
+      codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    else
+      codegen_emit_store(m, stmts[i]);
+  }
+  return t.all;
+}

@@ -1,0 +1,125 @@
+/* Transposes through registers: stores of a tile whose values are read against the grain load whole blocks and shuffle,
+ * for each size of an element; and stores past the caches, which only aligned vectors of outputs are. */
+#include "tests/codegen/kit.h"
+
+typedef struct turn_row {
+  const char *name, *program, *schedule, *cpu;
+  const char *has;   /* an instruction of the assembly */
+  const char *lacks; /* one that element by element would need; or NULL */
+} turn_row;
+
+#define TILE(rows, columns)                             \
+  "split(C, i, " rows "); split(C, j, " columns         \
+  "); reorder(C, i.outer, j.outer, i.inner, j.inner); " \
+  "vectorize(C, j.inner); unroll(C, i.inner)"
+#define TURN(dtype) "input A: " dtype "[256,320]\nC[i<320, j<256] = A[j,i]"
+
+static const turn_row turn_rows[] = {
+    {"f32, whole vectors", TURN("f32"), TILE("16", "16"), "znver4", "vunpckhps", "vinsertps"},
+    {"f32, blocks", TURN("f32"), TILE("4", "16"), "znver4", "vunpckhps", "vinsertps"},
+    {"f32, ymm", TURN("f32"), TILE("8", "8"), "haswell", "vunpckhps", "vinsertps"},
+    {"f32, two vectors wide", TURN("f32"), TILE("4", "32"), "znver4", "vunpckhps", "vinsertps"},
+    {"f64", TURN("f64"), TILE("8", "8"), "znver4", "vunpckhpd", "vmovhp"},
+    {"u8", TURN("u8"), TILE("16", "64"), "znver4", "vpunpckhbw", "vpinsrb"},
+    {"i16", TURN("i16"), TILE("8", "32"), "znver4", "vpunpckhwd", "vpinsrw"},
+    {"something computed", "input A: f32[256,320], B: f32[256]\nC[i<320, j<256] = A[j,i] * B[j] + 1", TILE("16", "16"),
+     "znver4", "vunpckhps", "vinsertps"},
+    {"rows that a table chooses", "input T: f32[500,64], I: i32[40]\nC[i<40, j<64] = T[min(max(I[i], 0), 499), j]",
+     "vectorize(C, j)", "znver4", "vmovups", "vinsertps"},
+    {"rows that bytes choose", "input T: f32[256,64], I: u8[40]\nC[i<40, j<64] = T[i32(I[i]), j]", "vectorize(C, j)",
+     "znver4", "vmovups", "vinsertps"},
+    {"rows that are no block", TURN("f32"), TILE("3", "16"), "znver4", "vinsertps", NULL},
+    {"a sum of two of them", "input A: f32[256,320], B: f32[256,320]\nC[i<320, j<256] = A[j,i] + B[j,i]",
+     TILE("16", "16"), "znver4", "vinsertps", NULL},
+};
+
+static char *assembly_of(const char *program, const char *schedule, const char *cpu) {
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", cpu);
+  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, program, 0, NULL));
+  tn_schedule_apply(s, schedule);
+  check_ok(K.ctx);
+  char *assembly = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  tn_schedule_free(s);
+  return assembly;
+}
+
+static void by_shuffles(void **state) {
+  const turn_row *r = *state;
+  char *assembly = assembly_of(r->program, r->schedule, r->cpu);
+  check_has(assembly, r->has);
+  if (r->lacks && strstr(assembly, r->lacks)) fail_msg("%s in\n%s", r->lacks, assembly);
+  free(assembly);
+}
+
+/* The same values as the program without a schedule, on this machine. */
+static void same_values(void **state) {
+  const turn_row *r = *state;
+  tn_program *program = tn_program_parse(K.ctx, r->program, 0, NULL);
+  DLTensor *args[4];
+  int n = tn_program_arg_count(program);
+  void *expected = NULL;
+  for (int i = 0; i < n; i++) {
+    const tn_tensor *t = tn_program_arg(program, i);
+    args[i] = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
+    tn_array_fill(K.ctx, args[i], 1 + (uint64_t)i);
+  }
+  size_t bytes = tn_array_bytes(args[n - 1]);
+  for (int scheduled = 0; scheduled < 2; scheduled++) {
+    tn_schedule *s = tn_schedule_new(program);
+    if (scheduled) tn_schedule_apply(s, r->schedule);
+    tn_kernel *kernel = tn_build(s, NULL);
+    check_ok(K.ctx);
+    memset(args[n - 1]->data, 0, bytes);
+    assert_int_equal(tn_call(K.ctx, kernel, args, n), TN_OK);
+    if (!scheduled) expected = memcpy(malloc(bytes), args[n - 1]->data, bytes);
+    tn_kernel_free(kernel);
+    tn_schedule_free(s);
+  }
+  assert_memory_equal(args[n - 1]->data, expected, bytes);
+  free(expected);
+  for (int i = 0; i < n; i++) tn_array_free(args[i]);
+}
+
+/* ---- stores past the caches -------------------------------------------------------------------------------------- */
+
+#define ADD "C[i<64, j<256] = A[i,j] + 1"
+#define TWO "P[i<64, j<256] = A[i,j] + 1\nC[i<64, j<256] = P[i,j] * 2"
+
+static const turn_row stream_rows[] = {
+    {"vectors of an output", ADD, "vectorize(C, j); pragma(C, i, stream_stores, 1)", "znver4", "vmovntps", NULL},
+    {"by threads", ADD, "vectorize(C, j); parallel(C, i); pragma(C, i, stream_stores, 1)", "znver4", "sfence", NULL},
+    {"scalars stay", ADD, "pragma(C, i, stream_stores, 1)", "znver4", "sfence", "movnt"},
+    {"scratch stays", TWO, "vectorize(P, j); pragma(P, i, stream_stores, 1); vectorize(C, j)", "znver4", "sfence",
+     "movnt"},
+    {"without it", ADD, "vectorize(C, j)", "znver4", "vmovups", "movnt"},
+};
+
+/* Arrays of any alignment, as what is aligned is decided by each store. */
+static void any_alignment(void **state) {
+  (void)state;
+  enum { N = 64 * 256 };
+  _Alignas(64) static float a[N], c[N + 16];
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, ADD, 0, NULL));
+  tn_schedule_apply(s, "vectorize(C, j); pragma(C, i, stream_stores, 1)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  for (int i = 0; i < N; i++) a[i] = (float)i;
+  for (int offset = 0; offset < 16; offset++) {
+    memset(c, 0, sizeof c);
+    assert_int_equal(kit_call(kernel, (void *[]){a, c + offset}), 0);
+    for (int i = 0; i < N; i++) assert_true(c[offset + i] == a[i] + 1);
+    assert_true(offset == 0 || c[offset - 1] == 0);
+  }
+  tn_kernel_free(kernel);
+  tn_schedule_free(s);
+}
+
+int test_turn(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(any_alignment)};
+  return CHECK_TABLE("turned by shuffles", turn_rows, by_shuffles) +
+         CHECK_TABLE("turned values", turn_rows, same_values) +
+         CHECK_TABLE("past the caches", stream_rows, by_shuffles) + CHECK_TESTS("alignments", tests);
+}
