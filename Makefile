@@ -141,8 +141,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-<<<<<<< HEAD
-.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
-=======
-.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations clean
->>>>>>> main
+.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
