@@ -122,8 +122,8 @@ static void other_targets(void **state) {
 /* As libm has them: overflow, results without an exponent's bits, zero, infinities; NaN stays NaN. */
 static void ends_of_exp(void **state) {
   (void)state;
-  static const float values[] = {INFINITY, -INFINITY, 88.72f, 88.73f, 89.5f,  1e30f,  -87.4f,
-                                 -95.f,    -103.9f,   -104.f, -1e30f, 0.f,    -0.f,   1e-40f};
+  static const float values[] = {INFINITY, -INFINITY, 88.72f, 88.73f, 89.5f, 1e30f, -87.4f,
+                                 -95.f,    -103.9f,   -104.f, -1e30f, 0.f,   -0.f,  1e-40f};
   const math_row row = {"ends", "exp(X[i])", 0, 1, exp, 0};
   tn_schedule *s = vector_schedule(&row);
   tn_kernel *kernel = tn_build(s, NULL);
