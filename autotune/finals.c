@@ -82,7 +82,7 @@ static bool is_told_apart(const finals_entry *e, const finals_entry *leader) {
 }
 
 static bool is_beaten(const finals_entry *e, const finals_entry *leader) {
-  return e->n >= SURE_TURNS && e->p25_s > leader->p75_s && is_told_apart(e, leader);
+  return e->p25_s > leader->p75_s && is_told_apart(e, leader);
 }
 
 int finals_judge(finals_entry *entries, int n) {
