@@ -13,7 +13,7 @@
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
 #   make bench-plans  how fast plans are ranked and scored
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
-#   make step-allocations  whole commands with one allocation failing after another, all of them
+#   make step-allocations  whole commands with one allocation failing after another, all of them; ...-asan under the sanitizer
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
@@ -121,12 +121,18 @@ deb:
 golden: setup build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
-# tests/allocations/run.sh has the commands. Of a tune, which starts processes and takes a third of a second, every 13th allocation
-# fails, of the others every one; the suite fails every 13th of all.
-STEP = tests/allocations/run.sh build/tests/libtest_step.so
+# tests/allocations/run.sh has the commands; the suite fails every 13th allocation. EVERY=7 takes every seventh. The second one is
+# for the command under the address sanitizer.
+EVERY ?= 1
+STEP = tests/allocations/run.sh
 step-allocations: build
-	$(STEP) 1 $(CURDIR)/build/tenon $(CURDIR)/build/examples --without tune example; status=$$?; \
-	$(STEP) 13 $(CURDIR)/build/tenon $(CURDIR)/build/examples tune tune-profile example-vector-add && exit $$status
+	$(STEP) build/tests/libtest_step.so $(EVERY) $(CURDIR)/build/tenon $(CURDIR)/build/examples
+
+step-allocations-asan: setup
+	@test -f build-asan/build.ninja || cmake --preset asan
+	cmake --build build-asan --target tenon_stepped
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(STEP) wrapped $(EVERY) $(CURDIR)/build-asan/tests/tenon_stepped \
+	  $(CURDIR)/build-asan/examples --without tune example
 
 # Whether a row failed is in the table; the exit status says it too.
 profiler-table: setup build
@@ -135,4 +141,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations clean
+.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -122,6 +122,9 @@ LLVMValueRef codegen_put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValu
 /* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
 LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
 
+/* e^VALUE, a vector of f32 (emit_exp.c). */
+LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
+
 /* ---- emit_index.c ------------------------------------------------------------------------------------------------ */
 
 /* Whether E is an index expression, and its interval. */

@@ -33,7 +33,7 @@ typedef struct cross_row {
 static const cross_row rows[] = {
     {"triple=x86_64-linux-gnu cpu=x86-64-v2 threads=1", EM_X86_64, "mulps", "%xmm", "%ymm"},
     {"triple=x86_64-linux-gnu cpu=x86-64-v3 threads=1", EM_X86_64, "vfmadd", "%ymm", "%zmm"},
-    {"triple=x86_64-linux-gnu cpu=x86-64-v4 threads=1", EM_X86_64, "vfmadd", "%zmm", "mulps"},
+    {"triple=x86_64-linux-gnu cpu=x86-64-v4 threads=1", EM_X86_64, "vfmadd", "%zmm", "vmulss"},
     {"triple=aarch64-linux-gnu", EM_AARCH64, "fmla", ".4s", "fmul\ts"},
     {"triple=aarch64-linux-gnu cpu=cortex-a72", EM_AARCH64, "fmla", ".4s", "fmul\ts"},
     {"triple=riscv64-linux-gnu", EM_RISCV, "fmadd.s", "fa0", "__mulsf3"},

@@ -323,6 +323,21 @@ static void who_does_not_wait_loses_no_time(void **state) {
   fixture_close(&f);
 }
 
+/* A kernel of all cores waits for the caller's core. A caller who never waits would hold it up for ever: it is made to rest. */
+static void a_kernel_of_all_cores_is_not_held_up(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].threads = tn_thread_count();
+  fixture_build(&f, 1);
+  tn_job *done = NULL, job = {.candidate = &f.candidates[0], .measurement = &f.out[0]};
+  assert_int_equal(f.runner.submit(f.runner.self, &job), TN_OK);
+  for (int i = 0; i < 100 && !done; ++i) assert_int_equal(f.runner.poll(f.runner.self, 0, &done), TN_OK);
+  assert_ptr_equal(done, &job);
+  assert_measured(&f.out[0]);
+  fixture_close(&f);
+}
+
 static void failed_builds_are_not_run(void **state) {
   (void)state;
   pool_fixture f;
@@ -548,6 +563,7 @@ int worker_tests(void) {
       cmocka_unit_test(losers_are_compared_in_parts),
       cmocka_unit_test(stopped_batches_are_abandoned),
       cmocka_unit_test(who_does_not_wait_loses_no_time),
+      cmocka_unit_test(a_kernel_of_all_cores_is_not_held_up),
       cmocka_unit_test(failed_builds_are_not_run),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(memory_stays_flat),

@@ -369,24 +369,37 @@ static void test_build_limit(void **state) {
   assert_true(f->machine.longest_build_s == 0.25);
 }
 
-/* What one tuner measures now is free for the tuner of another program, also where loops and steps are the same. */
-static void tune_another_program(void *user) {
-  fixture *f = user;
+/* What the nested tuner saw stands here among what the outer one did. */
+enum { NESTED = 100 };
+
+/* Another tuner on the fixture's log, with a context of its own. */
+static void tune_beside(fixture *f, const char *text) {
   machine m = {0};
   tn_builder builder = {.self = &m, .build = fake_build};
   tn_runner runner = {.self = &m, .run = fake_run};
   tn_tune_options options = {.log = f->log, .trials = 8, .seed = 1, .builder = &builder, .runner = &runner};
   tn_tune_result result;
   tn_context *ctx = check_context();
-  tn_program *other =
-      tn_program_parse(ctx, "M[i<64, j<64] = sum[k<64](A[i,k] * B[k,j]); O[i<64, j<64] = M[i,j] - D[i,j]", 0, NULL);
+  tn_program *program = tn_program_parse(ctx, text, 0, NULL);
   check_ok(ctx);
-  assert_int_equal(tn_tune(other, &options, &result), TN_OK);
-  assert_int_equal(result.trials, 8);
-  for (int i = 0; i < m.n_seen; ++i) f->machine.seen[100 + i] = m.seen[i];
+  assert_int_equal(tn_tune(program, &options, &result), TN_OK);
+  assert_true(m.n_seen >= 7);
+  for (int i = 0; i < m.n_seen; ++i) f->machine.seen[NESTED + i] = m.seen[i];
   check_context_free(ctx);
 }
 
+static void tune_another_program(void *user) {
+  tune_beside(user, "M[i<64, j<64] = sum[k<64](A[i,k] * B[k,j]); O[i<64, j<64] = M[i,j] - D[i,j]");
+}
+
+/* Once, between what was read of the log and the search. */
+static bool tune_this_program(void *user, const tn_progress *progress) {
+  fixture *f = user;
+  if (f->machine.seen[NESTED] == 0 && strcmp(progress->phase, "searching") == 0) tune_beside(f, MATMUL_ADD(64, 64, 64));
+  return false;
+}
+
+/* What one tuner measures now is free for the tuner of another program, also where loops and steps are the same. */
 static void test_claims_are_of_a_program(void **state) {
   fixture *f = *state;
   f->options.trials = 8;
@@ -394,7 +407,19 @@ static void test_claims_are_of_a_program(void **state) {
   f->machine.user = f;
   assert_int_equal(tune(f), TN_OK);
   assert_int_equal(f->result.trials, 8);
-  assert_true(f->machine.seen[0] == f->machine.seen[100]); /* the same steps, at the same time */
+  assert_true(f->machine.seen[0] == f->machine.seen[NESTED]); /* the same steps, at the same time */
+}
+
+/* What another tuner of this program measured meanwhile is not measured again, although its claims are given up. */
+static void test_measured_meanwhile(void **state) {
+  fixture *f = *state;
+  f->options.on_progress = tune_this_program;
+  f->options.user = f;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->machine.seen[NESTED] != 0);
+  for (int i = 0; i < f->machine.n_seen; ++i) {
+    for (int k = NESTED; f->machine.seen[k]; ++k) assert_true(f->machine.seen[i] != f->machine.seen[k]);
+  }
 }
 
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
@@ -909,6 +934,7 @@ int run_tune_tests(void) {
       TEST(wrong_data_is_refused),
       TEST(build_limit),
       TEST(claims_are_of_a_program),
+      TEST(measured_meanwhile),
       TEST(other_machines_records),
       TEST(finals),
       TEST(finals_take_the_fastest),
