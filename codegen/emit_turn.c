@@ -81,7 +81,7 @@ static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
 
 /* Lanes FROM of A, and behind them of B. */
 static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
-  LLVMValueRef mask[MAX_LANES];
+  LLVMValueRef mask[MAX_LANES] = {NULL};
   for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
   return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
 }
@@ -100,8 +100,8 @@ static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
 
 /* Blocks of rows FIRST, FIRST + n, FIRST + 2n ... side by side. */
 static LLVMValueRef load_blocks(const turn *t, LLVMValueRef base, int first) {
-  LLVMValueRef parts[MAX_LANES];
-  int n = t->lanes / t->n, from[MAX_LANES], lanes = t->n;
+  LLVMValueRef parts[MAX_LANES] = {NULL};
+  int n = t->lanes / t->n, from[MAX_LANES] = {0}, lanes = t->n;
   for (int i = 0; i < n; i++) parts[i] = load_row(t, base, first + i * t->n, t->n);
   for (int i = 0; i < t->lanes; i++) from[i] = i;
   for (; n > 1; n /= 2, lanes *= 2)
@@ -111,7 +111,7 @@ static LLVMValueRef load_blocks(const turn *t, LLVMValueRef base, int first) {
 
 /* The even (ODD 0) or odd blocks of A, then those of B. */
 static LLVMValueRef unzip_blocks(const turn *t, LLVMValueRef a, LLVMValueRef b, int odd) {
-  int from[MAX_LANES];
+  int from[MAX_LANES] = {0};
   for (int i = 0; i < t->lanes; i++) {
     int block = i / t->n, half = t->lanes / t->n / 2;
     from[i] = (block % half * 2 + odd) * t->n + i % t->n + block / half * t->lanes;
@@ -121,7 +121,7 @@ static LLVMValueRef unzip_blocks(const turn *t, LLVMValueRef a, LLVMValueRef b, 
 
 /* The same for all blocks of whole rows: block b of vector k * n + FIRST is what was block k of row FIRST + b * n. */
 static void load_whole(turn *t, LLVMValueRef base, int first) {
-  LLVMValueRef rows[MAX_TURNED], next[MAX_TURNED];
+  LLVMValueRef rows[MAX_TURNED] = {NULL}, next[MAX_TURNED] = {NULL};
   int n = t->lanes / t->n;
   for (int i = 0; i < n; i++) rows[i] = load_row(t, base, first + i * t->n, t->lanes);
   for (int step = n; step > 1; step /= 2) {

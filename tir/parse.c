@@ -397,7 +397,7 @@ static const tir_stmt *parse_if(parser *p) {
 
 /* Behind "allocate(": name: Pointer(scope dtype), dtype, [shape]), storage_scope = scope {...} */
 static const tir_stmt *parse_alloc(parser *p) {
-  tn_dtype dtype;
+  tn_dtype dtype = TN_F32;
   const char *name = parser_word(p, "the name of the buffer");
   if (name == NULL || !parser_need(p, ":") || !parser_need(p, "Pointer") || !parser_need(p, "(")) return NULL;
   const char *scope = parser_word(p, "a scope such as global");
