@@ -80,6 +80,8 @@ static bool send_request(measure_pool *pool, measure_worker *w, const measure_re
   bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(w->request_id)) == 0 &&
                  protocol_encode(request->header, request->payload, request->payload_bytes, &w->out);
   json_decref(request->header);
+  /* No fault of the candidate's: the tune ends with an error. */
+  if (w->out.failed) runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
   if (!encoded) runtime_str_free(&w->out);
   w->deadline_ns = deadline_after(request->timeout_s);
   w->profile.asked_ns = profiler_now_ns();
