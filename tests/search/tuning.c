@@ -511,7 +511,7 @@ static void test_finals_judged(void **state) {
   assert_int_equal(finals_winner(tied, 3, &is_tie), 1); /* the simplest of those as good; the third is slower */
   assert_true(is_tie);
   finals_entry few[] = {entry(9, 4, 1.0, 0.01), entry(3, 4, 1.5, 0.01)};
-  assert_int_equal(finals_judge(few, 2), 2); /* not sure yet */
+  assert_int_equal(finals_judge(few, 2), 2);                      /* not sure yet */
   finals_entry torn[] = {entry(3, 7, 1.5, 0), entry(9, 7, 1, 0)}; /* each slower in some turns: the median decides */
   for (int i = 1; i < 7; i += 2) torn[1].turns[i] = 2;
   assert_int_equal(finals_judge(torn, 2), 2);
