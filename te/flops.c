@@ -67,7 +67,10 @@ double tn_program_flops(const tn_program *program) {
 enum { MAX_SEEN = 512 };
 
 typedef struct tally {
-  double *counts, times; /* of one evaluation */
+  double *counts;
+  double steps; /* of the user's combiner that is looked at; else 1 */
+  int n_axes;   /* around the expression that is looked at */
+  const tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
   int n_seen;
   const tir_expr *seen[MAX_SEEN];
 } tally;
@@ -101,21 +104,40 @@ static int operation_of(const tir_expr *e) {
   }
 }
 
+/* How often E has a value of its own: what does not depend on an axis is computed once for all of it. */
+static double times_of(const tally *t, const tir_expr *e) {
+  double times = t->steps;
+  for (int i = 0; i < t->n_axes; i++)
+    if (tir_uses_var(e, &t->axes[i]->var)) times *= (double)t->axes[i]->extent;
+  return times;
+}
+
 static void tally_operations(tally *t, const tir_expr *e);
+
+/* RESULT of a user's combiner, an expression of its own parameters. */
+static void tally_step(tally *t, double steps, const tir_expr *result) {
+  int n_axes = t->n_axes;
+  t->n_axes = 0, t->steps = steps;
+  tally_operations(t, result);
+  t->n_axes = n_axes, t->steps = 1;
+}
 
 /* A value and a step of the combiner for each iteration. */
 static void tally_reduce(tally *t, const tir_expr *e) {
   const tir_tuple_combiner *tuple = e->u.reduce->tuple;
-  double outer = t->times;
-  for (int i = 0; i < e->u.reduce->n_axes; i++) t->times *= (double)e->u.reduce->axes[i]->extent;
-  for (int v = 0; v < tir_n_values(e); v++) {
-    if (tuple) tally_operations(t, tuple->result[v]);
-    tally_operations(t, e->arg[v]);
+  int n_outer = t->n_axes;
+  double steps = times_of(t, e);
+  for (int i = 0; i < e->u.reduce->n_axes; i++) {
+    const tn_axis *axis = e->u.reduce->axes[i];
+    steps *= (double)axis->extent;
+    if (t->n_axes < RUNTIME_COUNT(t->axes)) t->axes[t->n_axes++] = axis;
   }
+  for (int v = 0; v < tir_n_values(e); v++) tally_operations(t, e->arg[v]);
+  t->n_axes = n_outer;
+  for (int v = 0; tuple && v < tir_n_values(e); v++) tally_step(t, steps, tuple->result[v]);
   bool adds = e->u.reduce->combiner == TIR_REDUCE_SUM, multiplies = e->u.reduce->combiner == TIR_REDUCE_PROD;
   if (!tuple && tn_dtype_is_float((tn_dtype)e->dtype))
-    t->counts[adds ? TE_SUM : multiplies ? TE_PRODUCT : TE_CHOICE] += t->times;
-  t->times = outer;
+    t->counts[adds ? TE_SUM : multiplies ? TE_PRODUCT : TE_CHOICE] += steps;
 }
 
 /* Indices are integers: their arithmetic falls out. */
@@ -127,8 +149,9 @@ static void tally_operations(tally *t, const tir_expr *e) {
   }
   const tir_expr *operand = e->arg[e->op == TIR_SELECT ? 1 : 0];
   int kind = tn_dtype_is_float((tn_dtype)operand->dtype) ? operation_of(e) : -1;
-  if (kind >= 0) t->counts[kind] += t->times;
-  if (e->op == TIR_RSQRT || e->op == TIR_SIGMOID) t->counts[TE_DIVISION] += t->times;
+  double times = times_of(t, e);
+  if (kind >= 0) t->counts[kind] += times;
+  if (e->op == TIR_RSQRT || e->op == TIR_SIGMOID) t->counts[TE_DIVISION] += times;
   for (int i = 0; i < e->n_args; i++) tally_operations(t, e->arg[i]);
 }
 
@@ -136,9 +159,9 @@ void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]) {
   for (int k = 0; k < TE_OPERATION_COUNT; k++) out[k] = 0;
   for (int i = 0; program->n_symbols == 0 && i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    tally t = {.counts = out, .times = 1};
+    tally t = {.counts = out, .steps = 1, .n_axes = op->n_axes};
     if (!op->body) continue;
-    for (int d = 0; d < op->n_axes; d++) t.times *= (double)op->outputs[0].shape[d];
+    for (int d = 0; d < op->n_axes; d++) t.axes[d] = op->axes[d];
     tally_operations(&t, op->body);
   }
 }

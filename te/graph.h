@@ -105,8 +105,8 @@ typedef enum te_operation {
   TE_OPERATION_COUNT
 } te_operation;
 
-/* How many of each all bodies do, each different subexpression of a body once (flops.c). Zeros for a program with
- * symbols. */
+/* How many of each all bodies do, each different subexpression of a body once for each value it has: what does not depend
+ * on an axis is computed once for all of it (flops.c). Zeros for a program with symbols. */
 void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]);
 /* "f(A, x)": the call of an EXTERN. */
 void te_print_call(runtime_str *out, const te_op *op);
