@@ -225,18 +225,21 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_FIELD_COUNT };
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_FIELD_COUNT };
 
 typedef struct rows_facts {
   tn_machine machine;
   double ns, parts; /* of one thread; rows that threads can share */
+  double written;   /* bytes; about as many are read */
+  bool can_stream;  /* the root's vectors may go past the caches */
 } rows_facts;
 
 /* A group of several stages without a tile and without windows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
   if (!f) return NULL;
-  *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
+  *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1, .written = generic_bytes(g->root)};
+  f->can_stream = generic_can_stream(d, generic_stage(d, g->root), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   return f;
 }
@@ -246,6 +249,8 @@ static void space(const void *facts, plan_space *s) {
   const rows_facts *f = facts;
   for (int n = 4; n >= 1; n /= 2) plan_add(s, ROWS_VECTORS, n);
   plan_add(s, ROWS_VECTORS, 8);
+  plan_add(s, ROWS_STREAM, 0);
+  if (f->can_stream) plan_add(s, ROWS_STREAM, 1);
   plan_add(s, ROWS_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, ROWS_THREADS, 1);
 }
@@ -255,6 +260,8 @@ static double cost(const void *facts, const int32_t *c) {
   const rows_facts *f = facts;
   double waiting = f->machine.costs.chain / (c[ROWS_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
   double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[ROWS_VECTORS]);
+  int level = cost_level(&f->machine, 2 * f->written);
+  ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
@@ -264,12 +271,13 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[ROWS_VECTORS];
   group.ns = c[ROWS_THREADS] ? INFINITY : 0;
-  return generic_rows(&with, &group);
+  return generic_rows(&with, &group) && (!c[ROWS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
 static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [ROWS_THREADS] = {"threads", "1: rows are shared among threads"},
+    [ROWS_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);
