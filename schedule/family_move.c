@@ -117,10 +117,17 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
 }
 
-/* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they stayed;
- * rows that are too many for their pages begin with a wait, of which the tile hides most. */
-static double cost(const void *facts, const int32_t *c) {
+/* BYTES in rows STRIDE bytes apart, VISIT of them at a time, before N other rows are visited: with more rows than their pages
+ * are known of, each visit begins with a wait, of which the tile hides most. */
+static double walks_ns(const tn_machine *m, double bytes, double visit, double stride, double n) {
   static const double exposed = 0.3;
+  bool is_far = stride >= COST_PAGE / 2 && visit < COST_PAGE && n * COST_LINE > (double)m->cache_bytes[1];
+  return is_far ? bytes / fmax(visit, COST_LINE) * exposed * m->costs.apart : 0;
+}
+
+/* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they
+ * stayed. */
+static double cost(const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
@@ -140,8 +147,11 @@ static double cost(const void *facts, const int32_t *c) {
   if (at_once < COST_LINE && stay(m, c[MOVE_COLUMNS], COST_LINE, f->stride) > 1)
     read += f->points * f->bytes / at_once * cost_line(m, in, false);
   if (stored < COST_LINE) written += f->points / c[MOVE_COLUMNS] * 2 * cost_line(m, out, false);
-  bool is_far = f->stride >= COST_PAGE / 2 && columns * COST_LINE > (double)m->cache_bytes[1];
-  double waits = is_far && cost_level(m, all) > 2 ? f->points * f->bytes / COST_LINE * exposed * m->costs.apart : 0;
+  double all_columns = c[MOVE_BLOCK_COLUMNS] == 1 ? (double)f->reads.extent[f->v] : columns;
+  double all_rows = c[MOVE_BLOCK_ROWS] == 1 ? (double)f->reads.extent[f->u] : rows;
+  double waits = walks_ns(m, f->points * f->bytes, of_tile, f->stride, all_columns) +
+                 walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
+  if (cost_level(m, all) <= 2) waits = 0;
   double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]);
   double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + f->points / unrolled * m->costs.chain;
   return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
