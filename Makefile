@@ -92,7 +92,7 @@ bench-tune: build
 	scripts/bench_tune build
 
 bench-auto: setup build
-	scripts/bench_auto build --threads 1,2
+	scripts/bench_auto build --threads 1,2 --page docs/performance.md
 
 # How fast plans are ranked by cost, and lowered and scored by the learned model; which schedules written by hand a plan of
 # the plain program realizes, with both sides' processor times. A minute.
