@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "benchmarks/plans/plans.h"
 
@@ -12,6 +13,12 @@ static const char usage[] =
     "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
     "in\n"
     "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n";
+
+double plans_now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static int list(int argc, char **argv) {
   const char *pattern = "*";

@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* Seconds of processor time that the process has taken. */
+double plans_now_s(void);
+
 /* How many plans a second are ranked by their analytic cost alone, and realized, lowered and scored by a trained model.
  * PROGRAM NULL: three usual ones. 0 when all went well. */
 int plans_rate(const char *program);

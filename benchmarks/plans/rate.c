@@ -1,6 +1,5 @@
 /* rate.c: how fast candidates are looked at before one is measured: processor time of one thread. */
 #include <stdio.h>
-#include <time.h>
 
 #include "autotune/search.h"
 #include "benchmarks/plans/plans.h"
@@ -28,12 +27,6 @@ typedef struct rating {
   runtime_rng rng;
 } rating;
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Neighbours of the best plans, as the search makes them. */
 static autotune_genome *draw(rating *r, int n) {
   autotune_genome *genomes = malloc(sizeof *genomes * (size_t)n);
@@ -43,9 +36,9 @@ static autotune_genome *draw(rating *r, int n) {
 
 /* Plans a second, from the values of their fields to nanoseconds. */
 static double rank(rating *r, const autotune_genome *genomes, int n) {
-  double sum = 0, start = now_s();
+  double sum = 0, start = plans_now_s();
   for (int i = 0; i < RANKED; i++) sum += autotune_genome_cost(&r->space, &genomes[i % n]);
-  double seconds = now_s() - start;
+  double seconds = plans_now_s() - start;
   return sum > 0 ? RANKED / seconds : 0;
 }
 
@@ -91,10 +84,10 @@ static double score(rating *r, const autotune_genome *genomes) {
   batch *first = calloc(1, sizeof *first), *again = calloc(1, sizeof *again);
   double rate = 0;
   if (first && again && lower_all(r, genomes, first) && teach(r, first)) {
-    double start = now_s();
+    double start = plans_now_s();
     bool ok = lower_all(r, genomes, again) &&
               autotune_model_predict(r->model, again->n, again->first_row, again->rows, again->scores) == TN_OK;
-    rate = ok ? again->n_lowered / (now_s() - start) : 0;
+    rate = ok ? again->n_lowered / (plans_now_s() - start) : 0;
   }
   if (first) free(first->rows);
   if (again) free(again->rows);

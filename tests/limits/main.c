@@ -56,54 +56,43 @@ static void long_chain(FILE *f) {
   repeat(f, "+1", 100000);
 }
 
-static void balanced(FILE *f, int from, int to) {
+/* A balanced sum of LEFT k RIGHT for k from FROM up to TO. */
+static void balanced(FILE *f, const char *left, const char *right, int from, int to) {
   if (to - from == 1) {
-    fprintf(f, "A[i+%d]", from);
+    fprintf(f, "%s%d%s", left, from, right);
     return;
   }
   fputc('(', f);
-  balanced(f, from, (from + to) / 2);
+  balanced(f, left, right, from, (from + to) / 2);
   fputc('+', f);
-  balanced(f, (from + to) / 2, to);
+  balanced(f, left, right, (from + to) / 2, to);
   fputc(')', f);
 }
 
 static void wide_sum(FILE *f) {
   fputs("C[i<64] = ", f);
-  balanced(f, 0, 20000);
+  balanced(f, "A[i+", "]", 0, 20000);
 }
 
 static void allowed_sum(FILE *f) {
   fputs("C[i<64] = ", f);
-  balanced(f, 0, 2000);
+  balanced(f, "A[i+", "]", 0, 2000);
 }
 
 /* Near the limit on operations: what LLVM does with straight code. */
-static void gathers(FILE *f, int from, int to) {
-  if (to - from == 1) {
-    fprintf(f, "A[B[i+%d] %% 100]", from);
-    return;
-  }
-  fputc('(', f);
-  gathers(f, from, (from + to) / 2);
-  fputc('+', f);
-  gathers(f, (from + to) / 2, to);
-  fputc(')', f);
-}
-
 static void many_gathers(FILE *f) {
   fputs("input B: i32[9000]\nC[i<64] = ", f);
-  gathers(f, 0, 2300);
+  balanced(f, "A[B[i+", "] % 100]", 0, 2300);
 }
 
 static void some_gathers(FILE *f) {
   fputs("input B: i32[9000]\nC[i<64] = ", f);
-  gathers(f, 0, 1000);
+  balanced(f, "A[B[i+", "] % 100]", 0, 1000);
 }
 
 static void near_sum(FILE *f) {
   fputs("C[i<64] = ", f);
-  balanced(f, 0, 4000);
+  balanced(f, "A[i+", "]", 0, 4000);
 }
 
 /* N stages, of which each reads the one before as TEXT says, where the producer's name stands for %s. */
