@@ -37,6 +37,7 @@ struct tuner_pipeline {
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
   bool is_inside; /* of the search, which gives us a moment now and then */
+  bool has_ended; /* nothing is submitted any more */
   tn_status status;
 };
 typedef struct tuner_pipeline pipeline;
@@ -224,7 +225,7 @@ static tn_status drain(pipeline *p) {
 /* Called by the search and by the training of the model, many times a second. */
 void tuner_meanwhile(void *user) {
   pipeline *p = ((tuner *)user)->pipeline;
-  if (!p || p->is_inside || p->status != TN_OK) return;
+  if (!p || p->has_ended || p->is_inside || p->status != TN_OK) return;
   p->is_inside = true;
   bool is_done = tuner_is_done(p->t);
   if (!is_done && p->t->shares_pool) p->status = turn(p, 0, true);
@@ -321,23 +322,30 @@ static tn_status go_on(pipeline *p) {
   return status == TN_OK ? p->status : status;
 }
 
-tn_status tuner_run_pipeline(tuner *t) {
-  pipeline p = {.t = t};
+static tn_status run_until_done(pipeline *p) {
   tn_status status = TN_OK;
-  t->pipeline = &p;
-  while (status == TN_OK && !tuner_is_done(t)) {
-    if (t->result.exhausted && p.n_rounds == 0) {
-      t->result.end = TN_TUNE_EXHAUSTED;
+  while (status == TN_OK && !tuner_is_done(p->t)) {
+    if (p->t->result.exhausted && p->n_rounds == 0) {
+      p->t->result.end = TN_TUNE_EXHAUSTED;
       break;
     }
-    status = go_on(&p);
+    status = go_on(p);
   }
-  if (status == TN_OK) status = drain(&p);
-  t->pipeline = NULL;
-  while (status == TN_OK && p.n_rounds > 0) {
-    p.n_rounds--;
-    tuner_end_round();
-    free_round(t, &p.rounds[p.n_rounds]);
-  }
+  return status == TN_OK ? drain(p) : status;
+}
+
+tn_status tuner_run_pipeline(tuner *t) {
+  pipeline *p = t->pipeline = calloc(1, sizeof *p);
+  if (!p) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the candidates under way");
+  p->t = t;
+  tn_status status = run_until_done(p);
+  p->has_ended = true;
+  for (int i = 0; status == TN_OK && i < p->n_rounds; ++i) tuner_end_round();
   return status;
+}
+
+void tuner_free_pipeline(tuner *t) {
+  for (int i = 0; t->pipeline && i < t->pipeline->n_rounds; ++i) free_round(t, &t->pipeline->rounds[i]);
+  free(t->pipeline);
+  t->pipeline = NULL;
 }

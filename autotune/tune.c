@@ -234,6 +234,7 @@ static tn_status start_workers(tuner *t) {
 static void tear_down(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
+  tuner_free_pipeline(t);
   for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
   tuner_top_free(&t->generic);
   tuner_stage_free(&t->build_stage);

@@ -122,6 +122,8 @@ tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule 
 
 /* Proposes, builds, runs and learns until the run is done. */
 tn_status tuner_run_pipeline(tuner *t);
+/* After a failure builders and runners may still have candidates, and write to them: they are freed before. */
+void tuner_free_pipeline(tuner *t);
 /* To be called now and then by who computes for long: hands out and takes what can be, without waiting. USER: the tuner. */
 void tuner_meanwhile(void *user);
 /* An event Round#k of the running session, if there is one. */
