@@ -144,12 +144,13 @@ tn_status tuner_finals(tuner *t);
 /* Seconds that all their turns take, more or less; INFINITY while no time is known. */
 double tuner_finals_need_s(const tuner *t);
 
-/* Finalists as numbers: what decides. Times are medians of turns. */
+/* Finalists as numbers: what decides. */
 typedef struct finals_entry {
-  int n_steps; /* how complex the schedule is */
-  int n;       /* turns so far */
-  double turns[32];
+  int n_steps;      /* how complex the schedule is */
+  int n;            /* turns so far */
+  double turns[32]; /* the least time of each */
   bool is_out;
+  double short_s;                /* what the short turns take, by which it is judged */
   double p25_s, median_s, p75_s; /* of the turns */
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */
