@@ -37,9 +37,9 @@ static const char *const parameters[][2] = {
     {"disable_default_eval_metric", "1"},
 };
 
-/* A measured program: its rows are [first_row, the next program's first_row). */
+/* A measured program: its rows are [first_row, the next program's first_row). It is compared with those of its task only. */
 typedef struct program {
-  int first_row;
+  int first_row, task;
   double cost_s;
 } program;
 
@@ -54,6 +54,7 @@ struct autotune_model {
   BoosterHandle booster;        /* NULL before the first training */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
+  int n_tasks;   /* that were begun; without any, all programs are of task 0 */
   int n_trained; /* programs of the last training */
 };
 
@@ -123,7 +124,7 @@ void autotune_model_turn_off(autotune_model *model) { model->is_off = true; }
 bool autotune_model_is_trained(const autotune_model *model) { return model && model->booster; }
 
 /* All or nothing: on failure the model is as it was. */
-static bool push_rows(autotune_model *model, const float *rows, int n_rows, double cost_s) {
+static bool push_rows(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
   int first = model->rows.n;
   for (int i = 0; i < n_rows * AUTOTUNE_FEATURES; ++i) {
     if (!RUNTIME_PUSH(&model->rows, rows[i])) {
@@ -131,20 +132,22 @@ static bool push_rows(autotune_model *model, const float *rows, int n_rows, doub
       return false;
     }
   }
-  if (RUNTIME_PUSH(&model->programs, ((program){first / AUTOTUNE_FEATURES, cost_s}))) return true;
+  if (RUNTIME_PUSH(&model->programs, ((program){first / AUTOTUNE_FEATURES, task, cost_s}))) return true;
   model->rows.n = first;
   return false;
 }
 
-tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s) {
-  if (!model) return TN_ERROR_ARGUMENT;
+int autotune_model_begin_task(autotune_model *model) { return model->n_tasks++; }
+
+tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
+  if (!model || task < 0 || task >= RUNTIME_MAX(model->n_tasks, 1)) return TN_ERROR_ARGUMENT;
   if (n_rows < 0 || n_rows > AUTOTUNE_MAX_ROWS || (n_rows > 0 && !rows)) {
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a program with %d rows of features", n_rows);
   }
   if (isnan(cost_s) || cost_s <= 0) {
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a cost of %g seconds", cost_s);
   }
-  return push_rows(model, rows, n_rows, cost_s) ? TN_OK : no_memory(model->ctx);
+  return push_rows(model, task, rows, n_rows, cost_s) ? TN_OK : no_memory(model->ctx);
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -155,7 +158,7 @@ typedef struct training {
   autotune_model *model;
   DMatrixHandle data;
   BoosterHandle booster;
-  double best_s;
+  double *best_s; /* of each task */
   int n_rows, threads;
   float *gradient, *hessian;
 } training;
@@ -165,9 +168,17 @@ static int end_row(const autotune_model *model, int i) {
   return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
 }
 
-static double best_cost(const autotune_model *model) {
-  double best = INFINITY;
-  for (int i = 0; i < model->programs.n; ++i) best = RUNTIME_MIN(best, model->programs.data[i].cost_s);
+/* The least cost of each task, INFINITY where nothing was valid: the caller frees it. *ANY: one is not. NULL: no memory. */
+static double *best_costs(const autotune_model *model, bool *any) {
+  int n = RUNTIME_MAX(model->n_tasks, 1);
+  double *best = malloc(sizeof *best * (size_t)n);
+  *any = false;
+  for (int i = 0; best && i < n; ++i) best[i] = INFINITY;
+  for (int i = 0; best && i < model->programs.n; ++i) {
+    const program *p = &model->programs.data[i];
+    best[p->task] = RUNTIME_MIN(best[p->task], p->cost_s);
+    *any |= isfinite(p->cost_s);
+  }
   return best;
 }
 
@@ -178,9 +189,10 @@ static float guess_of(const float *rows, int first, int end) {
 
 /* Of w/2 * (score - label)^2, as the file's head says. OUTPUTS are the trees' alone, without the guess. */
 static void pack_gradient(training *t, int pack, const float *outputs) {
-  int first = t->model->programs.data[pack].first_row, end = end_row(t->model, pack);
-  double cost = t->model->programs.data[pack].cost_s, sum = 0;
-  double label = isinf(cost) ? 0 : t->best_s / cost, weight = RUNTIME_MAX(label, weight_floor);
+  const program *p = &t->model->programs.data[pack];
+  int first = p->first_row, end = end_row(t->model, pack);
+  double sum = 0, label = isinf(p->cost_s) ? 0 : t->best_s[p->task] / p->cost_s,
+         weight = RUNTIME_MAX(label, weight_floor);
   sum += guess_of(t->model->rows.data, first, end);
   for (int row = first; row < end; ++row) sum += outputs[row];
   for (int row = first; row < end; ++row) {
@@ -245,14 +257,18 @@ static void boost(training *t) {
  * trained. */
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
-  training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
-  if (t.n_rows == 0 || isinf(t.best_s) || !is_ready(model)) return TN_OK; /* nothing to learn from yet, or by */
+  training t = {.model = model, .n_rows = model->rows.n / AUTOTUNE_FEATURES};
+  if (t.n_rows == 0) return TN_OK;
+  bool any;
+  t.best_s = best_costs(model, &any);
   t.threads = RUNTIME_MIN(model->threads, 1 + t.n_rows / ROWS_PER_THREAD);
   t.gradient = malloc(sizeof(float) * (size_t)t.n_rows);
   t.hessian = malloc(sizeof(float) * (size_t)t.n_rows);
-  bool has_memory = t.gradient && t.hessian;
-  if (has_memory) boost(&t);
-  if (has_memory) model->n_trained = model->programs.n;
+  bool has_memory = t.best_s && t.gradient && t.hessian;
+  bool can_learn = has_memory && any && is_ready(model); /* else there is nothing to learn from yet, or by */
+  if (can_learn) boost(&t);
+  if (can_learn) model->n_trained = model->programs.n;
+  free(t.best_s);
   free(t.gradient);
   free(t.hessian);
   return has_memory ? TN_OK : no_memory(model->ctx);

@@ -1,7 +1,11 @@
 /* pipeline.c: from proposals to records. Two rounds are under way: the candidates of one are run while those of the next
  * are built, and while the search makes the one after it. A round is proposed when the round before the last has been
  * learned from, and a round is learned from in the order of its candidates. So what is proposed depends on the seed and on
- * the costs, and not on how many work or who was first. */
+ * the costs, and not on how many work or who was first.
+ *
+ * Where several tuners share builder and runner, each goes on for one round at a time: only the older of its rounds is built
+ * and run, the next one is proposed meanwhile and waits until it is this tuner's turn again. So nobody has to be stopped,
+ * and nothing is given up, when another task is tuned. */
 #include <math.h>
 
 #include "autotune/tuner.h"
@@ -34,6 +38,7 @@ enum { ROUNDS = 2 };
 struct tuner_pipeline {
   tuner *t;
   int n_rounds;
+  int n_learned;        /* rounds that are over */
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
   bool is_inside; /* of the search, which gives us a moment now and then */
@@ -75,7 +80,8 @@ static batch *round_of(pipeline *p, const slot *s) {
 
 /* The first candidate in this state, in the order of the proposals. */
 static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
-  for (int r = 0; r < p->n_rounds; ++r) {
+  int n = p->t->takes_turns ? RUNTIME_MIN(p->n_rounds, 1) : p->n_rounds;
+  for (int r = 0; r < n; ++r) {
     *its = &p->rounds[r];
     for (int i = 0; i < (*its)->n; ++i)
       if ((*its)->slots[i].state == state) return &(*its)->slots[i];
@@ -293,6 +299,7 @@ static tn_status learn_round(pipeline *p) {
   p->rounds[0] = p->rounds[1];
   p->rounds[1] = (batch){0};
   p->n_rounds--;
+  p->n_learned++;
   free_round(t, &old);
   tuner_end_round();
   if (status != TN_OK || tuner_is_done(t)) return status;
@@ -321,23 +328,38 @@ static tn_status go_on(pipeline *p) {
   return status == TN_OK ? p->status : status;
 }
 
-tn_status tuner_run_pipeline(tuner *t) {
-  pipeline p = {.t = t};
+tn_status tuner_begin_rounds(tuner *t) {
+  t->pipeline = calloc(1, sizeof *t->pipeline);
+  if (!t->pipeline) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the rounds");
+  t->pipeline->t = t;
+  return TN_OK;
+}
+
+tn_status tuner_run_rounds(tuner *t, int n) {
+  pipeline *p = t->pipeline;
   tn_status status = TN_OK;
-  t->pipeline = &p;
-  while (status == TN_OK && !tuner_is_done(t)) {
-    if (t->result.exhausted && p.n_rounds == 0) {
+  int until = n > 0 ? p->n_learned + n : INT32_MAX;
+  while (status == TN_OK && p->n_learned < until && !tuner_is_done(t)) {
+    if (t->result.exhausted && p->n_rounds == 0) {
       t->result.end = TN_TUNE_EXHAUSTED;
       break;
     }
-    status = go_on(&p);
+    status = go_on(p);
   }
-  if (status == TN_OK) status = drain(&p);
+  return status;
+}
+
+/* After an error what is under way may still be written to: its rounds are not freed. */
+tn_status tuner_end_rounds(tuner *t, tn_status status) {
+  pipeline *p = t->pipeline;
+  if (!p) return status;
+  if (status == TN_OK) status = drain(p);
   t->pipeline = NULL;
-  while (status == TN_OK && p.n_rounds > 0) {
-    p.n_rounds--;
+  while (status == TN_OK && p->n_rounds > 0) {
+    p->n_rounds--;
     tuner_end_round();
-    free_round(t, &p.rounds[p.n_rounds]);
+    free_round(t, &p->rounds[p->n_rounds]);
   }
+  free(p);
   return status;
 }

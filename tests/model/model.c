@@ -58,7 +58,7 @@ static autotune_model *model_with(tn_context *ctx, const data_set *d, uint64_t s
   assert_non_null(model);
   for (int i = 0; i < d->n; ++i) {
     const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
-    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   return model;
 }
@@ -129,7 +129,7 @@ static float add_and_refresh(autotune_model *model, const data_set *d, int first
   float score;
   for (int i = first; i < end; ++i) {
     const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
-    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   assert_int_equal(autotune_model_refresh(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, 1, d->first_row, d->rows, &score), TN_OK);
@@ -202,7 +202,7 @@ static void cost_is_corrected(void **state) {
     d->costs[i] = 1e-9 * ns * (first[feature_vec_len] > 2 ? 1 : 3);
     guesses[i] = (float)(1000 / ns);
     if (i >= N) continue;
-    assert_int_equal(autotune_model_add(model, first, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, first, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, N, d->first_row + N, d->rows, scores), TN_OK);
@@ -303,33 +303,33 @@ static int teardown(void **state) {
 
 static void refuses_nan_cost(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, NAN), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, NAN), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "cost model", "nan seconds");
 }
 static void refuses_zero_cost(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 0), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 0), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "a cost of 0 seconds");
 }
 static void refuses_negative_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, -1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, -1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "-1 rows");
 }
 static void refuses_too_many_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, AUTOTUNE_MAX_ROWS + 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, AUTOTUNE_MAX_ROWS + 1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "33 rows");
 }
 static void refuses_missing_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, NULL, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, NULL, 1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "cost model");
 }
 static void refuses_null(void **state) {
   fixture *f = *state;
   assert_null(autotune_model_new(NULL, 0, 1));
-  assert_int_equal(autotune_model_add(NULL, f->row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(NULL, 0, f->row, 1, 1), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_train(NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_refresh(NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_predict(NULL, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
@@ -341,10 +341,10 @@ static void refuses_null(void **state) {
 static void xgboost_errors_become_warnings(void **state) {
   fixture *f = *state;
   f->row[3] = INFINITY;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 1), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   check_has(check_messages(f->ctx), "no cost model: XGBoost failed while preparing");
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 1), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   assert_false(autotune_model_is_trained(f->model));
 }
@@ -357,7 +357,7 @@ static void nothing_to_learn_is_no_error(void **state) {
 
 static void failures_alone_teach_nothing(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, INFINITY), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, INFINITY), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   assert_false(autotune_model_is_trained(f->model));
 }
@@ -370,8 +370,8 @@ static void programs_without_rows_score_lowest(void **state) {
     assert_int_equal(autotune_model_predict(f->model, 2, first_row, f->row, scores), TN_OK);
     assert_true(isinf(scores[0]) && scores[0] < 0);
     assert_true(isfinite(scores[1]));
-    autotune_model_add(f->model, f->row, 1, 1);
-    autotune_model_add(f->model, f->row, 0, 1);
+    autotune_model_add(f->model, 0, f->row, 1, 1);
+    autotune_model_add(f->model, 0, f->row, 0, 1);
     assert_int_equal(autotune_model_train(f->model), TN_OK);
   }
 }
@@ -425,7 +425,7 @@ static void library_that_does_not_do(void **state) {
   tn_context *ctx = check_context();
   autotune_model *model = autotune_model_new(ctx, 1, 1);
   autotune_model_set_library(model, row->library);
-  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  assert_int_equal(autotune_model_add(model, 0, rows, 1, 0.5), TN_OK);
   for (int i = 0; i < 2; ++i) assert_int_equal(autotune_model_train(model), TN_OK);
   assert_false(autotune_model_is_trained(model));
   assert_int_equal(autotune_model_predict(model, 1, first_row, rows, &score), TN_OK);
@@ -442,7 +442,7 @@ static autotune_model *small_model(tn_context *ctx, bool train) {
   float row[AUTOTUNE_FEATURES] = {0};
   for (int i = 1; train && i <= 40; ++i) {
     row[3] = (float)i;
-    assert_int_equal(autotune_model_add(model, row, 1, i * 1e-3), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, row, 1, i * 1e-3), TN_OK);
   }
   assert_int_equal(autotune_model_train(model), TN_OK);
   return model;
@@ -507,7 +507,7 @@ static void turned_off(void **state) {
   autotune_model *model = autotune_model_new(ctx, 1, 1);
   static const float rows[AUTOTUNE_FEATURES];
   autotune_model_turn_off(model);
-  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  assert_int_equal(autotune_model_add(model, 0, rows, 1, 0.5), TN_OK);
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_false(autotune_model_is_trained(model));
   assert_string_equal(check_messages(ctx), "");
