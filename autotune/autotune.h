@@ -324,7 +324,7 @@ typedef struct tn_task_state {
   tn_tune_result result; /* of the one that it is the same as */
 } tn_task_state;
 
-/* The objective after a round. */
+/* The objective after a round; the finals, which time the best anew, are not in it. */
 typedef struct tn_tasks_point {
   double elapsed_s;
   int trials;     /* of all tasks, in this run */

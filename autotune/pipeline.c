@@ -38,7 +38,7 @@ enum { ROUNDS = 2 };
 struct tuner_pipeline {
   tuner *t;
   int n_rounds;
-  int n_learned;        /* rounds that are over */
+  int n_learned, until; /* rounds that are over; so many may be, then it is another tuner's turn */
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
   bool is_inside; /* of the search, which gives us a moment now and then */
@@ -80,7 +80,7 @@ static batch *round_of(pipeline *p, const slot *s) {
 
 /* The first candidate in this state, in the order of the proposals. */
 static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
-  int n = p->t->takes_turns ? RUNTIME_MIN(p->n_rounds, 1) : p->n_rounds;
+  int n = RUNTIME_MIN(p->n_rounds, p->until - p->n_learned);
   for (int r = 0; r < n; ++r) {
     *its = &p->rounds[r];
     for (int i = 0; i < (*its)->n; ++i)
@@ -338,8 +338,8 @@ tn_status tuner_begin_rounds(tuner *t) {
 tn_status tuner_run_rounds(tuner *t, int n) {
   pipeline *p = t->pipeline;
   tn_status status = TN_OK;
-  int until = n > 0 ? p->n_learned + n : INT32_MAX;
-  while (status == TN_OK && p->n_learned < until && !tuner_is_done(t)) {
+  p->until = n > 0 ? p->n_learned + n : INT32_MAX;
+  while (status == TN_OK && p->n_learned < p->until && !tuner_is_done(t)) {
     if (t->result.exhausted && p->n_rounds == 0) {
       t->result.end = TN_TUNE_EXHAUSTED;
       break;

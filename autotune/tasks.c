@@ -415,7 +415,6 @@ static tn_status run_finals(network *w) {
     status = tuner_finals(t);
     w->states[w->first[i]].spent_s += (double)(runtime_now_ns() - from_ns) * 1e-9;
     w->schedule.tasks[i].best_s = t->result.best_s;
-    note_total(w, i);
   }
   return status;
 }

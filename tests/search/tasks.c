@@ -523,6 +523,40 @@ static void a_network_that_is_not_there(void **state) {
   assert_int_equal(tn_network_read(NULL, f->file, &net), TN_ERROR_ARGUMENT);
 }
 
+/* What is known of the networks: how many convolutions they have, and how many operations all in all. */
+static const struct {
+  const char *name;
+  int n_convolutions, n_distinct;
+  double flops;
+} networks[] = {{"resnet50", 53, 23, 8.2e9}, {"mobilenet_v2", 52, 30, 0.61e9}, {"bert_base", 0, 0, 22.4e9}};
+
+static void the_networks_of_the_examples(void **state) {
+  fixture *f = *state;
+  for (int i = 0; i < RUNTIME_COUNT(networks); ++i) {
+    char file[512];
+    tn_network net;
+    int n_convolutions = 0, n_distinct = 0;
+    double flops = 0;
+    snprintf(file, sizeof file, "%s/examples/networks/%s.tenon", TENON_SOURCE_DIR, networks[i].name);
+    assert_int_equal(tn_network_read(f->ctx, file, &net), TN_OK);
+    for (int k = 0; k < net.n; ++k) {
+      const tn_task *task = &net.tasks[k];
+      int count = RUNTIME_MAX(task->count, 1);
+      bool is_convolution =
+          strstr(tn_program_text(task->program), "Pad[n, h") && strstr(tn_program_text(task->program), "W[");
+      n_convolutions += is_convolution * count;
+      n_distinct += is_convolution;
+      flops += count * tn_program_flops(task->program);
+      for (int j = 0; j < k; ++j)
+        assert_string_not_equal(tn_program_key(task->program), tn_program_key(net.tasks[j].program));
+    }
+    assert_int_equal(n_convolutions, networks[i].n_convolutions);
+    assert_int_equal(n_distinct, networks[i].n_distinct);
+    assert_true(fabs(flops / networks[i].flops - 1) < 0.05);
+    tn_network_free(&net);
+  }
+}
+
 int run_task_tests(void) {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -552,6 +586,7 @@ int run_task_tests(void) {
       WITH(a_network_is_read),
       WITH(lines_that_are_refused),
       WITH(a_network_that_is_not_there),
+      WITH(the_networks_of_the_examples),
   };
 #undef WITH
   return cmocka_run_group_tests_name("tasks", tests, NULL, NULL);
