@@ -102,6 +102,56 @@ static void learns(void **state) {
   if (q.accuracy < row->accuracy || q.peak < row->peak) fail_msg("accuracy %.3f, peak@32 %.3f", q.accuracy, q.peak);
 }
 
+/* How well one model that learned two tasks ranks programs of each; the second one's times are SCALE times as long. */
+static void two_tasks(bool are_told, double scale, quality *out) {
+  tn_context *ctx = check_context();
+  data_set *train = make_data(400, 1), *test = make_data(MAX_PROGRAMS, 2);
+  autotune_model *model = autotune_model_new(ctx, 3, 2);
+  float scores[MAX_PROGRAMS];
+  int tasks[2] = {0, 0};
+  for (int i = 0; are_told && i < 2; ++i) tasks[i] = autotune_model_begin_task(model);
+  for (int i = 0; i < train->n; ++i) {
+    const float *rows = train->rows + (ptrdiff_t)train->first_row[i] * AUTOTUNE_FEATURES;
+    int n_rows = train->first_row[i + 1] - train->first_row[i];
+    double cost_s = train->costs[i] * (i % 2 ? scale : 1);
+    assert_int_equal(autotune_model_add(model, tasks[i % 2], rows, n_rows, cost_s), TN_OK);
+  }
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, test->n, test->first_row, test->rows, scores), TN_OK);
+  *out = (quality){autotune_rank_accuracy(test->n, scores, test->costs),
+                   autotune_peak_at(test->n, scores, test->costs, 32)};
+  autotune_model_free(model);
+  free_data(train);
+  free_data(test);
+  check_context_free(ctx);
+}
+
+/* Programs are compared with those of their task: a task a thousand times as slow does not spoil what is learned. */
+static void one_model_for_two_tasks(void **state) {
+  (void)state;
+  quality told, untold, alike;
+  two_tasks(true, 1000, &told);
+  two_tasks(false, 1000, &untold);
+  two_tasks(true, 1, &alike);
+  assert_true(told.accuracy > untold.accuracy + 0.05);
+  assert_true(fabs(told.accuracy - alike.accuracy) < 0.02);
+}
+
+static void a_task_that_was_not_begun(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  float row[AUTOTUNE_FEATURES] = {0};
+  assert_int_equal(autotune_model_add(model, 1, row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(model, -1, row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_begin_task(model), 0);
+  assert_int_equal(autotune_model_begin_task(model), 1);
+  assert_int_equal(autotune_model_add(model, 1, row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(model, 2, row, 1, 1), TN_ERROR_ARGUMENT);
+  autotune_model_free(model);
+  check_context_free(ctx);
+}
+
 static void failures_score_low(void **state) {
   (void)state;
   tn_context *ctx = check_context();
@@ -518,6 +568,8 @@ static void turned_off(void **state) {
 int run_model(void) {
   const struct CMUnitTest learned[] = {
       cmocka_unit_test(trained_again_when_it_has_grown),
+      cmocka_unit_test(one_model_for_two_tasks),
+      cmocka_unit_test(a_task_that_was_not_begun),
       cmocka_unit_test(failures_score_low),
       cmocka_unit_test(same_seed_same_scores),
       cmocka_unit_test(cost_alone_ranks),
