@@ -293,6 +293,7 @@ static tn_status name_winner(finals *f) {
 
 /* In place of the deadline of the candidates, which has passed or does not matter any more. */
 static void set_deadline(tuner *t) {
+  if (t->takes_turns) return; /* who gives the turns has set it */
   double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
   double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
   t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);

@@ -40,11 +40,14 @@ static const char *const parameters[][2] = {
     {"disable_default_eval_metric", "1"},
 };
 
-/* A measured program: its rows are [first_row, the next program's first_row). Older ones come first. */
+/* A measured program: its rows are [first_row, the next program's first_row). It is compared with those of its task only. Older
+ * ones come first. */
 typedef struct program {
-  int first_row;
-  bool is_dropped; /* only while some are forgotten */
+  int first_row, task;
   double cost_s;
+  /* Only while some are forgotten: */
+  bool is_dropped;
+  double slowness; /* beside the best of its task */
 } program;
 
 struct autotune_model {
@@ -58,6 +61,7 @@ struct autotune_model {
   BoosterHandle booster;        /* NULL before the first training */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
+  int n_tasks;   /* that were begun; without any, all programs are of task 0 */
   int n_trained; /* programs of the last training */
   int n_new;     /* programs added since then */
 };
@@ -132,12 +136,26 @@ static int end_row(const autotune_model *model, int i) {
   return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
 }
 
+/* The least cost of each task, INFINITY where nothing was valid: the caller frees it. *ANY: one is not. NULL: no memory. */
+static double *best_costs(const autotune_model *model, bool *any) {
+  int n = RUNTIME_MAX(model->n_tasks, 1);
+  double *best = malloc(sizeof *best * (size_t)n);
+  *any = false;
+  for (int i = 0; best && i < n; ++i) best[i] = INFINITY;
+  for (int i = 0; best && i < model->programs.n; ++i) {
+    const program *p = &model->programs.data[i];
+    best[p->task] = RUNTIME_MIN(best[p->task], p->cost_s);
+    *any |= isfinite(p->cost_s);
+  }
+  return best;
+}
+
 /* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* The fastest first; of equal ones the newest. */
-static int by_cost(const void *a, const void *b) {
+/* The fastest first, each beside its task's best; of equal ones the newest. */
+static int by_slowness(const void *a, const void *b) {
   const program *p = *(program *const *)a, *q = *(program *const *)b;
-  return p->cost_s != q->cost_s ? (p->cost_s > q->cost_s) - (p->cost_s < q->cost_s) : (p < q) - (p > q);
+  return p->slowness != q->slowness ? (p->slowness > q->slowness) - (p->slowness < q->slowness) : (p < q) - (p > q);
 }
 
 /* The newest first. */
@@ -179,13 +197,20 @@ static void close_gaps(autotune_model *model) {
 /* O(n log n), once for each quarter of MOST_ROWS. False: no memory, and nothing is forgotten. */
 static bool forget(autotune_model *model) {
   int n = model->programs.n;
+  bool any;
   program **order = malloc(sizeof *order * (size_t)n);
-  if (!order) return false;
-  for (int i = 0; i < n; ++i) {
-    order[i] = &model->programs.data[i];
-    order[i]->is_dropped = true;
+  double *best_s = best_costs(model, &any);
+  for (int i = 0; order && best_s && i < n; ++i) {
+    program *p = order[i] = &model->programs.data[i];
+    p->is_dropped = true;
+    p->slowness = isinf(p->cost_s) ? INFINITY : p->cost_s / best_s[p->task];
   }
-  qsort(order, (size_t)n, sizeof *order, by_cost);
+  free(best_s);
+  if (!order || !best_s) {
+    free(order);
+    return false;
+  }
+  qsort(order, (size_t)n, sizeof *order, by_slowness);
   int kept = keep_first(model, order, n, MOST_ROWS / 2);
   qsort(order + kept, (size_t)(n - kept), sizeof *order, by_age);
   keep_first(model, order + kept, n - kept, MOST_ROWS / 4);
@@ -197,7 +222,7 @@ static bool forget(autotune_model *model) {
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 
 /* All or nothing: on failure the model is as it was. */
-static bool push_rows(autotune_model *model, const float *rows, int n_rows, double cost_s) {
+static bool push_rows(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
   int first = model->rows.n;
   for (int i = 0; i < n_rows * AUTOTUNE_FEATURES; ++i) {
     if (!RUNTIME_PUSH(&model->rows, rows[i])) {
@@ -205,14 +230,16 @@ static bool push_rows(autotune_model *model, const float *rows, int n_rows, doub
       return false;
     }
   }
-  if (RUNTIME_PUSH(&model->programs, ((program){.first_row = first / AUTOTUNE_FEATURES, .cost_s = cost_s})))
-    return true;
+  program added = {.first_row = first / AUTOTUNE_FEATURES, .task = task, .cost_s = cost_s};
+  if (RUNTIME_PUSH(&model->programs, added)) return true;
   model->rows.n = first;
   return false;
 }
 
-tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s) {
-  if (!model) return TN_ERROR_ARGUMENT;
+int autotune_model_begin_task(autotune_model *model) { return model->n_tasks++; }
+
+tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
+  if (!model || task < 0 || task >= RUNTIME_MAX(model->n_tasks, 1)) return TN_ERROR_ARGUMENT;
   if (n_rows < 0 || n_rows > AUTOTUNE_MAX_ROWS || (n_rows > 0 && !rows)) {
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a program with %d rows of features", n_rows);
   }
@@ -220,7 +247,7 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a cost of %g seconds", cost_s);
   }
   bool is_full = model->rows.n / AUTOTUNE_FEATURES + n_rows > MOST_ROWS;
-  if ((is_full && !forget(model)) || !push_rows(model, rows, n_rows, cost_s)) return no_memory(model->ctx);
+  if ((is_full && !forget(model)) || !push_rows(model, task, rows, n_rows, cost_s)) return no_memory(model->ctx);
   model->n_new++;
   return TN_OK;
 }
@@ -235,16 +262,10 @@ typedef struct training {
   autotune_model *model;
   DMatrixHandle data;
   BoosterHandle booster;
-  double best_s;
+  double *best_s; /* of each task */
   int n_rows, threads;
   float *gradient, *hessian;
 } training;
-
-static double best_cost(const autotune_model *model) {
-  double best = INFINITY;
-  for (int i = 0; i < model->programs.n; ++i) best = RUNTIME_MIN(best, model->programs.data[i].cost_s);
-  return best;
-}
 
 /* The score of rows [FIRST, END) by the analytic cost alone. */
 static float guess_of(const float *rows, int first, int end) {
@@ -253,9 +274,10 @@ static float guess_of(const float *rows, int first, int end) {
 
 /* Of w/2 * (score - label)^2, as the file's head says. OUTPUTS are the trees' alone, without the guess. */
 static void pack_gradient(training *t, int pack, const float *outputs) {
-  int first = t->model->programs.data[pack].first_row, end = end_row(t->model, pack);
-  double cost = t->model->programs.data[pack].cost_s, sum = 0;
-  double label = isinf(cost) ? 0 : t->best_s / cost, weight = RUNTIME_MAX(label, weight_floor);
+  const program *p = &t->model->programs.data[pack];
+  int first = p->first_row, end = end_row(t->model, pack);
+  double sum = 0, label = isinf(p->cost_s) ? 0 : t->best_s[p->task] / p->cost_s,
+         weight = RUNTIME_MAX(label, weight_floor);
   sum += guess_of(t->model->rows.data, first, end);
   for (int row = first; row < end; ++row) sum += outputs[row];
   for (int row = first; row < end; ++row) {
@@ -320,17 +342,21 @@ static void boost(training *t) {
  * trained. */
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
-  training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
-  if (t.n_rows == 0 || isinf(t.best_s) || !is_ready(model)) return TN_OK; /* nothing to learn from yet, or by */
+  training t = {.model = model, .n_rows = model->rows.n / AUTOTUNE_FEATURES};
+  if (t.n_rows == 0) return TN_OK;
+  bool any;
+  t.best_s = best_costs(model, &any);
   t.threads = RUNTIME_MIN(model->threads, 1 + t.n_rows / ROWS_PER_THREAD);
   t.gradient = malloc(sizeof(float) * (size_t)t.n_rows);
   t.hessian = malloc(sizeof(float) * (size_t)t.n_rows);
-  bool has_memory = t.gradient && t.hessian;
-  if (has_memory) boost(&t);
-  if (has_memory) {
+  bool has_memory = t.best_s && t.gradient && t.hessian;
+  bool can_learn = has_memory && any && is_ready(model); /* else there is nothing to learn from yet, or by */
+  if (can_learn) boost(&t);
+  if (can_learn) {
     model->n_trained = model->programs.n;
     model->n_new = 0;
   }
+  free(t.best_s);
   free(t.gradient);
   free(t.hessian);
   return has_memory ? TN_OK : no_memory(model->ctx);
