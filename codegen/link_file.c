@@ -34,21 +34,21 @@ static const te_op *first_call(const tn_program *p, int op) {
   return p->ops[op];
 }
 
-/* Scalars go by value, everything else by its address. */
-static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
-  if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
-  return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
-         : t->dtype == TN_F64 ? LLVMDoubleTypeInContext(llvm)
-                              : LLVMIntTypeInContext(llvm, t->dtype == TN_I64 ? 64 : 32);
+/* Scalars and numbers go by value, everything else by its address. */
+static LLVMTypeRef type_at(LLVMContextRef llvm, const te_op *op, int i) {
+  const tn_tensor *t = te_call_tensor(op, i);
+  if (t != NULL && !t->by_value) return LLVMPointerTypeInContext(llvm, 0);
+  tn_dtype dtype = t != NULL ? t->dtype : (tn_dtype)op->call->args[i].number->dtype;
+  return dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
+         : dtype == TN_F64 ? LLVMDoubleTypeInContext(llvm)
+                           : LLVMIntTypeInContext(llvm, dtype == TN_I64 ? 64 : 32);
 }
 
-/* void(arguments..., results...) as te/te.h says that functions are called. */
+/* As te/te.h says that functions are called. */
 static LLVMTypeRef signature(LLVMContextRef llvm, const te_op *op) {
   LLVMTypeRef types[RUNTIME_MAX_C_ARGS];
-  int n = op->call->n;
-  for (int i = 0; i < n; i++) types[i] = type_of(llvm, op->call->args[i]);
-  for (int v = 0; v < op->n_outputs; v++) types[n + v] = LLVMPointerTypeInContext(llvm, 0);
-  return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)(n + op->n_outputs), false);
+  for (int i = 0; i < op->call->n; i++) types[i] = type_at(llvm, op, i);
+  return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)op->call->n, false);
 }
 
 /* True for functions that the file does not define: another file may. */

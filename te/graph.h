@@ -46,11 +46,19 @@ struct tn_tensor {
  * axes and no body, and each output a shape of its own. */
 typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN, TE_EXTERN } te_op_kind;
 
-/* The call of an EXTERN: its arguments are ARGS, then the outputs. A tensor may be given twice. */
+/* What a call is given at one place: a tensor that it reads, a number (a constant of i32, i64, f32 or f64), or, where
+ * both are NULL, the op's output RESULT, which it writes. */
+typedef struct te_call_arg {
+  tn_tensor *input;
+  const tir_expr *number;
+  int result;
+} te_call_arg;
+
+/* The call of an EXTERN. Each output stands among ARGS once. An input may be given twice. */
 typedef struct te_call {
   tir_callee *callee;
   int n;
-  tn_tensor **args;
+  te_call_arg *args;
 } te_call;
 
 /* What makes tensors: all outputs of an op, but for an EXTERN's, have its axes as their dimensions. */
@@ -78,6 +86,11 @@ struct te_op {
 bool te_is_hidden(const tn_tensor *tensor);
 static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
 static inline bool te_is_extern(const te_op *op) { return op->kind == TE_EXTERN; }
+/* The tensor at place I of an EXTERN's call; NULL: a number stands there. */
+static inline tn_tensor *te_call_tensor(const te_op *op, int i) {
+  const te_call_arg *arg = &op->call->args[i];
+  return arg->input ? arg->input : arg->number ? NULL : &op->outputs[arg->result];
+}
 /* The axis or symbol that a variable of a te expression is. */
 static inline const tn_axis *te_var_axis(const tir_var *var) { return (const tn_axis *)(const void *)var; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {

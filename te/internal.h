@@ -181,9 +181,10 @@ bool te_check_scans(const te_site *site, const tn_program *p);
 
 /* ---- extern.c: stages that are a call of a C function ------------------------------------------------------------ */
 
-/* What an extern computes: NAME is an identifier. */
+/* What an extern computes: NAME is an identifier. ARGS are tensors, numbers, constants and places of results; without
+ * such a place the results stand behind all others. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
-                     tn_tensor *const *args);
+                     const tn_arg *args);
 /* A callee of which only the name is known. */
 tir_callee *te_callee(const te_site *site, const char *name);
 /* One name is one function, called with the same types everywhere; extents are numbers. Calls of one symbol share their

@@ -26,8 +26,16 @@ typedef struct tn_callee tn_callee;
 
 /* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
 
-/* TN_ARG_NONE is no argument and is refused. */
-typedef enum tn_arg_kind { TN_ARG_NONE, TN_ARG_EXPR, TN_ARG_AXIS, TN_ARG_TENSOR, TN_ARG_INT, TN_ARG_FLOAT } tn_arg_kind;
+/* TN_ARG_NONE is no argument and is refused. TN_ARG_RESULT is for tn_extern alone. */
+typedef enum tn_arg_kind {
+  TN_ARG_NONE,
+  TN_ARG_EXPR,
+  TN_ARG_AXIS,
+  TN_ARG_TENSOR,
+  TN_ARG_INT,
+  TN_ARG_FLOAT,
+  TN_ARG_RESULT
+} tn_arg_kind;
 /* What TN_ARG makes of an expression, axis, tensor or C number. A value: nothing is owned by it. */
 typedef struct tn_arg {
   tn_arg_kind kind;
@@ -74,9 +82,18 @@ static inline tn_arg tn_arg_float(double f) {
   return arg;
 }
 
+/* The place of result INDEX among the arguments of a C function: tn_extern(..., A, tn_arg_result(0), 64). */
+static inline tn_arg tn_arg_result(int index) {
+  tn_arg arg;
+  arg.kind = TN_ARG_RESULT;
+  arg.u.i = index;
+  return arg;
+}
+static inline tn_arg tn_arg_self(tn_arg arg) { return arg; }
+
 /* clang-format off */
 #define TN_ARG(x)                                                                                                  \
-  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor,                        \
+  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor, tn_arg: tn_arg_self,   \
            float: tn_arg_float, double: tn_arg_float, bool: tn_arg_int, int: tn_arg_int, long: tn_arg_int,         \
            long long: tn_arg_int, short: tn_arg_int, signed char: tn_arg_int, unsigned: tn_arg_int,                \
            unsigned long: tn_arg_int, unsigned short: tn_arg_int, unsigned char: tn_arg_int)(x)
@@ -259,8 +276,8 @@ TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_
 /* ---- stages that are a call of a C function (TVM: te.extern) ----------------------------------------------------- */
 
 /* The function `void NAME(const T *input ..., T *result ...)`: compact row-major arrays, inputs first, in the order of
- * tn_extern; bool is uint8_t, f16 and bf16 are uint16_t. An input that is a scalar (i32, i64, f32, f64) is passed by
- * value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
+ * tn_extern, unless tn_extern gives the results other places; bool is uint8_t, f16 and bf16 are uint16_t. A scalar
+ * and a number (i32, i64, f32, f64) are passed by value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
  * keeps no address and returns. It is called once in each run of a kernel. Where it is:
  *   tn_callee_function  an address in this process; exported objects and C source leave the symbol NAME open
  *   tn_callee_llvm      LLVM IR, text or bitcode, that defines NAME: it is linked into what is built, which holds it then
@@ -285,6 +302,11 @@ typedef struct tn_result {
  *     const tn_result two[] = {{"y", TN_F32, 1, {64}}, {"n", TN_I32, 0, {0}}};
  *     tn_tensor *z = tn_extern(ctx, other, TN_RESULTS(two), A), *n = tn_output(z, 1);     other(A, y, n)
  *
+ * Arguments are tensors, C numbers (i32, or i64 where it is too large; f32), constants of another dtype
+ * (tn_const(ctx, TN_F64, 1)), and, where the results are not to stand behind all others, tn_arg_result of each:
+ *
+ *     tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), 64, 32, A, 32, x, tn_arg_result(0))       gemv(64, 32, A, 32, x, y)
+ *
  * Such a stage has no loops to schedule; what it reads and writes is whole, contiguous and in memory. Without inputs:
  * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). Extents are numbers. */
 #define TN_RESULT(name, dtype, ...)                                                             \
@@ -294,7 +316,7 @@ typedef struct tn_result {
 #define TN_RESULTS(array) (int)(sizeof(array) / sizeof *(array)), (array)
 #define tn_extern(ctx, callee, results, ...) tn_extern_array((ctx), (callee), results, TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
-                                  const tn_arg *inputs);
+                                  const tn_arg *args);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
