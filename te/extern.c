@@ -163,14 +163,17 @@ static const tir_expr *number_at(const te_site *site, const char *callee, int i,
   else if (arg.kind == TN_ARG_EXPR && (arg.u.expr->node->op == TIR_INT || arg.u.expr->node->op == TIR_FLOAT))
     number = arg.u.expr->node;
   else
-    te_fail(site, TN_ERROR_ARGUMENT,
-            "tn_extern: input %d of %s is no tensor and no constant: compute it as a tensor of its own, or give a number",
-            i + 1, callee);
+    te_fail(
+        site, TN_ERROR_ARGUMENT,
+        "tn_extern: input %d of %s is no tensor and no constant: compute it as a tensor of its own, or give a number",
+        i + 1, callee);
   bool fits = number && (number->dtype == TN_I32 || number->dtype == TN_I64 || number->dtype == TN_F32 ||
                          number->dtype == TN_F64);
   if (!number || fits) return number;
-  te_fail(site, TN_ERROR_PROGRAM, "%s: input %d is a number of %s; functions take i32, i64, f32 or f64: write i32(%lld)",
-          callee, i + 1, tn_dtype_name((tn_dtype)number->dtype), number->op == TIR_INT ? (long long)number->u.i : 0);
+  bool is_float = number->op == TIR_FLOAT;
+  double value = is_float ? number->u.f : (double)number->u.i;
+  te_fail(site, TN_ERROR_PROGRAM, "%s: input %d is a number of %s; functions take i32, i64, f32 or f64: write %s(%g)",
+          callee, i + 1, tn_dtype_name((tn_dtype)number->dtype), is_float ? "f32" : "i32", value);
   return NULL;
 }
 

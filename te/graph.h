@@ -3,7 +3,7 @@
 #define TENON_TE_GRAPH_H
 
 #include "te/te.h"
-#include "tir/ir.h"
+#include "tir/intrin.h"
 
 /* An axis, or a symbol. */
 struct tn_axis {
@@ -126,6 +126,13 @@ void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce);
 
+/* The text between the braces of a `schedule { ... }`. */
+typedef struct te_block {
+  const char *text;
+  const char *where; /* "main.te: " or "", to stand before a message */
+  int line, column;  /* where it begins, from 1 */
+} te_block;
+
 /* A closed graph with its arguments. All of it lies in the context's arena and is never freed before
  * that. */
 struct tn_program {
@@ -137,7 +144,14 @@ struct tn_program {
   int n_symbols;
   const tn_axis **symbols; /* what extents depend on, in the order in which arguments' shapes name them */
   const char *text, *key;  /* made on demand */
-  void *derived;           /* schedule/: interned ops made by cache_read, cache_write */
+  int n_intrins;
+  const tir_intrin **intrins; /* that its text declares, in order */
+  int n_blocks;
+  const te_block *blocks; /* of `schedule { ... }`, in order */
+  const char *schedule;   /* their texts as one; made on demand */
+  int n_links;
+  const char *const *links; /* of `link "..."` */
+  void *derived;            /* schedule/: interned ops made by cache_read, cache_write */
 };
 
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */

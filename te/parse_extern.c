@@ -38,8 +38,8 @@ static bool parse_number(te_parser *p, tn_arg *arg) {
   te_operand number = te_parse_expr(p, 0);
   if (number.value.kind == TN_ARG_NONE) return false;
   *arg = number.value;
-  bool is_constant = te_is_number(*arg) || (arg->kind == TN_ARG_EXPR && (arg->u.expr->node->op == TIR_INT ||
-                                                                         arg->u.expr->node->op == TIR_FLOAT));
+  bool is_constant = te_is_number(*arg) || (arg->kind == TN_ARG_EXPR &&
+                                            (arg->u.expr->node->op == TIR_INT || arg->u.expr->node->op == TIR_FLOAT));
   return is_constant || te_parse_fail(p, number.at,
                                       "an argument is a tensor, a result or a constant number, and this is computed: "
                                       "make it a tensor of its own; symbols need a value");

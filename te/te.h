@@ -318,6 +318,44 @@ typedef struct tn_result {
 TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
                                   const tn_arg *args);
 
+/* ---- tensor intrinsics (TVM: te.decl_tensor_intrin) --------------------------------------------------------------- */
+
+/* A C function: the name that exported code calls it by, and its address, or NULL when code is only exported. */
+typedef struct tn_intrin_function {
+  const char *name; /* NULL: there is no such function */
+  void (*function)(void);
+} tn_intrin_function;
+
+/* void f(T *output, const T *input ..., int64_t stride ...): the strides, in elements, of each dimension of the output,
+ * then of each input, in the pattern's order. BODY writes the output; RESET, which has no inputs, writes what the
+ * reduction starts from; UPDATE combines the output with what BODY would write. A reduction needs UPDATE: with BODY it
+ * is used where the whole reduction is inside, with RESET for the init, which are loops otherwise. Anything else has
+ * BODY only. They touch nothing but the pattern's elements, keep no pointer and may run on several threads at once. */
+typedef struct tn_intrin_functions {
+  tn_intrin_function body, reset, update;
+} tn_intrin_functions;
+
+/* What the functions need of an operand of the pattern; tensorize refuses loops that do not give it. TVM: decl_buffer's
+ * data_alignment and strides. */
+typedef struct tn_intrin_operand {
+  const char *name; /* of the pattern: "a" */
+  int align; /* the first element's address is a multiple of so many bytes: 1 to 64, a power of two; 0: an element's */
+  int n_strides;          /* 0, or the tensor's rank */
+  const int64_t *strides; /* of each dimension, in elements; 0: any */
+} tn_intrin_operand;
+
+/* Declares an intrinsic for this context. TVM: decl_tensor_intrin. PATTERN is the text of a program with one computed
+ * tensor, whose inputs are read at plain axes: "c[m<16] = sum[l<64](a[l] * b[m,l])". Functions with an address are
+ * called once with random numbers here and compared with the pattern. TN_ERROR_ARGUMENT: a name that is none or is
+ * taken, functions that are missing or compute something else; TN_ERROR_PARSE, TN_ERROR_SCHEDULE: no pattern. */
+TN_API tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern,
+                               const tn_intrin_functions *functions);
+/* The same for functions that need more of some operands. In text: the statement `intrin` (docs/language.md), which
+ * names functions without addresses; tn_program_link_files gives their code. */
+TN_API tn_status tn_intrin_declare(tn_context *ctx, const char *name, const char *pattern,
+                                   const tn_intrin_functions *functions, int n_operands,
+                                   const tn_intrin_operand *operands);
+
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the
@@ -414,6 +452,15 @@ typedef struct tn_param {
  * and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants;
  * an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
+/* The same for the file PATH. A file, unlike a text, may include others and name LLVM IR to link (`include "other.te"`,
+ * `link "f.ll"`): what it includes is opened here, what it links by tn_program_link_files. Messages name the file. */
+TN_API tn_program *tn_program_parse_file(tn_context *ctx, const char *path, int n_params, const tn_param *params);
+/* The text of the program's `schedule { ... }` blocks, in order; NULL: it has none. It is no part of the canonical text
+ * and of the key: it says how, not what. tn_schedule_apply_own applies it. Owned by the context. */
+TN_API const char *tn_program_schedule(const tn_program *program);
+/* The files that the program's `link` statements name, beside the program's own file; NULL outside of 0 .. count - 1. */
+TN_API int tn_program_link_count(const tn_program *program);
+TN_API const char *tn_program_link_path(const tn_program *program, int index);
 
 /* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
  * kernels in memory and tn_evaluate. */
