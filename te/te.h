@@ -448,7 +448,7 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, output)
+/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, intrin, schedule, output)
  * and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants;
  * an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
