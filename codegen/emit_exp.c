@@ -95,9 +95,9 @@ static LLVMValueRef small_power(const vectors *x, LLVMValueRef value) {
 LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
   vectors x = vectors_of(m, lanes);
   LLVMBuilderRef b = m->builder;
-  LLVMValueRef most = real(&x, CODEGEN_ERF_MOST), one = real(&x, 1);
+  LLVMValueRef end = real(&x, CODEGEN_ERF_MOST), one = real(&x, 1);
   LLVMValueRef a = codegen_intrinsic(m, "llvm.fabs", 1, &x.type, 1, &value);
-  a = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, a, most, ""), most, a, "");
+  a = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, a, end, ""), end, a, "");
   LLVMValueRef near = polynomial(&x, RUNTIME_COUNT(erf_near), erf_near, LLVMBuildFMul(b, value, value, ""));
   near = multiply_add(&x, value, near, value);
   LLVMValueRef far = small_power(&x, polynomial(&x, RUNTIME_COUNT(erf_far), erf_far, a));
