@@ -1,20 +1,34 @@
 /* log_table.c: what a log holds, as a table: the best record of each program and target, or the fastest of all.
  *
- * A table owns one arena with all its strings (tn_log_table.owner) and its array of rows. */
+ * A table owns one arena with all its strings (tn_log_table.owner) and its array of rows. Most lines are only glanced at: those
+ * that make the table are parsed. */
 #include <math.h>
 
-#include "autotune/search.h"
+#include "autotune/log.h"
 
 /* A table being made. Strings go to the arena. */
 typedef struct collector {
   tn_log_table *table;
   runtime_arena *arena;
-  const char *key; /* NULL: all programs */
-  bool best_only;  /* one row a program and target; checked records only */
+  const char *key;  /* NULL: all programs */
+  bool best_only;   /* one row a program and target; checked records only */
+  int most;         /* rows that are wanted, the fastest; 0: all. Twice as many are kept meanwhile */
+  double slowest_s; /* of those wanted: slower records are none of them */
   int cap;
+  runtime_map places;   /* of a program and target: the row's number, from 1 */
   runtime_map programs; /* hashes of keys */
+  int counted_line;     /* the last one that a glance counted */
   bool failed;          /* no memory */
 } collector;
+
+/* What decides whether a record makes the table. */
+typedef struct facts {
+  uint64_t key, target; /* hashes */
+  double cost_s;
+  bool is_ours, checked, is_final, is_winner;
+} facts;
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
 
 /* Replaces what the row held; strings of the old one stay in the arena until the table is freed. */
 static bool fill_row(collector *c, int line, const autotune_record *record, double cost_s, tn_log_row *row) {
@@ -38,54 +52,19 @@ static tn_log_row *new_row(tn_log_table *table, int *cap) {
   return &table->rows[table->n_rows++];
 }
 
+static uint64_t place_of(const facts *f) { return runtime_hash(&f->target, sizeof f->target, f->key) | 1; }
+
 /* The row of the record's program and target; NULL: none yet. */
-static tn_log_row *find_row(const collector *c, const autotune_record *record) {
-  for (int i = 0; i < c->table->n_rows; ++i) {
-    tn_log_row *row = &c->table->rows[i];
-    if (strcmp(row->key, record->key) == 0 && autotune_same_target(row->target, record->target)) return row;
-  }
-  return NULL;
+static tn_log_row *find_row(const collector *c, const facts *f) {
+  const runtime_map_value *place = runtime_map_find(&c->places, place_of(f));
+  return place && place->i > 0 ? &c->table->rows[place->i - 1] : NULL;
 }
 
-/* Finals outweigh what came before them: of those they timed, only the winner counts. */
-static bool beats(const autotune_record *record, double cost_s, const tn_log_row *row) {
-  return record->is_final ? record->rank == 1 : cost_s < row->cost_s;
-}
-
-/* A valid record of the key is looked at even when it does not make the table: n_records counts what
- * was looked at. */
-static bool visit(void *user, int line, autotune_record *record) {
-  collector *c = user;
-  if (record->is_final && !c->best_only) return true; /* its trial is there */
-  if (c->key && strcmp(c->key, record->key) != 0) {
-    c->table->n_others += !record->is_final;
-    return true;
-  }
-  c->table->n_records += !record->is_final;
-  if (!runtime_map_at(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) c->failed = true;
-  double cost_s = autotune_record_cost(record);
-  c->table->n_failed += isinf(cost_s);
-  if (isinf(cost_s) || (c->best_only && !record->checked)) return !c->failed;
-  tn_log_row *row = c->best_only ? find_row(c, record) : NULL;
-  if (row && !beats(record, cost_s, row)) return !c->failed;
-  if (!row) row = new_row(c->table, &c->cap);
-  if (!row || !fill_row(c, line, record, cost_s, row)) c->failed = true;
-  return !c->failed;
-}
-
-/* On failure the table is empty and freed. */
-static tn_status collect(tn_context *ctx, const char *log, collector *c) {
-  if (!ctx || !log || !c->table) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log table: an argument is NULL");
-  *c->table = (tn_log_table){0};
-  c->table->owner = c->arena = calloc(1, sizeof *c->arena);
-  c->failed = !c->arena;
-  tn_status status = TN_OK;
-  if (!c->failed) status = autotune_log_scan(ctx, log, false, &c->table->n_skipped, visit, c);
-  c->table->n_programs = c->programs.n;
-  runtime_map_free(&c->programs);
-  if (c->failed && status == TN_OK) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
-  if (status != TN_OK) tn_log_table_free(c->table);
-  return status;
+static tn_log_row *add_row(collector *c, const facts *f) {
+  tn_log_row *row = new_row(c->table, &c->cap);
+  runtime_map_value *place = row && c->best_only ? runtime_map_at(&c->places, place_of(f)) : NULL;
+  if (place) place->i = c->table->n_rows;
+  return place || !c->best_only ? row : NULL;
 }
 
 /* Of equal times the earlier line, so that the table does not depend on qsort. */
@@ -95,14 +74,105 @@ static int by_cost(const void *a, const void *b) {
   return x->line - y->line;
 }
 
+static void sort_rows(tn_log_table *table) {
+  if (table->n_rows > 1) qsort(table->rows, (size_t)table->n_rows, sizeof *table->rows, by_cost);
+}
+
+/* Of the rows the fastest are kept. */
+static void cut_rows(collector *c) {
+  if (c->most == 0 || c->table->n_rows < 2 * c->most) return;
+  sort_rows(c->table);
+  c->table->n_rows = c->most;
+  c->slowest_s = c->table->rows[c->most - 1].cost_s;
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------ */
+
+/* Finals outweigh what came before them: of those they timed, only the winner counts. */
+static bool beats(const facts *f, const tn_log_row *row) {
+  return f->is_final ? f->is_winner : f->cost_s < row->cost_s;
+}
+
+/* A valid record of the key is looked at even when it does not make the table: n_records counts what
+ * was looked at. */
+static bool is_wanted(collector *c, int line, const facts *f) {
+  bool is_counted = c->counted_line == line;
+  if (f->is_final && !c->best_only) return false; /* its trial is there */
+  c->table->n_others += !is_counted && !f->is_ours && !f->is_final;
+  if (!f->is_ours) return false;
+  if (!is_counted) {
+    c->table->n_records += !f->is_final;
+    c->table->n_failed += isinf(f->cost_s);
+    if (!runtime_map_at(&c->programs, f->key)) c->failed = true;
+  }
+  if (isinf(f->cost_s) || (c->best_only && !f->checked) || f->cost_s > c->slowest_s) return false;
+  const tn_log_row *row = c->best_only ? find_row(c, f) : NULL;
+  return !row || beats(f, row);
+}
+
+static log_answer look(void *user, int line, const log_glance *g, const char *text) {
+  collector *c = user;
+  (void)text;
+  facts f = {.key = log_key_hash(g->key.at, g->key.n),
+             .target = log_target_hash(g->target.at, g->target.n),
+             .cost_s = log_glance_cost(g),
+             .is_ours = !c->key || log_span_is(&g->key, c->key),
+             .checked = g->checked,
+             .is_final = g->is_final,
+             .is_winner = g->rank == 1};
+  bool wanted = is_wanted(c, line, &f);
+  c->counted_line = line;
+  return c->failed ? LOG_STOP : wanted ? LOG_READ : LOG_PASS;
+}
+
+/* A record that a glance wants, or that it did not understand. */
+static bool visit(void *user, int line, autotune_record *record) {
+  collector *c = user;
+  facts f = {.key = log_key_hash(record->key, strlen(record->key)),
+             .target = log_target_hash(record->target, strlen(record->target)),
+             .cost_s = autotune_record_cost(record),
+             .is_ours = !c->key || strcmp(record->key, c->key) == 0,
+             .checked = record->checked,
+             .is_final = record->is_final,
+             .is_winner = record->rank == 1};
+  if (!is_wanted(c, line, &f)) return !c->failed;
+  tn_log_row *row = c->best_only ? find_row(c, &f) : NULL;
+  if (!row) row = add_row(c, &f);
+  if (!row || !fill_row(c, line, record, f.cost_s, row)) c->failed = true;
+  if (!c->failed) cut_rows(c);
+  return !c->failed;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------- */
+
+/* On failure the table is empty and freed. */
+static tn_status collect(tn_context *ctx, const char *log, collector *c) {
+  if (!ctx || !log || !c->table) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log table: an argument is NULL");
+  autotune_log_place start = {0};
+  log_reading reading = {.look = look, .visit = visit, .user = c};
+  *c->table = (tn_log_table){0};
+  c->table->owner = c->arena = calloc(1, sizeof *c->arena);
+  c->failed = !c->arena;
+  c->slowest_s = INFINITY;
+  tn_status status = TN_OK;
+  if (!c->failed) status = log_read(ctx, log, &reading, &start);
+  c->table->n_skipped = reading.n_skipped;
+  c->table->n_programs = c->programs.n;
+  runtime_map_free(&c->programs);
+  runtime_map_free(&c->places);
+  if (c->failed && status == TN_OK) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
+  if (status != TN_OK) tn_log_table_free(c->table);
+  return status;
+}
+
 tn_status tn_log_best(tn_context *ctx, const char *log, const char *key, tn_log_table *out) {
   return collect(ctx, log, &(collector){.table = out, .key = key, .best_only = true});
 }
 
 tn_status tn_log_top(tn_context *ctx, const char *log, const char *key, int limit, tn_log_table *out) {
-  tn_status status = collect(ctx, log, &(collector){.table = out, .key = key});
+  tn_status status = collect(ctx, log, &(collector){.table = out, .key = key, .most = RUNTIME_MAX(limit, 0)});
   if (status != TN_OK) return status;
-  if (out->n_rows > 1) qsort(out->rows, (size_t)out->n_rows, sizeof *out->rows, by_cost);
+  sort_rows(out);
   if (limit > 0 && limit < out->n_rows) out->n_rows = limit;
   return TN_OK;
 }
