@@ -37,11 +37,16 @@ typedef enum log_answer { LOG_PASS, LOG_READ, LOG_STOP } log_answer;
 typedef struct log_reading {
   bool missing_ok;
   int n_skipped;  /* set: lines that are no records */
-  int64_t offset; /* set: of the line that is looked at or visited, and its bytes without the newline */
+  int64_t offset; /* set: of the line that is looked at or visited; its text, and that's bytes without the newline */
+  const char *text;
   size_t bytes;
+  bool is_locked;   /* the caller holds the log's lock */
+  bool sees_events; /* LOOK is asked of lines that say that a run began or ended, too */
   /* NULL: every record is read. TEXT: the line. */
   log_answer (*look)(void *user, int line, const log_glance *glance, const char *text);
   bool (*visit)(void *user, int line, autotune_record *record); /* as autotune_log_read; NULL: nothing is read */
+  /* May be NULL: a line that is no record of this version, after the warning. IS_WHOLE: it is a JSON object. */
+  void (*on_strange)(void *user, int line, bool is_whole);
   void *user;
 } log_reading;
 /* Opens the log for appending, making it, and locks it: *FD is the caller's to close. It is -1 where it could not be opened. */

@@ -181,7 +181,8 @@ typedef struct reader {
 } reader;
 
 /* A bad line costs one record, not the log. Only the first MAX_WARNINGS are told. */
-static void skip(reader *r, int line, const char *why) {
+static void skip(reader *r, int line, bool is_whole, const char *why) {
+  if (r->reading->on_strange) r->reading->on_strange(r->reading->user, line, is_whole);
   if (r->reading->n_skipped++ < MAX_WARNINGS) {
     runtime_say(r->ctx, TN_SEVERITY_WARNING, "%s:%d: %s: line skipped", r->path, line, why);
   }
@@ -197,17 +198,18 @@ static bool visit_record(reader *r, int line, autotune_record *record) {
 static bool parse_line(reader *r, int number, const char *text, size_t n, bool whole) {
   json_error_t error;
   char why[300];
+  bool is_object;
   json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
   autotune_record record;
   if (!json && !whole) {
-    skip(r, number, "the last line was cut short (it has no newline)");
+    skip(r, number, false, "the last line was cut short (it has no newline)");
   } else if (!json) {
     snprintf(why, sizeof why, "no whole JSON object (column %d: %s)", error.column, error.text);
-    skip(r, number, why);
+    skip(r, number, false, why);
   } else if (json_is_string(json_object_get(json, "event"))) {
     json_decref(json); /* that a run began or ended */
-  } else if (!autotune_record_parse(json, &record, why, sizeof why)) {
-    skip(r, number, why);
+  } else if (is_object = json_is_object(json), !autotune_record_parse(json, &record, why, sizeof why)) {
+    skip(r, number, is_object, why);
   } else {
     return visit_record(r, number, &record);
   }
@@ -220,9 +222,10 @@ static bool read_line(reader *r, int number, const char *text, size_t n, bool wh
   log_reading *reading = r->reading;
   if (strspn(text, " \t\r") >= n) return true;
   reading->offset = r->place->offset;
+  reading->text = text;
   reading->bytes = n;
   if (!reading->look || !log_look(text, n, &glance)) return parse_line(r, number, text, n, whole);
-  if (glance.event.at) return true;
+  if (glance.event.at && !reading->sees_events) return true;
   log_answer answer = reading->look(reading->user, number, &glance, text);
   return answer == LOG_READ ? parse_line(r, number, text, n, whole) : answer == LOG_PASS;
 }
@@ -281,7 +284,7 @@ static tn_status read_pieces(reader *r, int fd, off_t end) {
  * now, or shorter, is read from its beginning. */
 static tn_status measure(reader *r, int fd, off_t *end) {
   struct stat file;
-  tn_status status = lock_log(r->ctx, r->path, fd, LOCK_SH);
+  tn_status status = r->reading->is_locked ? TN_OK : lock_log(r->ctx, r->path, fd, LOCK_SH);
   if (status == TN_OK && fstat(fd, &file) != 0) status = fail_io(r->ctx, "read log", r->path);
   flock(fd, LOCK_UN);
   if (status != TN_OK) return status;
