@@ -88,7 +88,6 @@ bench: setup build
 gemm-small: setup build
 	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
 
-# Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 # What tuning costs and whether its winner is one; about two hours. Parts: scripts/bench_tune build rate
 bench-tune: build
 	scripts/bench_tune build
@@ -102,6 +101,7 @@ TIME ?= 10m
 bench-networks: setup build
 	scripts/bench_networks build --for $(TIME) --round-robin
 
+# Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
 	scripts/bench_auto build --threads 1,2 --page docs/performance.md
 

@@ -74,6 +74,8 @@ int autotune_model_begin_task(autotune_model *model);
 /* Adds a measured program: its task (0 where none was begun), its rows, and its cost in seconds (INFINITY: failed). Rows are
  * copied. */
 tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s);
+/* Rows that the next training is over. They have a bound: of many programs the fastest and the newest are kept. */
+int autotune_model_n_rows(const autotune_model *model);
 /* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
  * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);

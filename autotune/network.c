@@ -185,7 +185,7 @@ static tn_status read_lines(tn_context *ctx, const char *file, char *text, task_
 
 tn_status tn_network_read(tn_context *ctx, const char *file, tn_network *out) {
   if (out) *out = (tn_network){0};
-  if (!ctx || !file || !out) return TN_ERROR_ARGUMENT;
+  if (!RUNTIME_GIVEN(ctx, file) || !RUNTIME_GIVEN(ctx, out)) return TN_ERROR_ARGUMENT;
   char *text = runtime_read_text(ctx, file);
   if (!text) return tn_context_status(ctx);
   task_list tasks = {0};

@@ -42,6 +42,7 @@ struct tuner_pipeline {
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
   bool is_inside; /* of the search, which gives us a moment now and then */
+  bool has_ended; /* nothing is submitted any more */
   tn_status status;
 };
 typedef struct tuner_pipeline pipeline;
@@ -230,7 +231,7 @@ static tn_status drain(pipeline *p) {
 /* Called by the search and by the training of the model, many times a second. */
 void tuner_meanwhile(void *user) {
   pipeline *p = ((tuner *)user)->pipeline;
-  if (!p || p->is_inside || p->status != TN_OK) return;
+  if (!p || p->has_ended || p->is_inside || p->status != TN_OK) return;
   p->is_inside = true;
   bool is_done = tuner_is_done(p->t);
   if (!is_done && p->t->shares_pool) p->status = turn(p, 0, true);
@@ -349,17 +350,20 @@ tn_status tuner_run_rounds(tuner *t, int n) {
   return status;
 }
 
-/* After an error what is under way may still be written to: its rounds are not freed. */
+void tuner_free_rounds(tuner *t) {
+  for (int i = 0; t->pipeline && i < t->pipeline->n_rounds; ++i) free_round(t, &t->pipeline->rounds[i]);
+  free(t->pipeline);
+  t->pipeline = NULL;
+}
+
+/* After an error what is under way may still be written to: its rounds stay until the workers have ended. */
 tn_status tuner_end_rounds(tuner *t, tn_status status) {
   pipeline *p = t->pipeline;
-  if (!p) return status;
+  if (!p || p->has_ended) return status;
   if (status == TN_OK) status = drain(p);
-  t->pipeline = NULL;
-  while (status == TN_OK && p->n_rounds > 0) {
-    p->n_rounds--;
-    tuner_end_round();
-    free_round(t, &p->rounds[p->n_rounds]);
-  }
-  free(p);
-  return status;
+  p->has_ended = true;
+  if (status != TN_OK) return status;
+  for (int i = 0; i < p->n_rounds; ++i) tuner_end_round();
+  tuner_free_rounds(t);
+  return TN_OK;
 }

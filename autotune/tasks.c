@@ -257,13 +257,12 @@ static tn_status open_all(network *w, const tn_task *tasks) {
   return status;
 }
 
-/* The first tuner is closed last: it owns the model. The leader's workers end before. */
+/* Workers end first: after an error they may still write to the rounds of any tuner. The first tuner is closed last: it owns
+ * the model. */
 static void close_all(network *w) {
-  for (int i = 0; i < w->n; ++i) tuner_end_rounds(&w->tuners[i], TN_ERROR_TUNE); /* after an error */
+  for (int i = 0; i < w->n; ++i) tuner_stop_workers(&w->tuners[i]);
   for (int i = w->n - 1; i >= 0; --i)
-    if (w->is_open[i] && i != w->leader && i != 0) tuner_close(&w->tuners[i]);
-  if (w->leader > 0) tuner_close(&w->tuners[w->leader]);
-  if (w->n > 0 && w->is_open[0]) tuner_close(&w->tuners[0]);
+    if (w->is_open[i]) tuner_close(&w->tuners[i]);
 }
 
 static void release(network *w) {

@@ -249,10 +249,17 @@ void tuner_borrow_workers(tuner *t, const tuner *from) {
   make_stages(t);
 }
 
-/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
-void tuner_close(tuner *t) {
+void tuner_stop_workers(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
+  t->builder.free = NULL;
+  t->runner.free = NULL;
+}
+
+/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
+void tuner_close(tuner *t) {
+  tuner_stop_workers(t);
+  tuner_free_rounds(t);
   for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
   tuner_top_free(&t->generic);
   tuner_stage_free(&t->build_stage);

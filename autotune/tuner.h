@@ -92,6 +92,8 @@ tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *u
 void tuner_borrow_workers(tuner *t, const tuner *from);
 /* Where its cost model is to be kept. */
 void tuner_save_model(const tuner *t);
+/* Those that it has not borrowed. */
+void tuner_stop_workers(tuner *t);
 void tuner_close(tuner *t);
 
 /* ---- what is told, and when it ends (tune_tell.c) ---------------------------------------------------------------- */
@@ -145,6 +147,8 @@ tn_status tuner_begin_rounds(tuner *t);
 tn_status tuner_run_rounds(tuner *t, int n);
 /* Gives up what is under way, and frees the rounds. STATUS of what was done before; returns that, or what went wrong now. */
 tn_status tuner_end_rounds(tuner *t, tn_status status);
+/* What an error left of them. Builders and runners may still write to that: they are freed before (tuner_stop_workers). */
+void tuner_free_rounds(tuner *t);
 /* To be called now and then by who computes for long: hands out and takes what can be, without waiting. USER: the tuner. */
 void tuner_meanwhile(void *user);
 /* An event Round#k of the running session, if there is one. */
@@ -165,12 +169,13 @@ tn_status tuner_finals(tuner *t);
 /* Seconds that all their turns take, more or less; INFINITY while no time is known. */
 double tuner_finals_need_s(const tuner *t);
 
-/* Finalists as numbers: what decides. Times are medians of turns. */
+/* Finalists as numbers: what decides. */
 typedef struct finals_entry {
-  int n_steps; /* how complex the schedule is */
-  int n;       /* turns so far */
-  double turns[32];
+  int n_steps;      /* how complex the schedule is */
+  int n;            /* turns so far */
+  double turns[32]; /* the least time of each */
   bool is_out;
+  double short_s;                /* what the short turns take, by which it is judged */
   double p25_s, median_s, p75_s; /* of the turns */
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */

@@ -79,10 +79,11 @@ typedef struct tools_option {
                "the program can take")
 #define TOOLS_OPTION_PARAM \
   TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")
-#define TOOLS_OPTION_SCHEDULE                                                                      \
-  TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                        \
-               "primitives, separated by ';', as text or as the name of a file that holds them:\n" \
-               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'; auto: the generic schedule")
+#define TOOLS_OPTION_SCHEDULE                                                                            \
+  TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                              \
+               "primitives, separated by ';', as text or as the name of a file that holds them:\n"       \
+               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'; auto: the generic schedule; none: the\n" \
+               "default one, although the program has a schedule block")
 #define TOOLS_OPTION_LOG \
   TOOLS_OPTION("log", 'l', TEXT, log, "LOG", "take the schedule of the best checked record of this program in LOG")
 #define TOOLS_OPTION_TARGET                                                                   \
@@ -168,9 +169,11 @@ bool tools_load(tools_session *session, const tools_args *args, const char *prog
 bool tools_open_program(tools_session *session, const tools_args *args);
 /* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */
 char *tools_read(tools_session *session, const char *path);
-/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the default one. NULL after
- * a message. */
+/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the program's own, else the
+ * default one. NULL after a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
+/* Whether that is another than the default schedule. The program is loaded. */
+bool tools_is_scheduled(const tools_session *session, const tools_args *args);
 /* Whether anything was said on standard error by the functions below or by a context. */
 bool tools_has_spoken(void);
 /* From here on jansson's allocations are watched: whether one failed, so that JSON may lack parts. */

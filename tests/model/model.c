@@ -498,6 +498,39 @@ static autotune_model *small_model(tn_context *ctx, bool train) {
   return model;
 }
 
+/* N programs of one to three rows whose fourth feature is LEVEL and whose cost is about that. */
+static void add_level(autotune_model *model, int n, float level) {
+  float rows[3 * AUTOTUNE_FEATURES] = {0};
+  for (int i = 0; i < 3; ++i) rows[i * AUTOTUNE_FEATURES + 3] = level;
+  for (int i = 0; i < n; ++i)
+    assert_int_equal(autotune_model_add(model, 0, rows, 1 + i % 3, level * (1 + i % 7 * 0.01)), TN_OK);
+}
+
+/* After many slow and failed programs the few fast ones of the beginning are still known, and the memory has a bound. */
+static void long_runs_keep_the_fastest(void **state) {
+  (void)state;
+  static const float levels[] = {1, 9, 5};
+  const int first_row[] = {0, 1, 2, 3};
+  float rows[3 * AUTOTUNE_FEATURES] = {0}, scores[3];
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  for (int i = 0; i < 3; ++i) {
+    add_level(model, i == 0 ? 300 : 20000, levels[i]);
+    rows[i * AUTOTUNE_FEATURES + 3] = levels[i];
+    assert_true(autotune_model_n_rows(model) <= 8192);
+  }
+  for (int i = 0; i < 5000; ++i)
+    assert_int_equal(autotune_model_add(model, 0, rows + AUTOTUNE_FEATURES, 1, INFINITY), TN_OK);
+  assert_in_range(autotune_model_n_rows(model), 4096, 8192);
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, 3, first_row, rows, scores), TN_OK);
+  assert_true(scores[0] > scores[2] + 0.3);
+  assert_true(scores[2] > scores[1]);
+  autotune_model_free(model);
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
 static void kept_in_a_file(void **state) {
   (void)state;
   char path[] = "/tmp/tenon-model-XXXXXX.json";
@@ -578,6 +611,7 @@ int run_model(void) {
       cmocka_unit_test(scores_are_sums_of_rows),
       cmocka_unit_test(rows_may_begin_in_the_middle),
       cmocka_unit_test(training_is_quick),
+      cmocka_unit_test(long_runs_keep_the_fastest),
       cmocka_unit_test(kept_in_a_file),
       cmocka_unit_test(file_that_does_not_fit),
       cmocka_unit_test(turned_off),

@@ -393,11 +393,11 @@ static void it_can_be_stopped(void **state) {
 static void a_limit_of_time_is_one_of_all(void **state) {
   fixture *f = *state;
   f->options.tune.trials = 0;
-  f->options.tune.seconds = 0.5;
+  f->options.tune.seconds = 2;
   uint64_t start_ns = runtime_now_ns();
   assert_int_equal(tune(f, 3), TN_OK);
   assert_int_equal(f->result.end, TN_TUNE_TIME);
-  assert_true((double)(runtime_now_ns() - start_ns) * 1e-9 < 5);
+  assert_true((double)(runtime_now_ns() - start_ns) * 1e-9 < 10);
   for (int i = 0; i < 3; ++i) assert_true(f->result.tasks[i].result.best_s > 0);
 }
 
