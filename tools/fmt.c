@@ -58,7 +58,7 @@ static bool settle(tools_session *session, const tools_args *args, const char *p
   bool is_same = strcmp(text, formatted) == 0;
   *n_differ += !is_same;
   if (args->checks) {
-    if (!is_same) puts(path);
+    if (!is_same) puts(path), fflush(stdout);
     return true;
   }
   if (args->is_in_place) return is_same || write_back(session, path, formatted);
