@@ -55,6 +55,7 @@ typedef enum codegen_c_helper {
   CODEGEN_C_TO_BF16,
   CODEGEN_C_OF_F32, /* saturating casts to an integer type */
   CODEGEN_C_OF_F64,
+  CODEGEN_C_ERF, /* of f32 (erf.h), where lanes are computed side by side */
   CODEGEN_C_HELPER_COUNT
 } codegen_c_helper;
 

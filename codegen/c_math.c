@@ -65,8 +65,10 @@ bool codegen_c_is_function(const char *name) {
   return false;
 }
 
-/* libm's name for the dtype. */
+/* libm's name for the dtype; for erf of vectors of f32 a helper's, which compilers vectorise. */
 static const char *function_of(codegen_c_emitter *m, const tir_expr *e) {
+  if (e->op == TIR_ERF && e->dtype == TN_F32 && codegen_c_lanes(m, e) > 1)
+    return codegen_c_use(m, CODEGEN_C_ERF, TN_F32);
   return runtime_format(&m->arena, "%s%s", c_name((tir_op)e->op), e->dtype == TN_F32 ? "f" : "");
 }
 

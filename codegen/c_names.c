@@ -10,7 +10,7 @@ static const char *const reserved[] = {"free", "aligned_alloc", "failed"};
 
 static const char *const reserved_prefixes[] = {"__",      "floordiv_", "floormod_", "min_",      "max_",
                                                 "abs_",    "shl_",      "shr_",      "popcount_", "clz_",
-                                                "f32_of_", "f16_of_",   "bf16_of_"};
+                                                "f32_of_", "f16_of_",   "bf16_of_",  "erf_"};
 
 /* The first character that is no digit. */
 static const char *skip_digits(const char *at) {

@@ -3,6 +3,7 @@
  * of which flags say what is used, and helper functions with a body for signed, unsigned and float
  * dtypes. */
 #include "codegen/c_emit.h"
+#include "codegen/erf.h"
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
@@ -92,6 +93,22 @@ typedef struct helper_row {
 #define OF_FLOAT(type) \
   "static inline $T $N(" type " x) {\n  return x != x ? 0 : x <= $L ? $M : x >= $P ? $H : ($T)x;\n}\n"
 
+/* Straight on: a loop over lanes becomes vector code. */
+#define ERF_STEP(number, name, at) "  " name " = " name " * " at " + " #number "f;\n"
+#define ERF_NEAR(number) ERF_STEP(number, "near", "xx")
+#define ERF_FAR(number) ERF_STEP(number, "far.value", "a")
+#define ERF_POWER(number) ERF_STEP(number, "power.value", "r")
+#define ERF_TEXT(number) #number
+#define ERF_TEXT_OF(number) ERF_TEXT(number)
+#define ERF_BODY \
+  "static inline float $N(float x) {\n  union {\n    float value;\n    uint32_t bits;\n"                              \
+  "  } far = {.value = 0}, power = {.value = 0};\n"                                                                  \
+  "  float xx = x * x, near = 0, all = fabsf(x), a = all > " ERF_TEXT_OF(CODEGEN_ERF_MOST) " ? "                         \
+  ERF_TEXT_OF(CODEGEN_ERF_MOST) " : all;\n" CODEGEN_ERF_NEAR(ERF_NEAR) CODEGEN_ERF_FAR(ERF_FAR)                          \
+  "  float v = far.value, r;\n  far.value = v + 0x1.8p23f;\n  r = v - (far.value - 0x1.8p23f);\n"                    \
+  CODEGEN_ERF_POWER(ERF_POWER) "  power.bits += far.bits << 23;\n"                                                   \
+  "  return a >= 1 ? copysignf(1 - power.value, x) : x + x * near;\n}\n"
+
 static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
     [CODEGEN_C_FLOORDIV] = {"floordiv_$D",
                             "static inline $T $N($T a, $T b) {\n  if (b == 0) return 0;\n"
@@ -135,6 +152,7 @@ static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
                            "  return (uint16_t)((x != x ? both.bits | 0x400000 : up) >> 16);\n}\n"},
     [CODEGEN_C_OF_F32] = {"$D_of_f32", OF_FLOAT("float"), OF_FLOAT("float"), NULL},
     [CODEGEN_C_OF_F64] = {"$D_of_f64", OF_FLOAT("double"), OF_FLOAT("double"), NULL},
+    [CODEGEN_C_ERF] = {"erf_$D", NULL, NULL, ERF_BODY},
 };
 
 typedef struct limit_row {

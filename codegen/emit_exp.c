@@ -1,63 +1,66 @@
-/* emit_exp.c: exponentials of vectors of f32, written out: a call would leave all vector registers to the callee, and
- * waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and r, at most half of
- * ln 2, goes through a polynomial. Within 2 ulp; infinities, NaN and denormal results are as libm's. */
+/* emit_exp.c: exponentials and error functions of vectors of f32, written out: a call would leave all vector registers
+ * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and r,
+ * at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal numbers
+ * are as libm's. */
 #include "codegen/emit.h"
+#include "codegen/erf.h"
 
 /* Bounds behind which e^x is 0 or infinite; 1.5 * 2^23, at which a float's last bit is 1; ln 2 in two parts, the first
  * short, so that n times it is exact. */
 static const double least = -104, most = 89, per_ln2 = 1.44269504088896341, whole = 12582912, ln2_high = 0.693359375,
                     ln2_low = -2.12194440054690583e-4;
-/* (e^r - 1 - r) / r^2, fitted on Chebyshev nodes: error 1e-8 of e^r. */
-static const double terms[] = {0.500000001, 0.166665766, 0.0416664642, 0.00836323538, 0.00139337332};
+/* e^r, fitted on Chebyshev nodes with 1 and 1 held: error 1e-8 of e^r. */
+static const double exp_terms[] = {0.00139337332, 0.00836323538, 0.0416664642, 0.166665766, 0.500000001, 1, 1};
 
-typedef struct exponential {
+typedef struct vectors {
   codegen_emitter *m;
   int lanes;
   LLVMTypeRef type, bits; /* vectors of f32, of i32 */
-} exponential;
+} vectors;
 
-static LLVMValueRef real(const exponential *x, double value) {
+static vectors vectors_of(codegen_emitter *m, int lanes) {
+  return (vectors){m, lanes, codegen_type(m, TN_F32, lanes), codegen_type(m, TN_I32, lanes)};
+}
+
+static LLVMValueRef real(const vectors *x, double value) {
   return codegen_splat(x->m, LLVMConstReal(x->m->dtypes[TN_F32], value), x->lanes);
 }
 
-static LLVMValueRef integer(const exponential *x, int value) {
+static LLVMValueRef integer(const vectors *x, int value) {
   return codegen_splat(x->m, LLVMConstInt(x->m->i32, (uint64_t)(int64_t)value, true), x->lanes);
 }
 
 /* One instruction where the target has it. */
-static LLVMValueRef multiply_add(const exponential *x, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+static LLVMValueRef multiply_add(const vectors *x, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
   LLVMTypeRef type = x->type;
   return codegen_intrinsic(x->m, "llvm.fmuladd", 1, &type, 3, (LLVMValueRef[]){a, b, c});
 }
 
 /* NaN stays. */
-static LLVMValueRef clamp(const exponential *x, LLVMValueRef value) {
+static LLVMValueRef clamp(const vectors *x, LLVMValueRef value) {
   LLVMBuilderRef b = x->m->builder;
   LLVMValueRef high = real(x, most), low = real(x, least);
   value = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, high, ""), high, value, "");
   return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, value, low, ""), low, value, "");
 }
 
-/* 1 + r + r^2 * (terms) */
-static LLVMValueRef polynomial(const exponential *x, LLVMValueRef r) {
-  int n = RUNTIME_COUNT(terms);
-  LLVMValueRef sum = real(x, terms[n - 1]);
-  for (int i = n - 2; i >= 0; i--) sum = multiply_add(x, sum, r, real(x, terms[i]));
-  sum = multiply_add(x, sum, r, real(x, 1));
-  return multiply_add(x, sum, r, real(x, 1));
+/* N terms, of the highest power first. */
+static LLVMValueRef polynomial(const vectors *x, int n, const double *terms, LLVMValueRef r) {
+  LLVMValueRef sum = real(x, terms[0]);
+  for (int i = 1; i < n; i++) sum = multiply_add(x, sum, r, real(x, terms[i]));
+  return sum;
 }
 
 /* 2^N for small whole N, by the exponent's bits. */
-static LLVMValueRef power_of_two(const exponential *x, LLVMValueRef n) {
+static LLVMValueRef power_of_two(const vectors *x, LLVMValueRef n) {
   LLVMBuilderRef b = x->m->builder;
   LLVMValueRef exponent = LLVMBuildAdd(b, n, integer(x, 127), "");
   return LLVMBuildBitCast(b, LLVMBuildShl(b, exponent, integer(x, 23), ""), x->type, "");
 }
 
 LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
-  exponential x = {.m = m, .lanes = lanes};
+  vectors x = vectors_of(m, lanes);
   LLVMBuilderRef b = m->builder;
-  x.type = codegen_type(m, TN_F32, lanes), x.bits = codegen_type(m, TN_I32, lanes);
   value = clamp(&x, value);
   LLVMValueRef shifted = multiply_add(&x, value, real(&x, per_ln2), real(&x, whole));
   LLVMValueRef n = LLVMBuildFSub(b, shifted, real(&x, whole), "");
@@ -67,6 +70,38 @@ LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) 
   LLVMValueRef bits = LLVMBuildBitCast(b, shifted, x.bits, "");
   LLVMValueRef k = LLVMBuildSub(b, bits, integer(&x, 0x4B400000), "");
   LLVMValueRef half = LLVMBuildAShr(b, k, integer(&x, 1), "");
-  LLVMValueRef result = LLVMBuildFMul(b, polynomial(&x, r), power_of_two(&x, half), "");
+  LLVMValueRef result =
+      LLVMBuildFMul(b, polynomial(&x, RUNTIME_COUNT(exp_terms), exp_terms, r), power_of_two(&x, half), "");
   return LLVMBuildFMul(b, result, power_of_two(&x, LLVMBuildSub(b, k, half, "")), "");
+}
+
+#define TERM(number) number,
+static const double erf_near[] = {CODEGEN_ERF_NEAR(TERM)}, erf_far[] = {CODEGEN_ERF_FAR(TERM)},
+                    erf_power[] = {CODEGEN_ERF_POWER(TERM)};
+#undef TERM
+
+/* 2^value, value from -27 to 0: the whole part goes into the exponent's bits. */
+static LLVMValueRef small_power(const vectors *x, LLVMValueRef value) {
+  LLVMBuilderRef b = x->m->builder;
+  LLVMValueRef shifted = LLVMBuildFAdd(b, value, real(x, whole), "");
+  LLVMValueRef r = LLVMBuildFSub(b, value, LLVMBuildFSub(b, shifted, real(x, whole), ""), "");
+  LLVMValueRef power = polynomial(x, RUNTIME_COUNT(erf_power), erf_power, r);
+  LLVMValueRef n = LLVMBuildShl(b, LLVMBuildBitCast(b, shifted, x->bits, ""), integer(x, 23), "");
+  LLVMValueRef bits = LLVMBuildAdd(b, LLVMBuildBitCast(b, power, x->bits, ""), n, "");
+  return LLVMBuildBitCast(b, bits, x->type, "");
+}
+
+/* Both ways for all lanes. NaN goes by the first: its bits are no exponent to add to. */
+LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
+  vectors x = vectors_of(m, lanes);
+  LLVMBuilderRef b = m->builder;
+  LLVMValueRef end = real(&x, CODEGEN_ERF_MOST), one = real(&x, 1);
+  LLVMValueRef a = codegen_intrinsic(m, "llvm.fabs", 1, &x.type, 1, &value);
+  a = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, a, end, ""), end, a, "");
+  LLVMValueRef near = polynomial(&x, RUNTIME_COUNT(erf_near), erf_near, LLVMBuildFMul(b, value, value, ""));
+  near = multiply_add(&x, value, near, value);
+  LLVMValueRef far = small_power(&x, polynomial(&x, RUNTIME_COUNT(erf_far), erf_far, a));
+  LLVMValueRef args[] = {LLVMBuildFSub(b, one, far, ""), value};
+  far = codegen_intrinsic(m, "llvm.copysign", 1, &x.type, 2, args);
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGE, a, one, ""), far, near, "");
 }

@@ -1,5 +1,5 @@
-/* emit_math.c: functions of floats. Exponentials of vectors of f32 are written out (emit_exp.c). Other vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a
- * register, where the target has them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or
+/* emit_math.c: functions of floats. Exponentials and error functions of vectors of f32 are written out (emit_exp.c). Other
+ * vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a register, where the target has them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or
  * libm), and libm by name, lane by lane, for the others. */
 #include "codegen/emit.h"
 
@@ -87,8 +87,10 @@ static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRe
 /* The function itself, by whatever computes it. */
 static LLVMValueRef call(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
   bool is_exp = e->op == TIR_EXP || e->op == TIR_SIGMOID;
-  if (is_exp && e->lanes > 1 && e->dtype == TN_F32) return codegen_exp_f32(m, args[0], e->lanes);
-  bool is_vector = e->lanes > 1 && !rows[e->op].is_instruction && !rows[e->op].is_scalar_only;
+  bool is_vector = e->lanes > 1;
+  if (is_vector && is_exp && e->dtype == TN_F32) return codegen_exp_f32(m, args[0], e->lanes);
+  if (is_vector && e->op == TIR_ERF && e->dtype == TN_F32) return codegen_erf_f32(m, args[0], e->lanes);
+  is_vector = is_vector && !rows[e->op].is_instruction && !rows[e->op].is_scalar_only;
   char isa = is_vector ? vector_isa(m->target) : 0;
   if (isa != 0) return call_vector(m, e, isa, args);
   if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args);

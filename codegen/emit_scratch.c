@@ -1,6 +1,6 @@
 /* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them,
- * so that sroa can turn register tiles into SSA values; larger ones come from aligned_alloc once a call, at the
- * function's entry and not in its loops, and go before it returns. */
+ * so that sroa can turn register tiles into SSA values; larger ones come once a call, at the function's entry and not in
+ * its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from aligned_alloc. */
 #include "codegen/emit.h"
 
 enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
@@ -28,12 +28,19 @@ static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t 
   if (binding != NULL) binding->align = SCRATCH_ALIGN;
 }
 
-/* The result of aligned_alloc aliases nothing: LLVM is told. Whether it is NULL is tested once for all (check_heap). */
+/* The loader gives the symbol its address. */
+static LLVMValueRef kept_scratch(codegen_emitter *m) {
+  LLVMValueRef scratch = LLVMGetNamedGlobal(m->module, CODEGEN_SCRATCH_SYMBOL);
+  return scratch != NULL ? scratch : LLVMAddGlobal(m->module, m->i8, CODEGEN_SCRATCH_SYMBOL);
+}
+
+/* The result aliases nothing: LLVM is told. Whether it is NULL is tested once for all (check_heap). */
 static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef bytes) {
-  LLVMTypeRef types[] = {m->i64, m->i64};
-  LLVMValueRef args[] = {codegen_i64(m, SCRATCH_ALIGN), bytes};
-  LLVMValueRef memory = codegen_call_extern(m, "aligned_alloc", m->ptr, 2, types, args);
-  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, "aligned_alloc"), 0, "noalias", 0);
+  const char *name = m->stays_home ? CODEGEN_TAKE_SYMBOL : "aligned_alloc";
+  LLVMTypeRef types[] = {m->stays_home ? m->ptr : m->i64, m->i64};
+  LLVMValueRef args[] = {m->stays_home ? kept_scratch(m) : codegen_i64(m, SCRATCH_ALIGN), bytes};
+  LLVMValueRef memory = codegen_call_extern(m, name, m->ptr, 2, types, args);
+  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), 0, "noalias", 0);
   LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
   codegen_binding *binding = codegen_bind(m, buffer, memory);
   if (binding != NULL) binding->align = SCRATCH_ALIGN;
@@ -73,9 +80,15 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
 
 /* Before the return of a frame, for the buffers that are too large for the stack. */
 static void free_all(codegen_emitter *m) {
-  LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
+  LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm), types[] = {m->ptr, m->ptr};
   for (int i = 0; i < m->frame->heap.n; i++) {
-    codegen_call_extern(m, "free", nothing, 1, &m->ptr, &m->frame->heap.data[i]);
+    LLVMValueRef args[] = {m->stays_home ? kept_scratch(m) : NULL, m->frame->heap.data[i]};
+    if (!m->stays_home) {
+      codegen_call_extern(m, "free", nothing, 1, &types[1], &args[1]);
+      continue;
+    }
+    codegen_call_extern(m, CODEGEN_GIVE_SYMBOL, nothing, 2, types, args);
+    codegen_add_attribute(m, LLVMGetNamedFunction(m->module, CODEGEN_GIVE_SYMBOL), 2, "nocapture", 0);
   }
 }
 

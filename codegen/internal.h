@@ -96,13 +96,17 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 /* Stack that LLVM gets at least: a host's thread may have less. */
 enum { CODEGEN_STACK_BYTES = 1 << 20 };
 
-/* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below.
+/* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the symbols below.
  * Fails with a message in ctx. */
 tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
                               LLVMModuleRef module);
 /* runtime_pool_run, and the pool of the context that a kernel is loaded into: names that no C program has. */
 #define CODEGEN_RUN_SYMBOL "tenon.run"
 #define CODEGEN_POOL_SYMBOL "tenon.pool"
+/* runtime_scratch_take and _give, and what the context keeps. */
+#define CODEGEN_TAKE_SYMBOL "tenon.take"
+#define CODEGEN_GIVE_SYMBOL "tenon.give"
+#define CODEGEN_SCRATCH_SYMBOL "tenon.scratch"
 
 /* Gives a kernel its stages: its times by sampling, its work counters (stages.c). */
 tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts);

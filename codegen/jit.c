@@ -8,6 +8,7 @@
 #include "codegen/internal.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/scratch.h"
 
 struct codegen_jit {
   tn_context *ctx;
@@ -133,12 +134,16 @@ static void give_back(codegen_jit *jit, LLVMOrcJITDylibRef library) {
 /* What kernels need of the runtime, by address: nothing of it is exported. */
 static bool define_runtime(codegen_jit *jit, LLVMOrcJITDylibRef library) {
   runtime_pool *pool = runtime_pool_of(jit->ctx);
+  runtime_scratch *scratch = runtime_scratch_of(jit->ctx);
   const LLVMJITSymbolFlags data = {LLVMJITSymbolGenericFlagsExported, 0};
   const LLVMJITSymbolFlags code = {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable, 0};
-  if (pool == NULL) return false;
+  if (pool == NULL || scratch == NULL) return false;
   LLVMOrcCSymbolMapPair pairs[] = {
       {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_POOL_SYMBOL), {(uintptr_t)pool, data}},
-      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_RUN_SYMBOL), {(uintptr_t)runtime_pool_run, code}}};
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_RUN_SYMBOL), {(uintptr_t)runtime_pool_run, code}},
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_SCRATCH_SYMBOL), {(uintptr_t)scratch, data}},
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_TAKE_SYMBOL), {(uintptr_t)runtime_scratch_take, code}},
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_GIVE_SYMBOL), {(uintptr_t)runtime_scratch_give, code}}};
   LLVMErrorRef error = LLVMOrcJITDylibDefine(library, LLVMOrcAbsoluteSymbols(pairs, RUNTIME_COUNT(pairs)));
   return !failed(jit->ctx, "giving a kernel the runtime's addresses", error);
 }

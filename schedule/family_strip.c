@@ -4,6 +4,7 @@
  * is cheap is inlined. In every stage some rows go together, so that taps along a column share what they load.
  * Vectors go along rows, threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
 #include <math.h>
+#include <stdio.h>
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
@@ -194,9 +195,9 @@ static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, i
 
 /* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body
  * stays short. */
-static bool arrange_sums(const strips *x, int stage) {
+static bool arrange_sums(const strips *x, int stage, int trailing) {
   const schedule_stage *st = &x->d->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1, row = column - 1;
+  int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1 - trailing, row = column - 1;
   int64_t steps = 1, limit = RUNTIME_MAX(MAX_BODY / RUNTIME_MAX(x->together, 1), 1);
   for (int i = 0; i < st->n_leaves; i++)
     if (st->leaves[i] != column && st->leaves[i] != row) order[n++] = st->leaves[i];
@@ -237,22 +238,36 @@ static bool part_sums(const strips *x, const tn_tensor *tensor, const tn_tensor 
   return true;
 }
 
+/* "[d0, d1, d2] -> [d2, d0, d1]": the TRAILING last dimensions in front. */
+static bool store_columns_last(const strips *x, const tn_tensor *tensor, int trailing) {
+  char map[16 * TN_MAX_RANK];
+  int n = snprintf(map, sizeof map, "[d0"), ndim = tensor->ndim;
+  for (int k = 1; k < ndim; k++) n += snprintf(map + n, sizeof map - (size_t)n, ", d%d", k);
+  for (int k = 0; k < ndim; k++)
+    n += snprintf(map + n, sizeof map - (size_t)n, "%sd%d", k ? ", " : "] -> [", (k + ndim - trailing) % ndim);
+  snprintf(map + n, sizeof map - (size_t)n, "]");
+  return schedule_transform_layout(x->d->s, generic_stage(x->d, tensor), map) == TN_OK;
+}
+
 /* What a window reads: computed for a tile. */
-static bool place_window(const strips *x, const tn_tensor *tensor) {
-  const tn_tensor *sums;
-  int order[SCHEDULE_MAX_AXES], n = 0, block, last = tensor->ndim - 1;
+static bool place_window(const strips *x, const strip_stage *window) {
+  const tn_tensor *sums, *tensor = window->tensor;
+  int order[SCHEDULE_MAX_AXES], n = 0, block, column = tensor->ndim - 1 - window->trailing;
+  if (window->trailing && !store_columns_last(x, tensor, window->trailing)) return false;
   if (!part_sums(x, tensor, &sums)) return false;
   int stage = generic_stage(x->d, tensor);
-  for (int a = 0; a < last - 1; a++) order[n++] = a;
-  if (!arrange_blocks(x, stage, last - 1, last, n, order, &block)) return false;
-  if (sums && (!arrange_sums(x, generic_stage(x->d, sums)) || !attach(x, sums, tensor, block))) return false;
+  for (int a = 0; a < tensor->ndim; a++)
+    if (a != column && a != column - 1) order[n++] = a;
+  if (!arrange_blocks(x, stage, column - 1, column, n, order, &block)) return false;
+  if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window->trailing) || !attach(x, sums, tensor, block)))
+    return false;
   return attach(x, tensor, x->g->root, x->tile);
 }
 
 /* What is read point by point: computed in registers for a block. */
 static bool place_member(const strips *x, const tn_tensor *tensor) {
   int stage = generic_stage(x->d, tensor);
-  return arrange_sums(x, stage) && schedule_set_scope(x->d->s, stage, "local") == TN_OK &&
+  return arrange_sums(x, stage, 0) && schedule_set_scope(x->d->s, stage, "local") == TN_OK &&
          attach(x, tensor, x->g->root, x->block);
 }
 
@@ -282,7 +297,7 @@ static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
   if (!generic_parallel(x->d, stage, n_shared, order, c[STRIP_PARTS] ? INFINITY : 0, &loop, &n_fused)) return false;
   x->tile = n_tiles == 0 ? NONE : n_tiles > n_fused ? order[n_tiles - 1] : loop;
   if (x->block != NONE && schedule_leaf_position(&x->d->s->stages[stage], x->block) < 0) x->block = loop;
-  return !sums || (arrange_sums(x, generic_stage(x->d, sums)) && attach(x, sums, x->g->root, x->block));
+  return !sums || (arrange_sums(x, generic_stage(x->d, sums), 0) && attach(x, sums, x->g->root, x->block));
 }
 
 /* The root first: its loops are where the others are computed. */
@@ -297,8 +312,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
   ok = ok && arrange_root(&x, f, c);
   for (int i = 1; ok && i < level->n; i++)
-    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor)
-                                   : place_window(&x, level->stages[i].tensor);
+    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor) : place_window(&x, &level->stages[i]);
   return ok && (!c[STRIP_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 

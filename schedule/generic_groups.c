@@ -12,27 +12,74 @@ static const double little = 2;
 
 /* ---- stencils ---------------------------------------------------------------------------------------------------- */
 
-/* READ goes along rows and columns, READER's last two axes, as they lie in memory, moved by taps. */
-static bool goes_by_taps(const generic_reads *r, const generic_read *read) {
-  int column = r->n_data - 1, row = column - 1, last = read->tensor->ndim - 1;
+/* Axes at the end that are shorter than a vector, behind at least two of which the last is longer. */
+static int short_axes(const generic_draft *p, const tn_tensor *tensor) {
+  int64_t lanes = p->machine.vector_bytes / (int64_t)tn_dtype_bytes(tensor->dtype);
+  int n = 0;
+  while (n < tensor->ndim && tensor->shape[tensor->ndim - 1 - n] < lanes) n++;
+  return n <= tensor->ndim - 2 ? n : 0;
+}
+
+/* Every read of TENSOR by the stage goes along its axis COLUMN in dimension DIM, element by element. */
+static bool goes_along(const generic_draft *p, int stage, const tn_tensor *tensor, int column, int dim) {
+  generic_reads r;
+  int64_t inside = 1;
+  if (column < 0 || !generic_read_all(p, stage, &r)) return false;
+  for (int d = dim + 1; d < tensor->ndim; d++) inside *= tensor->shape[d];
+  for (int i = 0; i < r.n; i++)
+    if (r.reads[i].tensor == tensor && (r.reads[i].dim[column] != dim || r.reads[i].stride[column] != inside))
+      return false;
+  return true;
+}
+
+/* DEPTH readers are followed. */
+static int trailing_axes(const generic_draft *p, const tn_tensor *tensor, int depth) {
+  int stage = generic_stage(p, tensor), readers[SCHEDULE_MAX_STAGES], n = short_axes(p, tensor);
+  if (n == 0 || depth == 0 || stage < 0 || !generic_is_computed(&p->s->stages[stage]) ||
+      schedule_is_output(p->s, stage))
+    return 0;
+  int n_readers = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  if (n_readers > RUNTIME_COUNT(readers)) return 0;
+  for (int i = 0; i < n_readers; i++) {
+    const tn_tensor *reader = p->s->stages[readers[i]].tensors;
+    int column = reader->ndim - 1 - trailing_axes(p, reader, depth - 1);
+    if (!goes_along(p, readers[i], tensor, column, tensor->ndim - 1 - n)) return 0;
+  }
+  return n;
+}
+
+int generic_trailing(const generic_draft *p, const tn_tensor *tensor) {
+  enum { MAX_DEPTH = 8 };
+  return trailing_axes(p, tensor, MAX_DEPTH);
+}
+
+int generic_column(const generic_draft *p, const generic_reads *r) {
+  return r->n_data - 1 - generic_trailing(p, r->op->outputs);
+}
+
+/* READ goes along the rows and columns of its reader as they lie in memory, moved by taps. */
+static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+  int column = generic_column(p, r), row = column - 1, last = read->tensor->ndim - 1;
+  int64_t inside = 1;
+  for (int n = generic_trailing(p, read->tensor); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
     if (!read->is_known[a] || read->block[a]) return false;
-  return last >= 1 && read->dim[column] == last && read->stride[column] == 1 && read->dim[row] == last - 1 &&
-         read->stride[row] == read->tensor->shape[last];
+  return row >= 0 && last >= 1 && read->dim[column] == last && read->stride[column] == inside &&
+         read->dim[row] == last - 1 && read->stride[row] == inside * read->tensor->shape[last];
 }
 
 static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
   if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < 2) return false;
   for (int i = 0; i < r.n; i++)
-    if (r.reads[i].tensor == tensor && !goes_by_taps(&r, &r.reads[i])) return false;
+    if (r.reads[i].tensor == tensor && !goes_by_taps(p, &r, &r.reads[i])) return false;
   return true;
 }
 
 /* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over
  * them would use it again. */
-static bool uses_by_taps_only(const generic_reads *r) {
-  int column = r->n_data - 1, row = column - 1;
+static bool uses_by_taps_only(const generic_draft *p, const generic_reads *r) {
+  int column = generic_column(p, r), row = column - 1;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (read->is_known[row] && read->is_known[column] && read->stride[row] == 0 && read->stride[column] == 0) continue;
@@ -49,14 +96,14 @@ static bool is_stencil(const generic_draft *p, int stage) {
   int64_t steps = 1;
   if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 2 || !generic_read_all(p, stage, &r)) return false;
   for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
-  return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(&r));
+  return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(p, &r));
 }
 
 /* A filter over windows that lie in rows. */
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
   bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
-  for (int i = 0; is_read && i < r.n; i++) is_window |= r.reads[i].is_window && goes_by_taps(&r, &r.reads[i]);
+  for (int i = 0; is_read && i < r.n; i++) is_window |= r.reads[i].is_window && goes_by_taps(p, &r, &r.reads[i]);
   return is_window && is_stencil(p, stage);
 }
 
@@ -66,12 +113,12 @@ static bool is_of_rows(const generic_draft *p, int stage) {
   generic_reads r;
   int n_rows = 0;
   if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || r.n_axes > r.n_data) return false;
+  int row = generic_column(p, &r) - 1;
   for (int i = 0; i < r.n; i++) {
-    bool goes = goes_by_taps(&r, &r.reads[i]);
+    bool goes = goes_by_taps(p, &r, &r.reads[i]);
     for (int k = 0; goes && k < i; k++)
-      n_rows +=
-          r.reads[k].tensor == r.reads[i].tensor && !tir_equal(r.reads[k].expr->arg[r.reads[k].dim[r.n_data - 2]],
-                                                               r.reads[i].expr->arg[r.reads[i].dim[r.n_data - 2]]);
+      n_rows += r.reads[k].tensor == r.reads[i].tensor && goes_by_taps(p, &r, &r.reads[k]) &&
+                !tir_equal(r.reads[k].expr->arg[r.reads[k].dim[row]], r.reads[i].expr->arg[r.reads[i].dim[row]]);
   }
   return n_rows > 0;
 }

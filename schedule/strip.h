@@ -13,6 +13,7 @@ typedef struct strip_stage {
   const tn_tensor *tensor;
   bool is_local; /* read point by point: computed in registers where it is used */
   bool reduces;
+  int trailing;                /* short axes behind its columns (generic_trailing) */
   double lead;                 /* points of a tile for each row and column of it: its other axes */
   double taps;                 /* steps of its reduction */
   double ops;                  /* of a point, all taps */

@@ -83,7 +83,7 @@ static bool differs_in_rows(const generic_read *a, const generic_read *b, int ro
 
 static void count_loads(const generic_reads *r, int at, strip_stage *out) {
   const generic_read *read = &r->reads[at];
-  int column = r->n_data - 1, row = column - 1;
+  int column = r->n_data - 1 - out->trailing, row = column - 1;
   double row_taps = 1, taps = 1;
   for (int a = r->n_data; a < r->n_axes; a++) {
     bool is_of_rows = uses(read, row) && read->dim[a] >= 0 && read->dim[a] == read->dim[row];
@@ -109,7 +109,10 @@ static void count_stage(const generic_draft *d, int stage, const generic_reads *
   out->reduces = r->n_axes > r->n_data;
   out->taps = out->lead = 1;
   for (int a = r->n_data; a < r->n_axes; a++) out->taps *= (double)r->extent[a];
-  for (int a = 0; a < r->n_data - 2; a++) out->lead *= (double)r->extent[a];
+  for (int a = 0; a < r->n_data; a++) {
+    bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing;
+    out->lead *= is_of_tile ? 1 : (double)r->extent[a];
+  }
   out->ops = out->taps * (body ? operations_of(body) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(r, i, out);
@@ -126,7 +129,7 @@ static void reach_producers(strip_level *level, int at, const generic_reads *r) 
       from->last_reader = at;
       for (int k = ROW; k <= COLUMN; k++) {
         double low, high;
-        int axis = r->n_data - 2 + k, dim = from->tensor->ndim - 2 + k;
+        int axis = r->n_data - 2 - reader->trailing + k, dim = from->tensor->ndim - 2 - from->trailing + k;
         offsets(r, &r->reads[i], dim, axis, &low, &high);
         from->low[k] = is_first ? reader->low[k] + low : fmin(from->low[k], reader->low[k] + low);
         from->high[k] = is_first ? reader->high[k] + high : fmax(from->high[k], reader->high[k] + high);
@@ -148,15 +151,17 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
     const schedule_stage *st = &d->s->stages[i];
     bool is_local, is_found = generic_is_computed(st) && is_of_chain(g, st->tensors, &is_local);
     if (!is_found) continue;
-    out->stages[out->n++] = (strip_stage){.tensor = st->tensors, .is_local = is_local, .last_reader = -1};
+    int trailing = generic_trailing(d, st->tensors);
+    out->stages[out->n++] =
+        (strip_stage){.tensor = st->tensors, .is_local = is_local, .trailing = trailing, .last_reader = -1};
   }
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
-    if (!generic_read_all(d, stage, &r) || r.n_data < 2) return false;
+    if (!generic_read_all(d, stage, &r) || r.n_data < 2 + out->stages[i].trailing) return false;
     count_stage(d, stage, &r, &out->stages[i]);
     reach_producers(out, i, &r);
   }
-  return out->n > 0 && out->stages[0].tensor == g->root;
+  return out->n > 0 && out->stages[0].tensor == g->root && out->stages[0].trailing == 0;
 }
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */

@@ -45,14 +45,14 @@ static const tir_expr *guard_junction(state *at, const tir_expr *e) {
 }
 
 /* Proved, with an extent that symbols decide. */
-static bool is_below(state *at, const tir_expr *index, const tir_expr *size) {
+static bool is_below(const state *at, const tir_expr *index, const tir_expr *size) {
   index = tir_cast(at->arena, (tn_dtype)size->dtype, index);
   const tir_expr *cond = index != NULL ? tir_binary(at->arena, TIR_LT, index, size) : NULL;
   return cond != NULL && tir_prove(at->arena, at->env, cond);
 }
 
-/* Whether every index is provably within its dimension without the condition. */
-static bool stays_inside(state *at, const tir_expr *load) {
+/* Whether every index is provably within its dimension by what AT's scope says. */
+static bool stays_inside(const state *at, const tir_expr *load) {
   const tir_buffer *buffer = load->u.buffer;
   for (int i = 0; i < tir_n_index(load); i++) {
     const tir_expr *simple = tir_simplify(at->arena, at->env, load->arg[i]);
@@ -64,11 +64,29 @@ static bool stays_inside(state *at, const tir_expr *load) {
   return true;
 }
 
+/* The part of the condition that reads no memory, where that alone keeps the load inside; else all of it. What data say
+ * would have to be known before the load: a predicate for nothing, and a load of its own beside an equal one. */
+static const tir_expr *needed_condition(const state *at, const tir_expr *load) {
+  tir_conds conds = {0};
+  const tir_expr *plain = NULL;
+  if (!tir_conds_add(&conds, at->cond)) return at->cond;
+  for (int i = 0; i < conds.n; i++) {
+    if (tir_reads_memory(conds.item[i])) continue;
+    plain = plain == NULL ? conds.item[i] : tir_binary(at->arena, TIR_AND, plain, conds.item[i]);
+    if (plain == NULL) return NULL;
+  }
+  if (plain == NULL) return at->cond;
+  tir_env env = tir_env_cond(at->env, plain);
+  state inner = *at;
+  inner.env = &env;
+  return stays_inside(&inner, load) ? plain : at->cond;
+}
+
 /* The condition joins a predicate that is there already. */
 static const tir_expr *guard_load(state *at, const tir_expr *load) {
   if (at->cond == NULL || stays_inside(at, load)) return load;
-  const tir_expr *own = tir_predicate(load), *both = at->cond;
-  if (own != NULL) both = tir_binary(at->arena, TIR_AND, at->cond, own);
+  const tir_expr *own = tir_predicate(load), *both = needed_condition(at, load);
+  if (own != NULL && both != NULL) both = tir_binary(at->arena, TIR_AND, both, own);
   return both == NULL ? NULL : tir_load(at->arena, load->u.buffer, tir_n_index(load), load->arg, both);
 }
 

@@ -30,7 +30,7 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *sort, *effort, *cost_model, *kind, *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -42,16 +42,17 @@ typedef struct tools_args {
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
-#define TOOLS_KINDS(X)                                                 \
-  X(FLAG, "nothing")                          /* bool */               \
-  X(TEXT, "a text")                           /* const char * */       \
-  X(COUNT, "a whole number of 1 or more")     /* int64_t */            \
-  X(LEVEL, "0, 1 or 2")                       /* int64_t, plus 1 */    \
-  X(SEED, "a whole number of 0 or more")      /* uint64_t */           \
-  X(SECONDS, "a number above 0")              /* double */             \
-  X(PARAM, "NAME=N with a whole number")      /* one more of params */ \
-  X(LINK, "a file's name, 16 times at most")  /* one more of links */  \
-  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)") /* one more of fills */
+#define TOOLS_KINDS(X)                                                  \
+  X(FLAG, "nothing")                           /* bool */               \
+  X(TEXT, "a text")                            /* const char * */       \
+  X(COUNT, "a whole number of 1 or more")      /* int64_t */            \
+  X(LEVEL, "0, 1 or 2")                        /* int64_t, plus 1 */    \
+  X(SEED, "a whole number of 0 or more")       /* uint64_t */           \
+  X(SECONDS, "a number above 0")               /* double */             \
+  X(DURATION, "a time such as 30s, 10m or 2h") /* double, seconds */    \
+  X(PARAM, "NAME=N with a whole number")       /* one more of params */ \
+  X(LINK, "a file's name, 16 times at most")   /* one more of links */  \
+  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)")  /* one more of fills */
 
 typedef enum tools_kind {
 #define X(name, words) TOOLS_##name,

@@ -14,5 +14,6 @@ int test_call(void);
 int test_timing(void);
 int test_support(void);
 int test_parallel(void);
+int test_scratch(void);
 
 #endif

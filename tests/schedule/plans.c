@@ -18,6 +18,10 @@ typedef struct plan_case {
 #define SWEEP(name, rows, columns, of) \
   name "[y<" rows ", x<" columns "] = (" of "[y,x+1] + " of "[y+2,x+1] + " of "[y+1,x] + " of "[y+1,x+2]) * 0.25\n"
 
+#define WEIGHTS(read)                                                                               \
+  "W[y<40, x<60, u<3, v<3] = exp((I[y+1,x+1] - I[y+u,x+v]) * (I[y+1,x+1] - I[y+u,x+v]) * (-8.0))\n" \
+  "O[y<40, x<60] = sum[u<3, v<3](" read ")"
+
 static const plan_case cases[] = {
     {"product", MM("512", "512", "512"), "C", "tile"},
     {"product of odd sizes", MM("257", "63", "131"), "C", "tile"},
@@ -36,6 +40,9 @@ static const plan_case cases[] = {
     {"a color from a gray",
      "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
      "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
+     "O", "strip"},
+    {"weights of a window's positions", WEIGHTS("W[y,x,u,v] * I[y+u,x+v]"), "O", "strip"},
+    {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
 };
 
@@ -130,6 +137,48 @@ static void all_realize(void **state) {
   runtime_arena_free(&lowered);
   runtime_arena_free(&arena);
   fixture_free(&f);
+}
+
+/* How many of the plans store W; all of them by vectors of columns. */
+static int stores_vectors_of_columns(const fixture *f, planning *p) {
+  int n = 0;
+  for (int i = 0; i < p->n; i++) {
+    p->draft.s = tn_schedule_copy(f->s);
+    assert_true(schedule_plan_realize(&p->draft, &p->group, &p->choices, &p->plans[i]));
+    char *loops = tn_schedule_print(p->draft.s, TN_FORM_TIR);
+    bool is_strip = strcmp(schedule_family_at(p->plans[i].family)->name, "strip") == 0;
+    n += is_strip && strstr(loops, "W[ramp(");
+    assert_true(!is_strip || !strstr(loops, ", 1, 3)"));
+    free(loops);
+    tn_schedule_free(p->draft.s);
+  }
+  return n;
+}
+
+/* Short axes behind the columns go in front in memory, so that vectors go along columns; not where a reader goes along
+ * the short ones, not in an output. */
+static void short_axes_in_front(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *stage, *tensor;
+    int trailing;
+  } rows[] = {{WEIGHTS("W[y,x,u,v] * W[y,x,v,u]"), "O", "W", 2},
+              {"W[y<40, x<60, c<3] = exp(I[y,x,c])\nO[y<40, x<60, c<3] = W[y,x,c] + W[y,x,2-c]", "O", "W", 0},
+              {"W[y<40, x<60, c<3] = exp(I[y,x,c])\nO[y<40, x<30] = sum[c<3](W[y,x*2,c])", "O", "W", 0},
+              {"W[y<40, x<60, c<3] = exp(I[y,x,c])\nO[y<40, x<60] = sum[c<3](W[y,x,c])", "O", "O", 0},
+              {"W[y<40, x<60, c<16] = exp(I[y,x,c])\nO[y<40, x<60] = sum[c<16](W[y,x,c])", "O", "W", 0},
+              {"W[y<40, x<9, c<3] = exp(I[y,x,c])\nO[y<40, x<9] = sum[c<3](W[y,x,c])", "O", "W", 0}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    runtime_arena arena = {0};
+    planning p;
+    plan_stage(&f, rows[i].stage, &arena, &p);
+    int stage = schedule_find_stage(f.s, rows[i].tensor);
+    assert_int_equal(generic_trailing(&p.draft, f.s->stages[stage].tensors), rows[i].trailing);
+    if (rows[i].trailing) assert_true(stores_vectors_of_columns(&f, &p) > 0);
+    runtime_arena_free(&arena);
+    fixture_free(&f);
+  }
 }
 
 static void json_and_back(void **state) {
@@ -289,7 +338,8 @@ static void packs_what_is_read_once(void **state) {
 
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves),
-                                            cmocka_unit_test(packs_what_is_read_once)};
+                                            cmocka_unit_test(packs_what_is_read_once),
+                                            cmocka_unit_test(short_axes_in_front)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
