@@ -228,7 +228,8 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
   if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
   if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
-  add_counts(s, TILE_PANELS, f->can_lane ? extent_of(f, f->v) : ceil_div(extent_of(f, f->v), lanes), 64);
+  int64_t columns = extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
+  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
   for (int i = 0; i < 2; i++) {
