@@ -8,6 +8,7 @@
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make deb  Debian packages in build-deb/packages
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
+#   make bench-networks TIME=10m   whole networks beside oneDNN: three limits of time
 #   make bench-tune  what tuning costs, its promises and its winners
 #   make bench-auto  generic schedules beside the machine's limits
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
@@ -86,11 +87,16 @@ bench: setup build
 gemm-small: setup build
 	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
 
-# Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 # What tuning costs and whether its winner is one; about two hours. Parts: scripts/bench_tune build rate
 bench-tune: build
 	scripts/bench_tune build
 
+# The networks of examples/networks, each tuned for TIME twice: by the gradient, and round-robin.
+TIME ?= 10m
+bench-networks: setup build
+	scripts/bench_networks build --for $(TIME) --round-robin
+
+# Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
 	scripts/bench_auto build --threads 1,2 --page docs/performance.md
 
@@ -141,4 +147,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -279,6 +279,109 @@ typedef struct tn_tune_result {
  * TN_ERROR_TUNE, naming the classes of failure, when nothing valid was measured. */
 TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out);
 
+/* ---- tuning the tasks of a network ------------------------------------------------------------------------------- */
+
+/* One program among others. Zero-initialise. */
+typedef struct tn_task {
+  tn_program *program; /* all of one context */
+  double weight;       /* of its time in the objective, above 0 (0: 1) */
+  int count;           /* how often the network has it (0: 1): its weight is so many times as large */
+  const char *name;    /* for messages and tables; NULL: the program's key */
+  const char *fill;    /* what its inputs hold, as tn_tune_options.fill; NULL: that of the options */
+} tn_task;
+
+/* Which task gets the next round. X(NAME, "word") */
+#define TN_STRATEGIES(X)                                                                                              \
+  X(GRADIENT, "gradient")       /* where the objective falls most, as far as can be foreseen. Ansor, TVM: gradient */ \
+  X(ROUND_ROBIN, "round-robin") /* one after the other */
+typedef enum tn_strategy {
+#define X(name, word) TN_STRATEGY_##name,
+  TN_STRATEGIES(X)
+#undef X
+} tn_strategy;
+
+/* What is to become small. X(NAME, "word") */
+#define TN_OBJECTIVES(X)                                                             \
+  X(LATENCY, "latency") /* the sum of the times, each as often as its weight says */ \
+  X(GEOMEAN, "geomean") /* their geometric mean: each task counts by its ratios, however long it takes */
+typedef enum tn_objective {
+#define X(name, word) TN_OBJECTIVE_##name,
+  TN_OBJECTIVES(X)
+#undef X
+} tn_objective;
+/* The words; -1: there is no such word. */
+TN_API int tn_strategy_find(const char *word);
+TN_API int tn_objective_find(const char *word);
+
+/* How far a task is. */
+typedef struct tn_task_state {
+  const char *name;
+  tn_program *program;
+  double weight;  /* times count, of all that are the same program */
+  int same_as;    /* the task that has the same program and is tuned in its place; its own number: none before it */
+  int rounds;     /* that it got */
+  double spent_s; /* of the run's time */
+  tn_tune_result result; /* of the one that it is the same as */
+} tn_task_state;
+
+/* The objective after a round; the finals, which time the best anew, are not in it. */
+typedef struct tn_tasks_point {
+  double elapsed_s;
+  int trials;     /* of all tasks, in this run */
+  int task;       /* whose round it was */
+  double total_s; /* tn_tasks_result.total_s at that time */
+} tn_tasks_point;
+
+typedef struct tn_tasks_progress {
+  int n_tasks;
+  const tn_task_state *tasks;
+  int task;                  /* the one whose turn it is */
+  int trials, trials_wanted; /* records of all tasks; wanted: 0 when there is no such limit */
+  double total_s;            /* as in tn_tasks_result, but for 0 while a task has no time yet */
+  double elapsed_s, left_s;  /* left: < 0 when unknown */
+  const char *phase;         /* as of tn_progress */
+} tn_tasks_progress;
+
+typedef struct tn_tasks_options {
+  /* What is said of each task; but trials (64 for each task), seconds and effort are of all together (quick: 10 s for each
+   * task; normal: 60 s), early_stop ends a task. on_progress is not called. */
+  tn_tune_options tune;
+  tn_strategy strategy;
+  tn_objective objective;
+  /* Called at every trial, and some ten times a second. Returns whether the run shall stop. Its user is TUNE's. */
+  bool (*on_tasks)(void *user, const tn_tasks_progress *progress);
+} tn_tasks_options;
+
+/* Free with tn_tasks_result_free. */
+typedef struct tn_tasks_result {
+  int n_tasks;
+  tn_task_state *tasks; /* as given */
+  int n_distinct;       /* different programs */
+  double total_s;       /* the objective: the weighted sum, or mean, of the best times; 0: nothing valid */
+  double default_s;     /* the same of the unscheduled programs; 0: one is not known */
+  int n_failed;         /* tasks without any valid time: they are not in total_s */
+  int n_points;
+  tn_tasks_point *curve; /* from when all tasks had a time */
+  tn_tune_end end;
+} tn_tasks_result;
+
+/* Tunes the tasks in turns, a round of candidates each, over one pool of workers, with one cost model and one log. What is the
+ * same program is tuned once. Goes on from what the log holds. Names taken from TASKS have to live as long as the result.
+ * TN_ERROR_ARGUMENT: no tasks, a weight that is not above 0; TN_ERROR_TUNE: no task has a valid time. TVM: TaskScheduler. */
+TN_API tn_status tn_tune_tasks(int n, const tn_task *tasks, const tn_tasks_options *options, tn_tasks_result *out);
+TN_API void tn_tasks_result_free(TN_TAKE tn_tasks_result *result);
+
+/* A network as a file names it: one task a line, `PROGRAM [NAME=N...] [x COUNT] [weight W] [as NAME]`, PROGRAM being a file's
+ * name, seen from the network's folder, or a program's text in quotes; `#` begins a comment. Programs and names are the
+ * context's, the array is freed by tn_network_free. TN_ERROR_PARSE with FILE:LINE: a line that is none of these, or a file without tasks;
+ * TN_ERROR_IO: a file that cannot be read. */
+typedef struct tn_network {
+  int n;
+  tn_task *tasks;
+} tn_network;
+TN_API tn_status tn_network_read(tn_context *ctx, const char *file, tn_network *out);
+TN_API void tn_network_free(TN_TAKE tn_network *network);
+
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* The schedule of the log's best checked record of this program on this target: same program key and target triple and CPU. NULL with

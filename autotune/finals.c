@@ -1,7 +1,8 @@
 /* finals.c: before a winner is named, the fastest and the generic schedule are timed again, in turns, so that whatever
- * else the machine does meets all of them alike. A turn is a few samples of each; it counts by its median. Turns go on
- * until the others are surely slower than the leader (their quartiles lie behind its quartiles, and they were slower turn by turn), or
- * a tie is declared: of those within 1 % of the leader the simplest wins.
+ * else the machine does meets all of them alike. A turn is a few samples of each, and its time the least of them: other work
+ * only makes a sample longer. For the same reason a finalist is judged by its short turns. Turns go on until the others are
+ * surely slower than the leader (their short turns are longer, and they were slower turn by turn), or a tie is declared: of
+ * those within 1 % of the leader the simplest wins.
  * Each finalist gets a record of its own kind, which is no trial.
  *
  * `finals` borrows its candidates' texts from the tuner and owns what was measured of them; the built objects stay
@@ -10,12 +11,20 @@
 
 #include "autotune/tuner.h"
 
+/* Up to MOST_TURNS; more where the turns of the leader itself differ by more than NOISY. */
 enum { LEAST_TURNS = 3, SURE_TURNS = 7, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
+#define NOISY 1.05
+/* The share of the turns that are shorter than what a finalist is judged by: one of 15. */
+#define SHORT 0.08
 
-/* What is slower than this many times the best in its trial does not take part. */
+/* What is slower than this many times the best in its trial does not take part. The generic schedule, which has one trial
+ * while the best is the luckiest of many, does up to a higher bound. */
 #define TAKES_PART 1.3
-/* Finalists whose medians differ by less are as good as each other. */
+#define GENERIC_TAKES_PART 3
+/* Finalists whose short turns differ by less are as good as each other. */
 #define AS_GOOD 1.01
+/* Whose short turns are so much longer than the leader's is beaten, however much its turns vary. */
+#define FAR_BEHIND 1.15
 /* What is at most so likely among equals is no chance. */
 #define CHANCE 0.01
 /* Seconds, where the run has no limit of its own. */
@@ -33,6 +42,7 @@ static void work_out(finals_entry *e) {
   double sorted[RUNTIME_COUNT(e->turns)];
   memcpy(sorted, e->turns, sizeof *sorted * (size_t)e->n);
   runtime_sort(sorted, e->n);
+  e->short_s = runtime_quantile(sorted, e->n, SHORT);
   e->p25_s = runtime_quantile(sorted, e->n, 0.25);
   e->median_s = runtime_quantile(sorted, e->n, 0.5);
   e->p75_s = runtime_quantile(sorted, e->n, 0.75);
@@ -46,24 +56,6 @@ static int times_slower(const finals_entry *a, const finals_entry *b, int *n_bot
   return slower;
 }
 
-/* In more than two of three turns. A median may be of turns in which the machine did other work; turns compared one by one
- * are not. */
-static bool is_mostly_slower(const finals_entry *a, const finals_entry *b) {
-  int n, slower = times_slower(a, b, &n);
-  return 3 * slower > 2 * n;
-}
-
-/* The fastest by its median of those not out, unless another one was mostly faster; -1: there is none. */
-static int leader_of(const finals_entry *entries, int n) {
-  int leader = -1;
-  for (int i = 0; i < n; ++i)
-    if (!entries[i].is_out && entries[i].n > 0 && (leader < 0 || entries[i].median_s < entries[leader].median_s))
-      leader = i;
-  for (int i = 0; i < n; ++i)
-    if (!entries[i].is_out && entries[i].n > 0 && is_mostly_slower(&entries[leader], &entries[i])) leader = i;
-  return leader;
-}
-
 /* How likely a coin comes up heads so often, or more often, in N throws. */
 static double chance_of(int heads, int n) {
   double ways = 1, sum = 0;
@@ -74,15 +66,31 @@ static double chance_of(int heads, int n) {
   return ldexp(sum, -n);
 }
 
-/* Whether E is slower than the leader, and in so many of the turns that both took that it is not by chance. Turns are compared
- * one by one: what else the machine does meets both of a turn alike. */
+/* In so many of the turns that both took that it is not by chance. Turns are compared one by one: what else the machine does
+ * for long meets both of a turn alike. */
+static bool is_slower_by_turns(const finals_entry *a, const finals_entry *b) {
+  int n, slower = times_slower(a, b, &n);
+  return chance_of(slower, n) <= CHANCE;
+}
+
+/* The fastest of those not out, unless another one was faster turn by turn; -1: there is none. */
+static int leader_of(const finals_entry *entries, int n) {
+  int leader = -1;
+  for (int i = 0; i < n; ++i)
+    if (!entries[i].is_out && entries[i].n > 0 && (leader < 0 || entries[i].short_s < entries[leader].short_s))
+      leader = i;
+  for (int i = 0; i < n; ++i)
+    if (!entries[i].is_out && entries[i].n > 0 && is_slower_by_turns(&entries[leader], &entries[i])) leader = i;
+  return leader;
+}
+
 static bool is_told_apart(const finals_entry *e, const finals_entry *leader) {
-  int n, slower = times_slower(e, leader, &n);
-  return e->median_s > AS_GOOD * leader->median_s && chance_of(slower, n) <= CHANCE;
+  return e->short_s > AS_GOOD * leader->short_s && is_slower_by_turns(e, leader);
 }
 
 static bool is_beaten(const finals_entry *e, const finals_entry *leader) {
-  return e->p25_s > leader->p75_s && is_told_apart(e, leader);
+  bool is_behind = e->p25_s > leader->p75_s || e->short_s > FAR_BEHIND * leader->short_s;
+  return is_behind && is_told_apart(e, leader);
 }
 
 int finals_judge(finals_entry *entries, int n) {
@@ -100,7 +108,7 @@ int finals_judge(finals_entry *entries, int n) {
 
 /* Simpler, or as simple and faster. */
 static bool is_preferred(const finals_entry *e, const finals_entry *to) {
-  return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->median_s < to->median_s);
+  return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->short_s < to->short_s);
 }
 
 int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
@@ -110,7 +118,7 @@ int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
     const finals_entry *e = &entries[i];
     if (i == leader || e->is_out || is_told_apart(e, &entries[leader])) continue;
     *is_tie = true;
-    bool is_as_good = e->median_s <= AS_GOOD * entries[leader].median_s;
+    bool is_as_good = e->short_s <= AS_GOOD * entries[leader].short_s;
     if (is_as_good && is_preferred(e, &entries[winner])) winner = i;
   }
   return winner;
@@ -168,7 +176,7 @@ static void choose(finals *f) {
     enter(f, &t->top[i]);
     has_generic |= t->top[i].hash == t->generic_hash;
   }
-  bool is_near = t->generic.cost_s <= TAKES_PART * t->top[0].cost_s;
+  bool is_near = t->generic.cost_s <= GENERIC_TAKES_PART * t->top[0].cost_s;
   if (!has_generic && isfinite(t->generic.cost_s) && (is_near || f->n == 1))
     enter(f, &t->generic); /* nobody wins alone */
 }
@@ -206,9 +214,17 @@ static tn_status take_turn(finals *f, int i) {
   if (m->abandoned) return status;
   bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && (m->checked || e->n > 0) && m->n_costs > 0;
   m->checked = is_right; /* in the first turn */
-  if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->costs[m->n_costs / 2];
+  if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->min_s > 0 ? m->min_s : m->costs[m->n_costs / 2];
   e->is_out |= !is_right;
   return status;
+}
+
+/* Whether turn TURN is worth its time. */
+static bool goes_on(const finals *f, int turn) {
+  int leader = leader_of(f->entries, f->n);
+  if (turn < MOST_TURNS || leader < 0) return true;
+  const finals_entry *e = &f->entries[leader];
+  return turn < RUNTIME_COUNT(e->turns) && e->p75_s > NOISY * e->short_s;
 }
 
 /* Time may be over in the middle of a turn: the finalists then differ by one sample, which the
@@ -216,7 +232,7 @@ static tn_status take_turn(finals *f, int i) {
 static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
-  for (int turn = 0; status == TN_OK && turn < MOST_TURNS && left > 1 && !tuner_gives_up(f->t); ++turn) {
+  for (int turn = 0; status == TN_OK && left > 1 && goes_on(f, turn) && !tuner_gives_up(f->t); ++turn) {
     for (int i = 0; status == TN_OK && i < f->n && !tuner_gives_up(f->t); ++i)
       if (!f->entries[i].is_out) status = take_turn(f, i);
     left = finals_judge(f->entries, f->n);
@@ -277,6 +293,7 @@ static tn_status name_winner(finals *f) {
 
 /* In place of the deadline of the candidates, which has passed or does not matter any more. */
 static void set_deadline(tuner *t) {
+  if (t->takes_turns) return; /* who gives the turns has set it */
   double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
   double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
   t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);

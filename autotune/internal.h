@@ -69,8 +69,13 @@ typedef struct autotune_model autotune_model;
 TN_GIVE autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(TN_TAKE autotune_model *model);
 void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
-/* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
-tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
+/* Begins a task: programs are only compared with others of theirs, so that one model serves several. Its number. */
+int autotune_model_begin_task(autotune_model *model);
+/* Adds a measured program: its task (0 where none was begun), its rows, and its cost in seconds (INFINITY: failed). Rows are
+ * copied. */
+tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s);
+/* Rows that the next training is over. They have a bound: of many programs the fastest and the newest are kept. */
+int autotune_model_n_rows(const autotune_model *model);
 /* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
  * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);

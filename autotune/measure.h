@@ -160,8 +160,8 @@ struct measure_pool {
   int unprepared_times; /* how often that was tried, */
   tn_measure_error unprepared_error;
   char *unprepared_why; /* and why */
-  double default_s; /* of the unscheduled program of the last reference, so that the next worker need not estimate it */
-  uint64_t default_of; /* hash of its (program, target, seed) */
+  runtime_map
+      defaults; /* seconds of unscheduled programs, by the hash of (program, target, seed): they are estimated once */
 };
 
 /* NULL with a message when there is no memory or the first worker does not start. It has two users. */

@@ -194,13 +194,20 @@ static void fill_run_request(const measure_pool *pool, measure_request *request,
   request->payload_bytes = m->object_bytes;
 }
 
+/* What the unscheduled program takes; 0: not known. */
+static double default_of(const measure_pool *pool, uint64_t key) {
+  const runtime_map_value *known = runtime_map_find(&pool->defaults, key);
+  return known ? known->f : 0;
+}
+
 /* Of the reference of KEY. */
 static void fill_prepare_request(const measure_pool *pool, measure_request *request, const tn_candidate *c,
                                  uint64_t key, bool wants_default) {
   request->timeout_s = prepare_limit(pool);
   request->header = candidate_header("prepare", c, request->timeout_s);
   if (!request->header) return;
-  if (pool->default_of == key) json_object_set_new(request->header, "default_s", json_real(pool->default_s));
+  double default_s = default_of(pool, key);
+  if (default_s > 0) json_object_set_new(request->header, "default_s", json_real(default_s));
   if (wants_default) json_object_set_new(request->header, "wants_default", json_true());
 }
 
@@ -253,8 +260,9 @@ static void take_costs(tn_measurement *m, const json_t *header) {
 
 /* Every candidate of the program is compared with this time, so it is asked for once. */
 static void remember_default(measure_pool *pool, uint64_t key, const json_t *header) {
-  pool->default_s = protocol_number(header, "default_s", 0);
-  pool->default_of = pool->default_s > 0 ? key : 0;
+  double default_s = protocol_number(header, "default_s", 0);
+  runtime_map_value *place = default_s > 0 ? runtime_map_at(&pool->defaults, key) : NULL;
+  if (place) place->f = default_s;
 }
 
 /* The answer of a preparation is told from that of a run by what the worker held when it was asked. */
@@ -317,7 +325,7 @@ static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *
   if (json_array_size(json_object_get(message->header, "costs")) > 0) {
     take_costs(m, message->header);
   } else {
-    m->costs[0] = pool->default_s;
+    m->costs[0] = default_of(pool, key);
     m->n_costs = m->costs[0] > 0;
   }
   return false;

@@ -497,6 +497,7 @@ static void pool_free(measure_pool *pool) {
   free(pool->command);
   free(pool->places);
   free(pool->unprepared_why);
+  runtime_map_free(&pool->defaults);
   free(pool->workers);
   free(pool);
 }

@@ -9,7 +9,8 @@
  *    step n times too far;
  *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing.
  *
- * The model owns all rows it was given, copied, for as long as it lives: each training is over all of them. */
+ * The model owns the rows it was given, copied; each training is over all of them. A long run would fill the memory: of
+ * more than MOST_ROWS it keeps those of the fastest programs, which it is asked to tell apart, and of the newest. */
 #include <math.h>
 #include <stdio.h>
 
@@ -20,6 +21,8 @@
 enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
 /* One part in so many is worth another training. */
 enum { GROWN = 8 };
+/* Rows that are kept: some thousand programs, 6 MB, and two and a half times that while XGBoost trains from them. */
+enum { MOST_ROWS = 8192 };
 static const double weight_floor = 0.1;
 
 /* Shallow trees and strong shrinking: with a few hundred noisy times and 176 features deeper ones learn by heart. */
@@ -37,10 +40,14 @@ static const char *const parameters[][2] = {
     {"disable_default_eval_metric", "1"},
 };
 
-/* A measured program: its rows are [first_row, the next program's first_row). */
+/* A measured program: its rows are [first_row, the next program's first_row). It is compared with those of its task only. Older
+ * ones come first. */
 typedef struct program {
-  int first_row;
+  int first_row, task;
   double cost_s;
+  /* Only while some are forgotten: */
+  bool is_dropped;
+  double slowness; /* beside the best of its task */
 } program;
 
 struct autotune_model {
@@ -54,7 +61,9 @@ struct autotune_model {
   BoosterHandle booster;        /* NULL before the first training */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
+  int n_tasks;   /* that were begun; without any, all programs are of task 0 */
   int n_trained; /* programs of the last training */
+  int n_new;     /* programs added since then */
 };
 
 static void ignore_log(const char *text) { (void)text; }
@@ -122,8 +131,98 @@ void autotune_model_turn_off(autotune_model *model) { model->is_off = true; }
 
 bool autotune_model_is_trained(const autotune_model *model) { return model && model->booster; }
 
+/* O(1); the last program ends where the rows do. */
+static int end_row(const autotune_model *model, int i) {
+  return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
+}
+
+/* The least cost of each task, INFINITY where nothing was valid: the caller frees it. *ANY: one is not. NULL: no memory. */
+static double *best_costs(const autotune_model *model, bool *any) {
+  int n = RUNTIME_MAX(model->n_tasks, 1);
+  double *best = malloc(sizeof *best * (size_t)n);
+  *any = false;
+  for (int i = 0; best && i < n; ++i) best[i] = INFINITY;
+  for (int i = 0; best && i < model->programs.n; ++i) {
+    const program *p = &model->programs.data[i];
+    best[p->task] = RUNTIME_MIN(best[p->task], p->cost_s);
+    *any |= isfinite(p->cost_s);
+  }
+  return best;
+}
+
+/* ---- forgetting -------------------------------------------------------------------------------------------------- */
+
+/* The fastest first, each beside its task's best; of equal ones the newest. */
+static int by_slowness(const void *a, const void *b) {
+  const program *p = *(program *const *)a, *q = *(program *const *)b;
+  return p->slowness != q->slowness ? (p->slowness > q->slowness) - (p->slowness < q->slowness) : (p < q) - (p > q);
+}
+
+/* The newest first. */
+static int by_age(const void *a, const void *b) {
+  const program *p = *(program *const *)a, *q = *(program *const *)b;
+  return (p < q) - (p > q);
+}
+
+/* Keeps the first of ORDER while ROWS of them are enough; returns how many programs they are. */
+static int keep_first(const autotune_model *model, program *const *order, int n, int rows) {
+  int kept = 0;
+  for (; kept < n; kept++) {
+    int i = (int)(order[kept] - model->programs.data);
+    rows -= end_row(model, i) - order[kept]->first_row;
+    if (rows < 0) break;
+    order[kept]->is_dropped = false;
+  }
+  return kept;
+}
+
+/* Closes the gaps; what is kept stays in its order. */
+static void close_gaps(autotune_model *model) {
+  int n_programs = 0, n_rows = 0;
+  for (int i = 0; i < model->programs.n; ++i) {
+    program p = model->programs.data[i];
+    int n = end_row(model, i) - p.first_row;
+    if (p.is_dropped) continue;
+    memmove(model->rows.data + (ptrdiff_t)n_rows * AUTOTUNE_FEATURES,
+            model->rows.data + (ptrdiff_t)p.first_row * AUTOTUNE_FEATURES,
+            sizeof(float) * AUTOTUNE_FEATURES * (size_t)n);
+    p.first_row = n_rows;
+    model->programs.data[n_programs++] = p;
+    n_rows += n;
+  }
+  model->programs.n = n_programs;
+  model->rows.n = n_rows * AUTOTUNE_FEATURES;
+}
+
+/* O(n log n), once for each quarter of MOST_ROWS. False: no memory, and nothing is forgotten. */
+static bool forget(autotune_model *model) {
+  int n = model->programs.n;
+  bool any;
+  program **order = malloc(sizeof *order * (size_t)n);
+  double *best_s = best_costs(model, &any);
+  for (int i = 0; order && best_s && i < n; ++i) {
+    program *p = order[i] = &model->programs.data[i];
+    p->is_dropped = true;
+    p->slowness = isinf(p->cost_s) ? INFINITY : p->cost_s / best_s[p->task];
+  }
+  free(best_s);
+  if (!order || !best_s) {
+    free(order);
+    return false;
+  }
+  qsort(order, (size_t)n, sizeof *order, by_slowness);
+  int kept = keep_first(model, order, n, MOST_ROWS / 2);
+  qsort(order + kept, (size_t)(n - kept), sizeof *order, by_age);
+  keep_first(model, order + kept, n - kept, MOST_ROWS / 4);
+  free(order);
+  close_gaps(model);
+  return true;
+}
+
+/* ---- adding ------------------------------------------------------------------------------------------------------ */
+
 /* All or nothing: on failure the model is as it was. */
-static bool push_rows(autotune_model *model, const float *rows, int n_rows, double cost_s) {
+static bool push_rows(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
   int first = model->rows.n;
   for (int i = 0; i < n_rows * AUTOTUNE_FEATURES; ++i) {
     if (!RUNTIME_PUSH(&model->rows, rows[i])) {
@@ -131,21 +230,29 @@ static bool push_rows(autotune_model *model, const float *rows, int n_rows, doub
       return false;
     }
   }
-  if (RUNTIME_PUSH(&model->programs, ((program){first / AUTOTUNE_FEATURES, cost_s}))) return true;
+  program added = {.first_row = first / AUTOTUNE_FEATURES, .task = task, .cost_s = cost_s};
+  if (RUNTIME_PUSH(&model->programs, added)) return true;
   model->rows.n = first;
   return false;
 }
 
-tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s) {
-  if (!model) return TN_ERROR_ARGUMENT;
+int autotune_model_begin_task(autotune_model *model) { return model->n_tasks++; }
+
+tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
+  if (!model || task < 0 || task >= RUNTIME_MAX(model->n_tasks, 1)) return TN_ERROR_ARGUMENT;
   if (n_rows < 0 || n_rows > AUTOTUNE_MAX_ROWS || (n_rows > 0 && !rows)) {
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a program with %d rows of features", n_rows);
   }
   if (isnan(cost_s) || cost_s <= 0) {
     return runtime_fail(model->ctx, TN_ERROR_ARGUMENT, "cost model: a cost of %g seconds", cost_s);
   }
-  return push_rows(model, rows, n_rows, cost_s) ? TN_OK : no_memory(model->ctx);
+  bool is_full = model->rows.n / AUTOTUNE_FEATURES + n_rows > MOST_ROWS;
+  if ((is_full && !forget(model)) || !push_rows(model, task, rows, n_rows, cost_s)) return no_memory(model->ctx);
+  model->n_new++;
+  return TN_OK;
 }
+
+int autotune_model_n_rows(const autotune_model *model) { return model ? model->rows.n / AUTOTUNE_FEATURES : 0; }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
@@ -155,21 +262,10 @@ typedef struct training {
   autotune_model *model;
   DMatrixHandle data;
   BoosterHandle booster;
-  double best_s;
+  double *best_s; /* of each task */
   int n_rows, threads;
   float *gradient, *hessian;
 } training;
-
-/* O(1); the last program ends where the rows do. */
-static int end_row(const autotune_model *model, int i) {
-  return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
-}
-
-static double best_cost(const autotune_model *model) {
-  double best = INFINITY;
-  for (int i = 0; i < model->programs.n; ++i) best = RUNTIME_MIN(best, model->programs.data[i].cost_s);
-  return best;
-}
 
 /* The score of rows [FIRST, END) by the analytic cost alone. */
 static float guess_of(const float *rows, int first, int end) {
@@ -178,9 +274,10 @@ static float guess_of(const float *rows, int first, int end) {
 
 /* Of w/2 * (score - label)^2, as the file's head says. OUTPUTS are the trees' alone, without the guess. */
 static void pack_gradient(training *t, int pack, const float *outputs) {
-  int first = t->model->programs.data[pack].first_row, end = end_row(t->model, pack);
-  double cost = t->model->programs.data[pack].cost_s, sum = 0;
-  double label = isinf(cost) ? 0 : t->best_s / cost, weight = RUNTIME_MAX(label, weight_floor);
+  const program *p = &t->model->programs.data[pack];
+  int first = p->first_row, end = end_row(t->model, pack);
+  double sum = 0, label = isinf(p->cost_s) ? 0 : t->best_s[p->task] / p->cost_s,
+         weight = RUNTIME_MAX(label, weight_floor);
   sum += guess_of(t->model->rows.data, first, end);
   for (int row = first; row < end; ++row) sum += outputs[row];
   for (int row = first; row < end; ++row) {
@@ -245,14 +342,21 @@ static void boost(training *t) {
  * trained. */
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
-  training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
-  if (t.n_rows == 0 || isinf(t.best_s) || !is_ready(model)) return TN_OK; /* nothing to learn from yet, or by */
+  training t = {.model = model, .n_rows = model->rows.n / AUTOTUNE_FEATURES};
+  if (t.n_rows == 0) return TN_OK;
+  bool any;
+  t.best_s = best_costs(model, &any);
   t.threads = RUNTIME_MIN(model->threads, 1 + t.n_rows / ROWS_PER_THREAD);
   t.gradient = malloc(sizeof(float) * (size_t)t.n_rows);
   t.hessian = malloc(sizeof(float) * (size_t)t.n_rows);
-  bool has_memory = t.gradient && t.hessian;
-  if (has_memory) boost(&t);
-  if (has_memory) model->n_trained = model->programs.n;
+  bool has_memory = t.best_s && t.gradient && t.hessian;
+  bool can_learn = has_memory && any && is_ready(model); /* else there is nothing to learn from yet, or by */
+  if (can_learn) boost(&t);
+  if (can_learn) {
+    model->n_trained = model->programs.n;
+    model->n_new = 0;
+  }
+  free(t.best_s);
   free(t.gradient);
   free(t.hessian);
   return has_memory ? TN_OK : no_memory(model->ctx);
@@ -260,7 +364,7 @@ tn_status autotune_model_train(autotune_model *model) {
 
 tn_status autotune_model_refresh(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
-  bool has_grown = model->programs.n - model->n_trained >= RUNTIME_MAX(model->n_trained / GROWN, 1);
+  bool has_grown = model->n_new >= RUNTIME_MAX(model->n_trained / GROWN, 1);
   return has_grown ? autotune_model_train(model) : TN_OK;
 }
 

@@ -1,7 +1,11 @@
 /* pipeline.c: from proposals to records. Two rounds are under way: the candidates of one are run while those of the next
  * are built, and while the search makes the one after it. A round is proposed when the round before the last has been
  * learned from, and a round is learned from in the order of its candidates. So what is proposed depends on the seed and on
- * the costs, and not on how many work or who was first. */
+ * the costs, and not on how many work or who was first.
+ *
+ * Where several tuners share builder and runner, each goes on for one round at a time: only the older of its rounds is built
+ * and run, the next one is proposed meanwhile and waits until it is this tuner's turn again. So nobody has to be stopped,
+ * and nothing is given up, when another task is tuned. */
 #include <math.h>
 
 #include "autotune/tuner.h"
@@ -34,9 +38,11 @@ enum { ROUNDS = 2 };
 struct tuner_pipeline {
   tuner *t;
   int n_rounds;
+  int n_learned, until; /* rounds that are over; so many may be, then it is another tuner's turn */
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
   bool is_inside; /* of the search, which gives us a moment now and then */
+  bool has_ended; /* nothing is submitted any more */
   tn_status status;
 };
 typedef struct tuner_pipeline pipeline;
@@ -75,7 +81,8 @@ static batch *round_of(pipeline *p, const slot *s) {
 
 /* The first candidate in this state, in the order of the proposals. */
 static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
-  for (int r = 0; r < p->n_rounds; ++r) {
+  int n = RUNTIME_MIN(p->n_rounds, p->until - p->n_learned);
+  for (int r = 0; r < n; ++r) {
     *its = &p->rounds[r];
     for (int i = 0; i < (*its)->n; ++i)
       if ((*its)->slots[i].state == state) return &(*its)->slots[i];
@@ -224,7 +231,7 @@ static tn_status drain(pipeline *p) {
 /* Called by the search and by the training of the model, many times a second. */
 void tuner_meanwhile(void *user) {
   pipeline *p = ((tuner *)user)->pipeline;
-  if (!p || p->is_inside || p->status != TN_OK) return;
+  if (!p || p->has_ended || p->is_inside || p->status != TN_OK) return;
   p->is_inside = true;
   bool is_done = tuner_is_done(p->t);
   if (!is_done && p->t->shares_pool) p->status = turn(p, 0, true);
@@ -293,6 +300,7 @@ static tn_status learn_round(pipeline *p) {
   p->rounds[0] = p->rounds[1];
   p->rounds[1] = (batch){0};
   p->n_rounds--;
+  p->n_learned++;
   free_round(t, &old);
   tuner_end_round();
   if (status != TN_OK || tuner_is_done(t)) return status;
@@ -321,23 +329,41 @@ static tn_status go_on(pipeline *p) {
   return status == TN_OK ? p->status : status;
 }
 
-tn_status tuner_run_pipeline(tuner *t) {
-  pipeline p = {.t = t};
+tn_status tuner_begin_rounds(tuner *t) {
+  t->pipeline = calloc(1, sizeof *t->pipeline);
+  if (!t->pipeline) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the rounds");
+  t->pipeline->t = t;
+  return TN_OK;
+}
+
+tn_status tuner_run_rounds(tuner *t, int n) {
+  pipeline *p = t->pipeline;
   tn_status status = TN_OK;
-  t->pipeline = &p;
-  while (status == TN_OK && !tuner_is_done(t)) {
-    if (t->result.exhausted && p.n_rounds == 0) {
+  p->until = n > 0 ? p->n_learned + n : INT32_MAX;
+  while (status == TN_OK && p->n_learned < p->until && !tuner_is_done(t)) {
+    if (t->result.exhausted && p->n_rounds == 0) {
       t->result.end = TN_TUNE_EXHAUSTED;
       break;
     }
-    status = go_on(&p);
-  }
-  if (status == TN_OK) status = drain(&p);
-  t->pipeline = NULL;
-  while (status == TN_OK && p.n_rounds > 0) {
-    p.n_rounds--;
-    tuner_end_round();
-    free_round(t, &p.rounds[p.n_rounds]);
+    status = go_on(p);
   }
   return status;
+}
+
+void tuner_free_rounds(tuner *t) {
+  for (int i = 0; t->pipeline && i < t->pipeline->n_rounds; ++i) free_round(t, &t->pipeline->rounds[i]);
+  free(t->pipeline);
+  t->pipeline = NULL;
+}
+
+/* After an error what is under way may still be written to: its rounds stay until the workers have ended. */
+tn_status tuner_end_rounds(tuner *t, tn_status status) {
+  pipeline *p = t->pipeline;
+  if (!p || p->has_ended) return status;
+  if (status == TN_OK) status = drain(p);
+  p->has_ended = true;
+  if (status != TN_OK) return status;
+  for (int i = 0; i < p->n_rounds; ++i) tuner_end_round();
+  tuner_free_rounds(t);
+  return TN_OK;
 }

@@ -23,6 +23,7 @@ struct autotune_search {
   autotune_task task;
   autotune_policy policy;
   autotune_model *model;
+  int model_task;
   runtime_rng rng;
   autotune_space space;
   runtime_map seen; /* schedules proposed or observed */
@@ -66,6 +67,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     search->task = *task;
     search->policy = usual_policy;
     search->model = model;
+    search->model_task = autotune_model_begin_task(model);
     search->rng.state = seed;
     search->space.task = &search->task;
     runtime_quiet quiet = runtime_quiet_begin(task->ctx);
@@ -266,7 +268,7 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
   double cost_ns = is_known ? autotune_genome_cost(&search->space, &genome) : 0;
   int n_rows =
       autotune_schedule_rows(&search->space, schedule, isinf(cost_ns) ? 0 : cost_ns, &search->arena, rows, NULL);
-  return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;
+  return n_rows > 0 ? autotune_model_add(search->model, search->model_task, rows, n_rows, cost_s) : TN_OK;
 }
 
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text) {

@@ -143,7 +143,21 @@ static const char *model_file(const tuner *t) {
   return model && *model && strcmp(model, "none") != 0 && strcmp(model, "xgboost") != 0 ? model : NULL;
 }
 
-/* Whatever it made before it failed is in T, for tear_down. */
+/* NULL without memory. */
+static void make_model(tuner *t) {
+  const char *file = model_file(t);
+  t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  t->owns_model = true;
+  if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)
+    autotune_model_turn_off(t->model);
+  if (t->model && file && access(file, F_OK) == 0) autotune_model_load(t->model, file);
+}
+
+void tuner_save_model(const tuner *t) {
+  if (model_file(t)) autotune_model_save(t->model, model_file(t));
+}
+
+/* Whatever it made before it failed is in T, for tuner_close. */
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
@@ -162,12 +176,8 @@ static tn_status set_up(tuner *t) {
                             .n_rules = t->options.n_rules,
                             .rules = t->options.rules,
                             .meanwhile = {tuner_meanwhile, t}};
-  t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  if (!t->model) make_model(t);
   autotune_model_set_meanwhile(t->model, t->task.meanwhile);
-  const char *file = model_file(t);
-  if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)
-    autotune_model_turn_off(t->model);
-  if (t->model && file && access(file, F_OK) == 0) autotune_model_load(t->model, file);
   t->search = autotune_search_new(&t->task, t->model, t->options.seed);
   if (t->search)
     autotune_search_set_policy(t->search, &(autotune_policy){o->population, o->generations, o->eps, o->no_sketches,
@@ -183,7 +193,7 @@ static tn_status resume(tuner *t) {
   TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
   tn_status status = tuner_catch_up(t);
   t->since_best = 0;
-  if (status == TN_OK && t->held > 0) status = autotune_model_train(t->model);
+  if (status == TN_OK && t->held > 0) status = autotune_model_refresh(t->model);
   return status;
 }
 
@@ -215,11 +225,11 @@ static void use_builder(tuner *t) {
 }
 
 /* Worker processes are started only when something is left to measure. */
-static tn_status start_workers(tuner *t) {
+tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
   tn_worker_options workers = t->options.workers;
-  workers.should_stop = tuner_should_stop;
-  workers.user = t;
+  workers.should_stop = should_stop;
+  workers.user = user;
   bool are_needed = !t->options.runner;
   if (are_needed && !tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
   t->shares_pool = !t->options.builder;
@@ -230,10 +240,26 @@ static tn_status start_workers(tuner *t) {
   return TN_OK;
 }
 
-/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
-static void tear_down(tuner *t) {
+void tuner_borrow_workers(tuner *t, const tuner *from) {
+  t->builder = from->builder;
+  t->runner = from->runner;
+  t->builder.free = NULL;
+  t->runner.free = NULL;
+  t->shares_pool = from->shares_pool;
+  make_stages(t);
+}
+
+void tuner_stop_workers(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
+  t->builder.free = NULL;
+  t->runner.free = NULL;
+}
+
+/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
+void tuner_close(tuner *t) {
+  tuner_stop_workers(t);
+  tuner_free_rounds(t);
   for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
   tuner_top_free(&t->generic);
   tuner_stage_free(&t->build_stage);
@@ -243,7 +269,7 @@ static void tear_down(tuner *t) {
   autotune_claims_free(&t->claims);
   runtime_map_free(&t->measured);
   autotune_search_free(t->search);
-  autotune_model_free(t->model);
+  if (t->owns_model) autotune_model_free(t->model);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
@@ -268,17 +294,18 @@ static void tell_task(const tuner *t) {
                                tn_event_arg_text("program", tn_program_text(t->program)),
                                tn_event_arg_text("target", t->target),
                                tn_event_arg_f64("flops", tn_program_flops(t->program)),
-                               tn_event_arg_f64("weight", 1),
+                               tn_event_arg_f64("weight", t->weight),
                                tn_event_arg_i64("trials_wanted", t->options.trials)};
   tn_mark(&site, "task", args, RUNTIME_COUNT(args));
 }
 
 /* The cost model is saved before the finals: they may be ended by the user. */
 static tn_status run_rounds(tuner *t) {
-  tn_status status = start_workers(t);
+  tn_status status = tuner_start_workers(t, tuner_should_stop, t);
   if (status == TN_OK) status = tuner_prepare(t);
-  if (status == TN_OK) status = tuner_run_pipeline(t);
-  if (status == TN_OK && model_file(t)) autotune_model_save(t->model, model_file(t));
+  if (status == TN_OK) status = tuner_begin_rounds(t);
+  if (status == TN_OK) status = tuner_end_rounds(t, tuner_run_rounds(t, 0));
+  if (status == TN_OK) tuner_save_model(t);
   return status == TN_OK ? tuner_finals(t) : status;
 }
 
@@ -292,27 +319,38 @@ static tn_status run(tuner *t) {
   return status == TN_OK ? logged : status;
 }
 
-/* The options are checked before anything is made, and *OUT is set on every way out: a run that fails
- * half way has measured something all the same. */
+/* The options are checked before anything is made. */
+tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model) {
+  bool takes_turns = t->takes_turns;
+  double weight = t->weight;
+  *t = (tuner){.ctx = program->ctx,
+               .program = program,
+               .model = model,
+               .takes_turns = takes_turns,
+               .weight = weight > 0 ? weight : 1,
+               .start_ns = runtime_now_ns(),
+               .claims = AUTOTUNE_NO_CLAIMS,
+               .began_well = tn_context_status(program->ctx) == TN_OK};
+  t->run_id = t->start_ns;
+  tn_status status = te_check_no_symbols(program, "tuning");
+  if (status == TN_OK) status = te_check_no_externs(program, "tuning");
+  if (status == TN_OK) status = check_options(t->ctx, options);
+  if (status != TN_OK) return status;
+  t->options = *options;
+  status = set_up(t);
+  if (status == TN_OK) tell_task(t);
+  return status == TN_OK ? resume(t) : status;
+}
+
+/* *OUT is set on every way out: a run that fails half way has measured something all the same. */
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;
-  tuner t = {.ctx = program->ctx,
-             .program = program,
-             .start_ns = runtime_now_ns(),
-             .claims = AUTOTUNE_NO_CLAIMS,
-             .began_well = tn_context_status(program->ctx) == TN_OK};
-  tn_status status = te_check_no_symbols(program, "tuning");
-  if (status == TN_OK) status = te_check_no_externs(program, "tuning");
-  if (status == TN_OK) status = check_options(t.ctx, options);
-  if (status != TN_OK) return status;
-  t.options = *options;
-  status = set_up(&t);
-  if (status == TN_OK) tell_task(&t);
-  if (status == TN_OK) status = resume(&t);
+  tuner t = {0};
+  tn_status status = tuner_open(&t, program, options, NULL);
   if (status == TN_OK) status = run(&t);
   if (status == TN_OK) status = tuner_check_memory(&t);
-  tear_down(&t);
+  tuner_close(&t);
   if (out) *out = t.result;
   return status;
 }

@@ -160,7 +160,7 @@ tn_status tuner_log_start(tuner *t) {
   const tn_tune_options *o = &t->options;
   json_t *event = json_pack("{s:i, s:s, s:s, s:s, s:I, s:s, s:I}", "v", 1, "event", "start", "key",
                             tn_program_key(t->program), "target", t->target, "seed", (json_int_t)o->seed, "tenon",
-                            TN_VERSION, "run", (json_int_t)(t->start_ns & INT64_MAX));
+                            TN_VERSION, "run", (json_int_t)(t->run_id & INT64_MAX));
   if (event && o->trials < INT32_MAX) json_object_set_new(event, "trials_wanted", json_integer(o->trials));
   if (event && o->seconds > 0) json_object_set_new(event, "seconds", json_real(o->seconds));
   return append_event(t, event);
@@ -173,7 +173,7 @@ tn_status tuner_log_end(tuner *t, tn_status status) {
   json_t *event =
       json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I}", "v", 1, "event", "end", "key",
                 tn_program_key(t->program), "target", t->target, "reason", reason, "trials", r->trials, "failed",
-                r->failed, "elapsed_s", tuner_elapsed_s(t), "run", (json_int_t)(t->start_ns & INT64_MAX));
+                r->failed, "elapsed_s", tuner_elapsed_s(t), "run", (json_int_t)(t->run_id & INT64_MAX));
   if (event && r->best_s > 0) json_object_set_new(event, "best_s", json_real(r->best_s));
   if (event && r->default_s > 0) json_object_set_new(event, "default_s", json_real(r->default_s));
   if (event && r->default_s > 0)

@@ -1,6 +1,7 @@
 /* tuner.h: a run of tn_tune as its parts see it: rounds of candidates on their way through builder and runner
  * (pipeline.c, one_by_one.c), what is recorded and known of them (tune_measure.c), what is told and when it ends
- * (tune_tell.c), the finals (finals.c), and all of it together (tune.c). */
+ * (tune_tell.c), the finals (finals.c), and all of it together (tune.c). A run of tn_tune_tasks is several of them that take
+ * turns (tasks.c). */
 #ifndef TENON_AUTOTUNE_TUNER_H
 #define TENON_AUTOTUNE_TUNER_H
 
@@ -41,20 +42,25 @@ typedef struct tuner {
   tn_tune_options options; /* defaults filled in */
   autotune_task task;
   autotune_model *model;
+  bool owns_model; /* no other tuner learns from it */
   autotune_search *search;
   tn_builder builder;
   tn_runner runner;
   tuner_stage build_stage, run_stage;
   bool shares_pool; /* both are worker processes: polling one serves the other */
+  bool takes_turns; /* with other tuners, whose builder and runner these are, too */
   struct tuner_pipeline *pipeline;
   const char *target;
   autotune_fill fill; /* what the inputs hold */
   tn_tune_result result;
   int held; /* records of this task in the log */
   int held_failed;
-  bool began_well;                /* the context had no error: one that it has now is this run's */
-  uint64_t start_ns, deadline_ns; /* when candidates end, later when finals end; 0: never */
-  uint64_t told_ns;               /* when progress was last told */
+  bool began_well; /* the context had no error: one that it has now is this run's */
+  uint64_t run_id; /* of its lines in the log: when it began */
+  double weight;   /* of the task among others */
+  uint64_t start_ns,
+      deadline_ns;  /* when candidates end, later when finals end; 0: never. Turns of others move the start */
+  uint64_t told_ns; /* when progress was last told */
   const char *phase;
   bool is_stopped;      /* the user's word */
   bool has_finals_left; /* time that is over is that of the candidates */
@@ -74,6 +80,21 @@ typedef struct tuner {
   char *first_failure; /* message of this run's first failure, malloc'ed */
   bool fails_alike;    /* all trials of this run failed like the first */
 } tuner;
+
+/* ---- a run (tune.c) ---------------------------------------------------------------------------------------------- */
+
+/* Checks the options, and makes all that needs no workers: what the log holds is learned. MODEL: what it shares with other
+ * tuners, who free it; NULL: its own. To be closed in any case. */
+tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model);
+/* Takes the workers, or the user's builder and runner. SHOULD_STOP(USER) as of tn_worker_options. */
+tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user);
+/* Takes those of another tuner, which has to live longer. */
+void tuner_borrow_workers(tuner *t, const tuner *from);
+/* Where its cost model is to be kept. */
+void tuner_save_model(const tuner *t);
+/* Those that it has not borrowed. */
+void tuner_stop_workers(tuner *t);
+void tuner_close(tuner *t);
 
 /* ---- what is told, and when it ends (tune_tell.c) ---------------------------------------------------------------- */
 
@@ -120,8 +141,14 @@ tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule 
 
 /* ---- candidates on their way (pipeline.c, one_by_one.c) ---------------------------------------------------------- */
 
-/* Proposes, builds, runs and learns until the run is done. */
-tn_status tuner_run_pipeline(tuner *t);
+/* Begins to propose. */
+tn_status tuner_begin_rounds(tuner *t);
+/* Proposes, builds, runs and learns until the run is done, or N more rounds are (0: no such limit). */
+tn_status tuner_run_rounds(tuner *t, int n);
+/* Gives up what is under way, and frees the rounds. STATUS of what was done before; returns that, or what went wrong now. */
+tn_status tuner_end_rounds(tuner *t, tn_status status);
+/* What an error left of them. Builders and runners may still write to that: they are freed before (tuner_stop_workers). */
+void tuner_free_rounds(tuner *t);
 /* To be called now and then by who computes for long: hands out and takes what can be, without waiting. USER: the tuner. */
 void tuner_meanwhile(void *user);
 /* An event Round#k of the running session, if there is one. */
@@ -142,12 +169,13 @@ tn_status tuner_finals(tuner *t);
 /* Seconds that all their turns take, more or less; INFINITY while no time is known. */
 double tuner_finals_need_s(const tuner *t);
 
-/* Finalists as numbers: what decides. Times are medians of turns. */
+/* Finalists as numbers: what decides. */
 typedef struct finals_entry {
-  int n_steps; /* how complex the schedule is */
-  int n;       /* turns so far */
-  double turns[32];
+  int n_steps;      /* how complex the schedule is */
+  int n;            /* turns so far */
+  double turns[32]; /* the least time of each */
   bool is_out;
+  double short_s;                /* what the short turns take, by which it is judged */
   double p25_s, median_s, p75_s; /* of the turns */
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */

@@ -109,6 +109,8 @@ typedef struct worker_data {
   bool is_generic;      /* the reference is the generic schedule's kernel, not the unscheduled one's */
 } worker_data;
 
+enum { WORKER_PROGRAMS = 64 };
+
 typedef struct worker_program {
   char *text, *target_text;
   tn_context *ctx;
@@ -126,8 +128,8 @@ typedef struct worker {
   protocol_decoder in;
   worker_fault fault;
   worker_fault_kind fault_now;
-  int64_t memory_bytes, idle_bytes; /* the limit; address space at the greeting */
-  worker_program programs[4];
+  int64_t memory_bytes, idle_bytes;         /* the limit; address space at the greeting */
+  worker_program programs[WORKER_PROGRAMS]; /* as many as fit a quarter of the memory */
   uint64_t clock;
   bool is_remote; /* --remote: the tuner's files and clock are not ours, even if it looks so */
   bool is_recording, sends_profile;
@@ -136,6 +138,8 @@ typedef struct worker {
   uint64_t received_ns; /* when the request came, on the profiler's clock */
 } worker;
 
+/* Bytes of inputs and references that it keeps on purpose. */
+int64_t worker_kept_bytes(const worker *w);
 /* The program and target that a request names, parsed or from the cache. NULL: the answer has the error. */
 worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer);
 void worker_program_free(worker_program *p);

@@ -78,8 +78,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL);
 }
 
-/* DATA must stay until another is set. */
+/* DATA must stay until another is set. Of data that are guarded already nothing was written to since, or it is told. */
 void worker_guard_inputs(const worker_data *data) {
+  if (data && data == guard.data) return;
   guard.data = data;
   atomic_store(&guard.written, 0);
   for (int i = 0; data && i < data->n_inputs; ++i)

@@ -147,11 +147,7 @@ static void limit_cpu(double timeout_s) {
 /* Over half of its limit, beyond what it keeps on purpose: LLVM and allocators do not give everything
  * back. Better to be replaced between two candidates than to fail one for want of memory. */
 static bool has_grown(const worker *w) {
-  int64_t kept = 0;
-  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
-    const worker_data *data = w->programs[i].data;
-    for (int a = 0; data && a < data->n_args; ++a) kept += 2 * (int64_t)tn_array_bytes(data->args[a]);
-  }
+  int64_t kept = worker_kept_bytes(w);
   return w->memory_bytes > 0 && memory_in_use("VmData") - w->idle_bytes - kept > w->memory_bytes / 2;
 }
 

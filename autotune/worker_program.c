@@ -6,7 +6,8 @@
  * and the arena of one lowering at a time. */
 #include "autotune/worker.h"
 
-enum { MAX_CONTEXT_BYTES = 64 << 20 };
+enum { MAX_CONTEXT_BYTES = 64 << 20, KEPT_SHARE = 4 };
+static const int64_t usual_memory_bytes = INT64_C(4) << 30;
 
 /* Text and data stay: the program is parsed again when it is asked for. */
 static void drop_context(worker_program *p) {
@@ -35,11 +36,44 @@ static worker_program *find(worker *w, const char *text, const char *target) {
   return NULL;
 }
 
-/* The place for the next program: the one that was asked for longest ago. */
-static worker_program *least_used(worker *w) {
-  worker_program *oldest = &w->programs[0];
-  for (int i = 1; i < RUNTIME_COUNT(w->programs); ++i)
-    if (w->programs[i].used < oldest->used) oldest = &w->programs[i];
+static int64_t data_bytes(const worker_program *p) {
+  int64_t bytes = 0;
+  for (int a = 0; p->data && a < p->data->n_args; ++a) bytes += 2 * (int64_t)tn_array_bytes(p->data->args[a]);
+  return bytes;
+}
+
+int64_t worker_kept_bytes(const worker *w) {
+  int64_t bytes = 0;
+  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) bytes += data_bytes(&w->programs[i]);
+  return bytes;
+}
+
+/* The one that was asked for longest ago; of unused places the first, unless it has to be IN_USE. NULL: there is none. */
+static worker_program *least_used(worker *w, bool in_use) {
+  worker_program *oldest = NULL;
+  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
+    worker_program *p = &w->programs[i];
+    if (in_use && !p->text) continue;
+    if (!oldest || p->used < oldest->used) oldest = p;
+  }
+  return oldest;
+}
+
+/* What programs keep, contexts too. */
+static int64_t all_bytes(const worker *w) {
+  int64_t bytes = worker_kept_bytes(w);
+  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i)
+    if (w->programs[i].ctx) bytes += (int64_t)w->programs[i].ctx->arena.total;
+  return bytes;
+}
+
+/* The place for the next program, once those that were not asked for longest have made room. */
+static worker_program *make_place(worker *w) {
+  int64_t most = (w->memory_bytes > 0 ? w->memory_bytes : usual_memory_bytes) / KEPT_SHARE;
+  worker_program *oldest;
+  while (all_bytes(w) > most && (oldest = least_used(w, true))) worker_program_free(oldest);
+  oldest = least_used(w, false);
+  worker_program_free(oldest);
   return oldest;
 }
 
@@ -69,17 +103,14 @@ static bool name_program(worker_program *p, const char *text, const char *target
   return (p->text && p->target_text) || worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a program's text");
 }
 
-/* Four programs, the least recently used goes: a tuner alternates between few. A program whose context
- * has grown beyond MAX_CONTEXT_BYTES is parsed anew, its data stay. */
+/* Many programs, since the tasks of a network take turns: the least recently used goes when there is no room. A program
+ * whose context has grown beyond MAX_CONTEXT_BYTES is parsed anew, its data stay. */
 worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer) {
   const char *text = protocol_text(request, "program", ""), *target = protocol_text(request, "target", "");
   worker_program *p = find(w, text, target);
   if (p && p->ctx->arena.total > MAX_CONTEXT_BYTES) drop_context(p);
   bool is_known = p != NULL;
-  if (!p) {
-    p = least_used(w);
-    worker_program_free(p);
-  }
+  if (!p) p = make_place(w);
   if ((!is_known && !name_program(p, text, target, answer)) || (!p->ctx && !parse(p, answer))) {
     worker_program_free(p);
     return NULL;

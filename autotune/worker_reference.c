@@ -214,7 +214,10 @@ static bool has_data(const worker_program *p, uint64_t seed, const char *fill) {
 /* p->data is replaced only by proved data; on failure it is NULL, and the next request tries again. */
 bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
                          worker_answer *answer) {
-  if (has_data(p, seed, fill)) return true;
+  if (has_data(p, seed, fill)) {
+    worker_guard_inputs(p->data); /* another program's were guarded meanwhile */
+    return true;
+  }
   worker_data_free(p->data);
   p->data = NULL;
   worker_data *data = worker_data_new(p, seed, fill, answer);

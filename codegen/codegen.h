@@ -47,7 +47,9 @@ TN_API tn_machine tn_target_machine(const tn_target *target);
  * does not have). A file has to hold what its functions call, or leave it to the system. TN_ERROR_IO: a file cannot
  * be read; TN_ERROR_CODEGEN: it holds no IR, or malformed IR, or a function of another type than it is called as;
  * TN_ERROR_ARGUMENT: a file without any function that the program calls, a function that is in two files or in none.
- * The files before the one that is refused stay linked. */
+ * The files before the one that is refused stay linked. The functions of intrinsics that the program's text declares
+ * (`intrin`) are given their code likewise, where a file has it, and then compared with the pattern. The files of the
+ * program's own `link` statements come before PATHS, which may be none. */
 TN_API tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths);
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,15 @@
 
 #include "codegen/fatal.h"
 #include "codegen/foreign.h"
+#include "te/intrin.h"
+
+/* A function that a program calls: of a call, or of an intrinsic. */
+typedef struct called {
+  const tir_callee *callee;
+  const te_op *call;        /* the first one; or */
+  const tir_intrin *intrin; /* whose function of ROLE it is */
+  int role;
+} called;
 
 typedef struct file {
   tn_program *program;
@@ -16,7 +25,8 @@ typedef struct file {
   LLVMModuleRef module;
   int n; /* of the program's functions that it defines */
   const char *names[CODEGEN_MAX_CALLEES];
-  const te_op *calls[CODEGEN_MAX_CALLEES]; /* the first of each */
+  called functions[CODEGEN_MAX_CALLEES];
+  void (*addresses[CODEGEN_MAX_CALLEES])(void); /* in this process; NULL: it cannot run here */
 } file;
 
 /* The file's name, then what is wrong with it. */
@@ -34,39 +44,57 @@ static const te_op *first_call(const tn_program *p, int op) {
   return p->ops[op];
 }
 
-/* Scalars go by value, everything else by its address. */
-static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
-  if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
-  return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
-         : t->dtype == TN_F64 ? LLVMDoubleTypeInContext(llvm)
-                              : LLVMIntTypeInContext(llvm, t->dtype == TN_I64 ? 64 : 32);
+/* Scalars and numbers go by value, everything else by its address. */
+static LLVMTypeRef type_at(LLVMContextRef llvm, const te_op *op, int i) {
+  const tn_tensor *t = te_call_tensor(op, i);
+  if (t != NULL && !t->by_value) return LLVMPointerTypeInContext(llvm, 0);
+  tn_dtype dtype = t != NULL ? t->dtype : (tn_dtype)op->call->args[i].number->dtype;
+  return dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
+         : dtype == TN_F64 ? LLVMDoubleTypeInContext(llvm)
+                           : LLVMIntTypeInContext(llvm, dtype == TN_I64 ? 64 : 32);
 }
 
-/* void(arguments..., results...) as te/te.h says that functions are called. */
-static LLVMTypeRef signature(LLVMContextRef llvm, const te_op *op) {
-  LLVMTypeRef types[RUNTIME_MAX_C_ARGS];
-  int n = op->call->n;
-  for (int i = 0; i < n; i++) types[i] = type_of(llvm, op->call->args[i]);
-  for (int v = 0; v < op->n_outputs; v++) types[n + v] = LLVMPointerTypeInContext(llvm, 0);
-  return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)(n + op->n_outputs), false);
+/* The function of an intrinsic: addresses, the output's first, then strides as int64 (tir/intrin.h, CALL). */
+static int intrin_types(LLVMContextRef llvm, const called *c, LLVMTypeRef *types) {
+  int n = 0, n_inputs = c->role == TIR_INTRIN_RESET ? 0 : c->intrin->n_inputs, n_strides = c->intrin->output->ndim;
+  for (int i = 0; i < n_inputs; i++) n_strides += c->intrin->inputs[i]->ndim;
+  while (n < 1 + n_inputs) types[n++] = LLVMPointerTypeInContext(llvm, 0);
+  while (n < 1 + n_inputs + n_strides) types[n++] = LLVMIntTypeInContext(llvm, 64);
+  return n;
+}
+
+enum { MAX_TYPES = (1 + TIR_INTRIN_INPUTS) * (1 + TN_MAX_RANK) };
+
+/* As te/te.h says that functions are called. */
+static LLVMTypeRef signature(LLVMContextRef llvm, const called *c) {
+  LLVMTypeRef types[MAX_TYPES + RUNTIME_MAX_C_ARGS];
+  int n = c->call != NULL ? c->call->call->n : intrin_types(llvm, c, types);
+  for (int i = 0; c->call != NULL && i < n; i++) types[i] = type_at(llvm, c->call, i);
+  return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)n, false);
+}
+
+/* Another program of the context may have linked the same file for its intrinsic of this name. */
+static bool is_linked_already(const file *f, const called *c) {
+  const tir_callee *callee = c->callee;
+  return c->intrin != NULL && callee->module_bytes == f->n_bytes && memcmp(callee->module, f->bytes, f->n_bytes) == 0;
 }
 
 /* True for functions that the file does not define: another file may. */
-static tn_status take_function(file *f, const te_op *op) {
-  const tir_callee *callee = op->call->callee;
+static tn_status take_function(file *f, const called *c) {
+  const tir_callee *callee = c->callee;
   codegen_reason why;
   tn_context *ctx = f->program->ctx;
   if (!codegen_is_defined(f->module, callee->name)) return TN_OK;
-  if (callee->module != NULL)
+  if (callee->module != NULL && !is_linked_already(f, c))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s defines %s, which has LLVM IR already: link one of both", f->path,
                         callee->name);
-  if (!codegen_check_definition(f->module, callee->name, signature(f->llvm, op), &why))
+  if (!codegen_check_definition(f->module, callee->name, signature(f->llvm, c), &why))
     return runtime_fail(ctx, TN_ERROR_CODEGEN, "%s: %s: it %s", f->path, callee->name, why.text);
   if (f->n == CODEGEN_MAX_CALLEES)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s defines more than %d functions that the program calls", f->path,
                         CODEGEN_MAX_CALLEES);
   f->names[f->n] = callee->name;
-  f->calls[f->n++] = op;
+  f->functions[f->n++] = *c;
   return TN_OK;
 }
 
@@ -80,24 +108,40 @@ static void list_names(const file *f, runtime_str *out) {
   if (out->n == 0) runtime_str_add(out, "none");
 }
 
+/* NAMES: of what the program calls, for a message. */
+static tn_status take_one(file *f, const called *c, runtime_str *names) {
+  runtime_str_addf(names, "%s%s", names->n > 0 ? ", " : "", c->callee->name);
+  return take_function(f, c);
+}
+
+/* Calls, then intrinsics. */
+static tn_status take_all(file *f, runtime_str *names) {
+  const tn_program *p = f->program;
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < p->n_ops; i++) {
+    const te_op *op = first_call(p, i);
+    if (op != NULL) status = take_one(f, &(called){.callee = op->call->callee, .call = op}, names);
+  }
+  for (int i = 0; status == TN_OK && i < p->n_intrins * TIR_INTRIN_ROLE_COUNT; i++) {
+    called c = {.intrin = p->intrins[i / TIR_INTRIN_ROLE_COUNT], .role = i % TIR_INTRIN_ROLE_COUNT};
+    c.callee = c.intrin->callees[c.role];
+    if (c.callee != NULL) status = take_one(f, &c, names);
+  }
+  return status;
+}
+
 /* A file that has none of the program's functions is a mistake. */
 static tn_status take_functions(file *f) {
-  const tn_program *p = f->program;
-  runtime_str called = {0}, defined = {0};
-  for (int i = 0; i < p->n_ops; i++) {
-    const te_op *op = first_call(p, i);
-    if (op == NULL) continue;
-    tn_status status = take_function(f, op);
-    if (status != TN_OK) return runtime_str_free(&called), status;
-    runtime_str_addf(&called, "%s%s", called.n > 0 ? ", " : "", op->call->callee->name);
+  runtime_str names = {0}, defined = {0};
+  tn_status status = take_all(f, &names);
+  if (status == TN_OK && f->n == 0) {
+    list_names(f, &defined);
+    status =
+        runtime_fail(f->program->ctx, TN_ERROR_ARGUMENT,
+                     "%s defines no function that the program calls: the program calls %.200s; the file defines %.200s",
+                     f->path, names.n > 0 ? names.data : "none", defined.failed ? "?" : defined.data);
   }
-  if (f->n > 0) return runtime_str_free(&called), TN_OK;
-  list_names(f, &defined);
-  tn_status status =
-      runtime_fail(p->ctx, TN_ERROR_ARGUMENT,
-                   "%s defines no function that the program calls: the program calls %.200s; the file defines %.200s",
-                   f->path, called.n > 0 ? called.data : "none", defined.failed ? "?" : defined.data);
-  runtime_str_free(&called);
+  runtime_str_free(&names);
   runtime_str_free(&defined);
   return status;
 }
@@ -105,12 +149,12 @@ static tn_status take_functions(file *f) {
 /* ---- code for this machine --------------------------------------------------------------------------------------- */
 
 /* Addresses for the evaluator and for kernels in memory. */
-static tn_status bind(const file *f, LLVMMemoryBufferRef object) {
-  void (*functions[CODEGEN_MAX_CALLEES])(void);
+static tn_status bind(file *f, LLVMMemoryBufferRef object) {
   if (!codegen_load_functions(f->program->ctx, LLVMGetBufferStart(object), LLVMGetBufferSize(object), f->n, f->names,
-                              functions))
+                              f->addresses))
     return tn_context_status(f->program->ctx);
-  for (int i = 0; i < f->n; i++) tn_program_bind(f->program, f->names[i], functions[i]);
+  for (int i = 0; i < f->n; i++)
+    if (f->functions[i].call != NULL) tn_program_bind(f->program, f->names[i], f->addresses[i]);
   return TN_OK;
 }
 
@@ -160,13 +204,33 @@ static bool is_incomplete(const file *f) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
+/* The file's bytes as a call of the program keeps them, or as a copy: functions of one file share them. */
+static const void *kept_module(const file *f) {
+  for (int i = 0; i < f->n; i++)
+    if (f->functions[i].call != NULL) return f->functions[i].callee->module;
+  return runtime_copy(&f->program->ctx->arena, f->bytes, f->n_bytes);
+}
+
+static tn_status give_intrins(const file *f) {
+  const void *module = NULL;
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < f->n; i++) {
+    const called *c = &f->functions[i];
+    if (c->intrin == NULL || c->callee->module != NULL) continue;
+    if (module == NULL) module = kept_module(f);
+    if (module == NULL) return runtime_fail(f->program->ctx, TN_ERROR_MEMORY, "out of memory");
+    status = te_give_intrin(f->program->ctx, c->intrin, c->role, f->addresses[i], module, f->n_bytes);
+  }
+  return status;
+}
+
 /* Bound first, then linked: what is refused leaves no IR behind. */
 static tn_status link_module(file *f, const tn_target *native, LLVMTargetMachineRef machine) {
   tn_status status = take_functions(f);
   if (status == TN_OK && !is_foreign(f, native) && !is_incomplete(f)) status = compile(f, native, machine);
   for (int i = 0; status == TN_OK && i < f->n; i++)
-    status = tn_program_link(f->program, f->names[i], f->bytes, f->n_bytes);
-  return status;
+    if (f->functions[i].call != NULL) status = tn_program_link(f->program, f->names[i], f->bytes, f->n_bytes);
+  return status == TN_OK ? give_intrins(f) : status;
 }
 
 /* LLVM's own handler prints, and ends the process on errors. */
@@ -219,6 +283,10 @@ static tn_status check_all_linked(const tn_program *p) {
 /* In order; the files before a refused one stay linked. */
 tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths) {
   if (program == NULL || n < 0 || (n > 0 && paths == NULL)) return TN_ERROR_ARGUMENT;
+  for (int i = 0; i < program->n_links; i++) {
+    tn_status status = link_file(program, program->links[i]);
+    if (status != TN_OK) return status;
+  }
   for (int i = 0; i < n; i++) {
     tn_status status = paths[i] != NULL ? link_file(program, paths[i]) : TN_ERROR_ARGUMENT;
     if (status != TN_OK) return status;

@@ -192,7 +192,7 @@ TN_GIVE char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *wh
 #define RUNTIME_SLOTS(X)                                                 \
   X(POOL)       /* runtime/parallel.c: threads of parallel loops */      \
   X(SCRATCH)    /* runtime/scratch.c: scratch memory of kernels */       \
-  X(INTRINS)    /* schedule/intrin.c: declared intrinsics */             \
+  X(INTRINS)    /* te/intrin.c: declared intrinsics */                   \
   X(REDUCTIONS) /* te/lift.c: reductions taken out of expressions */     \
   X(GENERICS)   /* schedule/generic.c: the context's own schedules */    \
   X(REGISTRIES) /* schedule/registry.c: names and ops of the programs */ \

@@ -2,8 +2,8 @@
  * positions, into the step, and how it is written from there. A reader and a writer live on the stack
  * of one call. A row of the table KINDS is all that a new kind of argument takes. */
 #include "schedule/edit.h"
-#include "schedule/intrin.h"
 #include "schedule/tail.h"
+#include "te/intrin.h"
 
 /* From the arguments of a call, as given, to the positions in a step. */
 typedef struct reader {

@@ -41,16 +41,22 @@ static tir_operand whole(lowering *l, tir_access access, const tir_buffer *buffe
   return o;
 }
 
-/* Operands in the order of the function's parameters: inputs, then results. */
+/* A scalar's value, or the whole of what another stage computes. */
+static tir_operand input_operand(lowering *l, const tn_tensor *input) {
+  const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, input)];
+  if (from->scalar) return (tir_operand){.value = tir_var_expr(l->arena, &from->scalar->var)};
+  return whole(l, TIR_READS, from->buffers[input->value_index]);
+}
+
+/* Operands in the order of the function's parameters. */
 const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls) {
   const te_call *call = ls->st->op->call;
   tir_operand operands[RUNTIME_MAX_C_ARGS];
-  int n = 0;
   for (int i = 0; i < call->n; i++) {
-    const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, call->args[i])];
-    operands[n++] = from->scalar ? (tir_operand){.value = tir_var_expr(l->arena, &from->scalar->var)}
-                                 : whole(l, TIR_READS, from->buffers[call->args[i]->value_index]);
+    const te_call_arg *arg = &call->args[i];
+    operands[i] = arg->input    ? input_operand(l, arg->input)
+                  : arg->number ? (tir_operand){.value = arg->number}
+                                : whole(l, TIR_WRITES, ls->buffers[arg->result]);
   }
-  for (int v = 0; v < ls->st->n_tensors; v++) operands[n++] = whole(l, TIR_WRITES, ls->buffers[v]);
-  return tir_call(l->arena, call->callee, n, operands);
+  return tir_call(l->arena, call->callee, call->n, operands);
 }

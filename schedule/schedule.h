@@ -174,29 +174,8 @@ TN_API tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *t
  * The loops have to be those of the pattern, in any order, with its extents; the expressions equal up to the order of
  * commutative operands, offsets and strides (an operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
  * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
- * refused, and what differs from the pattern is shown, both sides. */
+ * refused, and what differs from the pattern is shown, both sides. tn_intrin_new declares further ones. */
 TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
-/* A C function: the name that exported code calls it by, and its address, or NULL when code is only exported. */
-typedef struct tn_intrin_function {
-  const char *name; /* NULL: there is no such function */
-  void (*function)(void);
-} tn_intrin_function;
-
-/* void f(T *output, const T *input ..., int64_t stride ...): the strides, in elements, of each dimension of the output,
- * then of each input, in the pattern's order. BODY writes the output; RESET, which has no inputs, writes what the
- * reduction starts from; UPDATE combines the output with what BODY would write. A reduction needs UPDATE: with BODY it
- * is used where the whole reduction is inside, with RESET for the init, which are loops otherwise. Anything else has
- * BODY only. They touch nothing but the pattern's elements, keep no pointer and may run on several threads at once. */
-typedef struct tn_intrin_functions {
-  tn_intrin_function body, reset, update;
-} tn_intrin_functions;
-
-/* Declares an intrinsic for this context. TVM: decl_tensor_intrin. PATTERN is the text of a program with one computed
- * tensor, whose inputs are read at plain axes: "c[m<16] = sum[l<64](a[l] * b[m,l])". Functions with an address are
- * called once with random numbers here and compared with the pattern. TN_ERROR_ARGUMENT: a name that is none or is
- * taken, functions that are missing or compute something else; TN_ERROR_PARSE, TN_ERROR_SCHEDULE: no pattern. */
-TN_API tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern,
-                               const tn_intrin_functions *functions);
 /* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
 TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 
@@ -421,6 +400,9 @@ TN_API int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, t
 /* Applies `primitive(arguments); ...` (docs/schedule.md). All or nothing: on failure the schedule is as before.
  * TN_ERROR_PARSE, with line and caret, when the text is not of that form. */
 TN_API tn_status tn_schedule_apply(tn_schedule *s, const char *text);
+/* Applies the `schedule { ... }` blocks of the program's own text, in order, as tn_schedule_apply does: all or nothing.
+ * TN_OK where it has none. */
+TN_API tn_status tn_schedule_apply_own(tn_schedule *s);
 /* Applies recorded steps, a JSON array of arrays (docs/records.md), checking each as a user's call is. All or nothing.
  * TN_ERROR_RECORD when it is no such array. */
 TN_API tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json);

@@ -236,11 +236,14 @@ static void print_opaque(script *s, const lower_stage *ls) {
   runtime_str_add(s->out, ")\n");
   line(s, "T.evaluate(T.call_extern(\"void\", \"%s\"", op->call->callee->name);
   for (int i = 0; i < op->call->n; i++) {
-    const tn_tensor *t = op->call->args[i];
-    runtime_str_addf(s->out, ", %s%s", script_find_name(s, t), t->by_value ? "" : ".data");
+    const te_call_arg *arg = &op->call->args[i];
+    const tn_tensor *t = arg->input ? arg->input : arg->number ? NULL : &ls->st->tensors[arg->result];
+    runtime_str_add(s->out, ", ");
+    if (t)
+      runtime_str_addf(s->out, "%s%s", script_find_name(s, t), t->by_value ? "" : ".data");
+    else
+      script_print_expr(s, arg->number);
   }
-  for (int v = 0; v < ls->st->n_tensors; v++)
-    runtime_str_addf(s->out, ", %s.data", script_find_name(s, &ls->st->tensors[v]));
   runtime_str_add(s->out, "))\n");
   s->depth--;
 }

@@ -15,6 +15,7 @@ enum { MAX_ARGUMENTS = 64 };
 /* About 4 KB, on the heap: texts are applied from threads with small stacks, too. */
 typedef struct reader {
   tn_schedule *s;
+  const char *what; /* the text in messages: "schedule text," */
   const char *text, *at;
   runtime_arena arena;
   const char *primitive;
@@ -26,7 +27,7 @@ typedef struct reader {
 
 /* EXPECTED ends the sentence "expected ...". */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
-  return runtime_fail_at(r->s->ctx, "schedule text,", r->text, at, "expected %s", expected);
+  return runtime_fail_at(r->s->ctx, r->what, r->text, at, "expected %s", expected);
 }
 
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
@@ -254,10 +255,7 @@ static tn_status apply_all(reader *r) {
 }
 
 /* On a copy that takes the schedule's place at the end. */
-tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
-  if (!s) return TN_ERROR_ARGUMENT;
-  if (!text)
-    return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_apply: the text is NULL: give \"\" for no step");
+static tn_status apply(tn_schedule *s, const char *what, const char *text) {
   if (!runtime_check_text(s->ctx, "the schedule", text)) return TN_ERROR_PARSE;
   reader *r = calloc(1, sizeof *r);
   tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
@@ -266,6 +264,7 @@ tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
     runtime_fail(s->ctx, status, "out of memory for a schedule as text");
   } else {
     r->s = copy;
+    r->what = what;
     r->text = r->at = text;
     status = apply_all(r);
     if (status == TN_OK) schedule_swap_contents(s, copy);
@@ -273,5 +272,35 @@ tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   tn_schedule_free(copy);
   if (r) runtime_arena_free(&r->arena);
   free(r);
+  return status;
+}
+
+tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
+  if (!s) return TN_ERROR_ARGUMENT;
+  if (text) return apply(s, "schedule text,", text);
+  return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_apply: the text is NULL: give \"\" for no step");
+}
+
+/* The block's text behind as many lines and blanks as stand before it in its file: messages count from there. */
+static tn_status apply_block(tn_schedule *s, const te_block *block) {
+  runtime_str what = {0}, text = {0};
+  for (int i = 1; i < block->line; i++) runtime_str_add(&text, "\n");
+  runtime_str_addf(&text, "%*s%s", block->column - 1, "", block->text);
+  runtime_str_addf(&what, "%sschedule block,", block->where);
+  tn_status status = what.failed || text.failed ? runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory")
+                                                : apply(s, what.data, text.data);
+  runtime_str_free(&what);
+  runtime_str_free(&text);
+  return status;
+}
+
+tn_status tn_schedule_apply_own(tn_schedule *s) {
+  tn_schedule *copy = s ? tn_schedule_copy(s) : NULL;
+  if (!copy) return s ? TN_ERROR_MEMORY : TN_ERROR_ARGUMENT;
+  const tn_program *program = tn_schedule_program(s);
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < program->n_blocks; i++) status = apply_block(copy, &program->blocks[i]);
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
   return status;
 }

@@ -406,6 +406,11 @@ static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
   return (runtime_c_arg){.dtype = t->dtype, .u.i = value.i};
 }
 
+static runtime_c_arg number_argument(const tir_expr *e) {
+  if (e->op == TIR_FLOAT) return (runtime_c_arg){.dtype = (tn_dtype)e->dtype, .u.f = e->u.f};
+  return (runtime_c_arg){.dtype = (tn_dtype)e->dtype, .u.i = e->u.i};
+}
+
 /* The function itself, on whole arrays. */
 static bool evaluate_extern(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
@@ -417,9 +422,11 @@ static bool evaluate_extern(te_run *run, te_source *source) {
                        "'%s' is computed by a call of %s, of which there is no function in this process: give one with "
                        "tn_program_bind",
                        op->name, call->callee->name);
-  for (int i = 0; i < call->n; i++) args[i] = argument(run, call->args[i]);
-  for (int v = 0; v < op->n_outputs; v++) args[call->n + v] = argument(run, &op->outputs[v]);
-  run->status = runtime_call_c(run->ctx, call->callee->function, call->n + op->n_outputs, args);
+  for (int i = 0; i < call->n; i++) {
+    const tn_tensor *t = te_call_tensor(op, i);
+    args[i] = t ? argument(run, t) : number_argument(call->args[i].number);
+  }
+  run->status = runtime_call_c(run->ctx, call->callee->function, call->n, args);
   return run->status == TN_OK;
 }
 

@@ -47,7 +47,8 @@ static tn_context *arg_context(tn_arg a) {
     case TN_ARG_TENSOR: return a.u.tensor ? a.u.tensor->ctx : NULL;
     case TN_ARG_NONE:
     case TN_ARG_INT:
-    case TN_ARG_FLOAT: return NULL;
+    case TN_ARG_FLOAT:
+    case TN_ARG_RESULT: return NULL;
   }
   return NULL;
 }
@@ -56,8 +57,11 @@ bool te_is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
 
 /* Nodes of two contexts would die at different times. */
 bool te_check_context(const te_site *site, int n, const tn_arg *args) {
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
+    if (args[i].kind == TN_ARG_RESULT)
+      te_fail(site, TN_ERROR_ARGUMENT, "tn_arg_result names a place of tn_extern's call: it is no value here");
     if (te_is_null(args[i])) return false;
+  }
   for (int i = 0; i < n; i++) {
     if (te_is_number(args[i]) || arg_context(args[i]) == site->ctx) continue;
     te_fail(site, TN_ERROR_ARGUMENT, "values of two contexts cannot be joined");

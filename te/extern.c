@@ -131,20 +131,21 @@ static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r
 static void set_inputs(te_op *op, const te_call *call) {
   op->n_inputs = 0;
   for (int i = 0; i < call->n; i++) {
+    tn_tensor *input = call->args[i].input;
     int k = 0;
-    while (k < op->n_inputs && op->inputs[k] != call->args[i]) k++;
-    op->inputs[k] = call->args[i];
-    op->n_inputs += k == op->n_inputs;
+    while (input && k < op->n_inputs && op->inputs[k] != input) k++;
+    if (input) op->inputs[k] = input;
+    op->n_inputs += input && k == op->n_inputs;
   }
 }
 
-/* All parts in one go, so that a failure leaves only arena memory behind. */
+/* All parts in one go, so that a failure leaves only arena memory behind. N_ARGS counts the results, too. */
 static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results, int n_args) {
   runtime_arena *arena = &site->ctx->arena;
   te_op *op = RUNTIME_NEW(arena, te_op);
   te_call *call = RUNTIME_NEW(arena, te_call);
   tn_tensor *outputs = RUNTIME_NEW_ARRAY(arena, tn_tensor, n_results);
-  tn_tensor **args = RUNTIME_NEW_ARRAY(arena, tn_tensor *, n_args + 1);
+  te_call_arg *args = RUNTIME_NEW_ARRAY(arena, te_call_arg, n_args + 1);
   tn_tensor **inputs = RUNTIME_NEW_ARRAY(arena, tn_tensor *, n_args + 1);
   if (!te_has_memory(site, op) || !te_has_memory(site, call) || !te_has_memory(site, outputs) ||
       !te_has_memory(site, args) || !te_has_memory(site, inputs))
@@ -154,34 +155,90 @@ static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results,
   return op;
 }
 
+/* The number at place I, as C passes it; NULL after a message. */
+static const tir_expr *number_at(const te_site *site, const char *callee, int i, tn_arg arg) {
+  const tir_expr *number = NULL;
+  if (te_is_number(arg))
+    number = te_convert(site, arg, te_number_dtype(arg));
+  else if (arg.kind == TN_ARG_EXPR && (arg.u.expr->node->op == TIR_INT || arg.u.expr->node->op == TIR_FLOAT))
+    number = arg.u.expr->node;
+  else
+    te_fail(
+        site, TN_ERROR_ARGUMENT,
+        "tn_extern: input %d of %s is no tensor and no constant: compute it as a tensor of its own, or give a number",
+        i + 1, callee);
+  bool fits = number && (number->dtype == TN_I32 || number->dtype == TN_I64 || number->dtype == TN_F32 ||
+                         number->dtype == TN_F64);
+  if (!number || fits) return number;
+  bool is_float = number->op == TIR_FLOAT;
+  double value = is_float ? number->u.f : (double)number->u.i;
+  te_fail(site, TN_ERROR_PROGRAM, "%s: input %d is a number of %s; functions take i32, i64, f32 or f64: write %s(%g)",
+          callee, i + 1, tn_dtype_name((tn_dtype)number->dtype), is_float ? "f32" : "i32", value);
+  return NULL;
+}
+
+/* What stands at place I. */
+static bool set_arg(const te_site *site, const te_op *op, int i, tn_arg arg) {
+  const char *callee = op->call->callee->name;
+  te_call_arg *out = &op->call->args[i];
+  if (arg.kind == TN_ARG_TENSOR) return check_scalar(site, callee, out->input = arg.u.tensor);
+  if (arg.kind != TN_ARG_RESULT) return (out->number = number_at(site, callee, i, arg)) != NULL;
+  if (arg.u.i >= 0 && arg.u.i < op->n_outputs) return out->result = (int)arg.u.i, true;
+  te_fail(site, TN_ERROR_ARGUMENT, "tn_extern: %s has results 0 to %d, and argument %d is result %lld", callee,
+          op->n_outputs - 1, i + 1, (long long)arg.u.i);
+  return false;
+}
+
+/* Each result has one place: behind all others if none was given. */
+static bool place_results(const te_site *site, const te_op *op, int n_given) {
+  te_call *call = (te_call *)op->call;
+  int count[TIR_MAX_VALUES] = {0}, n_placed = 0;
+  for (int i = 0; i < n_given; i++) {
+    if (call->args[i].input || call->args[i].number) continue;
+    count[call->args[i].result]++;
+    n_placed++;
+  }
+  for (int v = 0; n_placed == 0 && v < op->n_outputs; v++) call->args[n_given + v].result = v;
+  call->n = n_given + (n_placed == 0 ? op->n_outputs : 0);
+  for (int v = 0; n_placed > 0 && v < op->n_outputs; v++) {
+    if (count[v] == 1) continue;
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s is given result '%s' %d times: give each result once, or none, and they stand behind the others",
+            call->callee->name, op->outputs[v].name, count[v]);
+    return false;
+  }
+  return true;
+}
+
+/* How many of ARGS are no places of results. */
+static int count_given(int n, const tn_arg *args) {
+  int n_given = 0;
+  for (int i = 0; i < n; i++) n_given += args[i].kind != TN_ARG_RESULT;
+  return n_given;
+}
+
 /* The function is not called, and its signature not checked, as C cannot ask for it. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
-                     tn_tensor *const *args) {
-  if (!check_count(site, callee->name, n_results, n_args)) return NULL;
-  te_op *op = new_extern(site, callee, n_results, n_args);
+                     const tn_arg *args) {
+  if (!check_count(site, callee->name, n_results, count_given(n_args, args))) return NULL;
+  te_op *op = new_extern(site, callee, n_results, n_args + n_results);
   if (!op) return NULL;
   for (int v = 0; v < n_results; v++)
     if (!set_result(site, op, v, &results[v])) return NULL;
   op->name = op->outputs[0].name;
-  for (int i = 0; i < n_args; i++) {
-    if (!check_scalar(site, callee->name, args[i])) return NULL;
-    op->call->args[i] = args[i];
-  }
+  for (int i = 0; i < n_args; i++)
+    if (!set_arg(site, op, i, args[i])) return NULL;
+  if (!place_results(site, op, n_args)) return NULL;
   set_inputs(op, op->call);
   return &op->outputs[0];
 }
 
 tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
-                           const tn_arg *inputs) {
-  tn_tensor *args[RUNTIME_MAX_C_ARGS];
+                           const tn_arg *args) {
   te_site site = {.ctx = ctx};
-  if (!ctx || !callee || !results || n < 0 || (n > 0 && !inputs)) return NULL;
-  if (!check_count(&site, callee->name, n_results, n) || !te_check_context(&site, n, inputs)) return NULL;
-  for (int i = 0; i < n; i++) {
-    if (inputs[i].kind != TN_ARG_TENSOR)
-      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_extern: input %d of %s is no tensor", i + 1, callee->name), NULL;
-    args[i] = inputs[i].u.tensor;
-  }
+  if (!ctx || !callee || !results || n < 0 || (n > 0 && !args)) return NULL;
+  for (int i = 0; i < n; i++)
+    if (args[i].kind != TN_ARG_RESULT && !te_check_context(&site, 1, &args[i])) return NULL;
   return te_extern(&site, callee, n_results, results, n, args);
 }
 
@@ -190,6 +247,7 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
   tn_context *ctx = op->outputs[0].ctx;
   te_site site = {.ctx = ctx};
   te_op *made = new_extern(&site, op->call->callee, op->n_outputs, op->call->n);
+  const te_call_arg *args = op->call->args;
   if (!made) return NULL;
   made->name = op->name;
   for (int v = 0; v < op->n_outputs; v++) {
@@ -197,8 +255,8 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
     made->outputs[v].op = made;
   }
   for (int i = 0; i < op->call->n; i++) {
-    tn_tensor *arg = op->call->args[i];
-    made->call->args[i] = arg == from ? (tn_tensor *)to : arg;
+    made->call->args[i] = args[i];
+    if (args[i].input == from && from) made->call->args[i].input = (tn_tensor *)to;
   }
   set_inputs(made, made->call);
   return made;
@@ -213,17 +271,28 @@ static bool is_same_callee(const tir_callee *a, const tir_callee *b) {
   return is_same && (!a->module || memcmp(a->module, b->module, a->module_bytes) == 0);
 }
 
-/* The type of argument I of a call, results behind the inputs. */
+/* A number at place I, or the value of a scalar. */
+static bool is_by_value(const te_op *op, int i) {
+  const tn_tensor *t = te_call_tensor(op, i);
+  return !t || t->by_value;
+}
+
+static tn_dtype dtype_at(const te_op *op, int i) {
+  const tn_tensor *t = te_call_tensor(op, i);
+  return t ? t->dtype : (tn_dtype)op->call->args[i].number->dtype;
+}
+
+/* What is written at one place has to be written there by every call: a C type does not tell, but `const` does. */
 static bool is_same_type(const te_op *a, const te_op *b, int i) {
-  const tn_tensor *x = i < a->call->n ? a->call->args[i] : &a->outputs[i - a->call->n];
-  const tn_tensor *y = i < b->call->n ? b->call->args[i] : &b->outputs[i - b->call->n];
-  return x->dtype == y->dtype && x->by_value == y->by_value;
+  bool writes_a = !a->call->args[i].input, writes_b = !b->call->args[i].input;
+  bool is_same = dtype_at(a, i) == dtype_at(b, i) && is_by_value(a, i) == is_by_value(b, i);
+  return is_same && (is_by_value(a, i) || writes_a == writes_b);
 }
 
 /* C has one function of a name: calls with other types cannot both be right. */
 static bool is_same_signature(const te_op *a, const te_op *b) {
-  bool is_same = a->call->n == b->call->n && a->n_outputs == b->n_outputs;
-  for (int i = 0; is_same && i < a->call->n + a->n_outputs; i++) is_same = is_same_type(a, b, i);
+  bool is_same = a->call->n == b->call->n;
+  for (int i = 0; is_same && i < a->call->n; i++) is_same = is_same_type(a, b, i);
   return is_same;
 }
 
@@ -311,8 +380,28 @@ tn_status te_check_no_externs(const tn_program *p, const char *what) {
   return TN_OK;
 }
 
+/* Whether the results stand where they stand if nothing is said. */
+static bool results_are_last(const te_op *op) {
+  const te_call *call = op->call;
+  bool are_last = true;
+  for (int v = 0; v < op->n_outputs; v++) {
+    const te_call_arg *arg = &call->args[call->n - op->n_outputs + v];
+    are_last = are_last && !arg->input && !arg->number && arg->result == v;
+  }
+  return are_last;
+}
+
+/* Results that stand behind all others are left out. */
 void te_print_call(runtime_str *out, const te_op *op) {
-  runtime_str_addf(out, "%s(", op->call->callee->name);
-  for (int i = 0; i < op->call->n; i++) runtime_str_addf(out, "%s%s", i > 0 ? ", " : "", op->call->args[i]->name);
+  const te_call *call = op->call;
+  int n = results_are_last(op) ? call->n - op->n_outputs : call->n;
+  runtime_str_addf(out, "%s(", call->callee->name);
+  for (int i = 0; i < n; i++) {
+    runtime_str_add(out, i > 0 ? ", " : "");
+    if (call->args[i].number)
+      te_print_expr(out, call->args[i].number);
+    else
+      runtime_str_add(out, te_call_tensor(op, i)->name);
+  }
   runtime_str_add(out, ")");
 }

@@ -3,7 +3,7 @@
 #define TENON_TE_GRAPH_H
 
 #include "te/te.h"
-#include "tir/ir.h"
+#include "tir/intrin.h"
 
 /* An axis, or a symbol. */
 struct tn_axis {
@@ -46,11 +46,19 @@ struct tn_tensor {
  * axes and no body, and each output a shape of its own. */
 typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN, TE_EXTERN } te_op_kind;
 
-/* The call of an EXTERN: its arguments are ARGS, then the outputs. A tensor may be given twice. */
+/* What a call is given at one place: a tensor that it reads, a number (a constant of i32, i64, f32 or f64), or, where
+ * both are NULL, the op's output RESULT, which it writes. */
+typedef struct te_call_arg {
+  tn_tensor *input;
+  const tir_expr *number;
+  int result;
+} te_call_arg;
+
+/* The call of an EXTERN. Each output stands among ARGS once. An input may be given twice. */
 typedef struct te_call {
   tir_callee *callee;
   int n;
-  tn_tensor **args;
+  te_call_arg *args;
 } te_call;
 
 /* What makes tensors: all outputs of an op, but for an EXTERN's, have its axes as their dimensions. */
@@ -78,6 +86,11 @@ struct te_op {
 bool te_is_hidden(const tn_tensor *tensor);
 static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
 static inline bool te_is_extern(const te_op *op) { return op->kind == TE_EXTERN; }
+/* The tensor at place I of an EXTERN's call; NULL: a number stands there. */
+static inline tn_tensor *te_call_tensor(const te_op *op, int i) {
+  const te_call_arg *arg = &op->call->args[i];
+  return arg->input ? arg->input : arg->number ? NULL : &op->outputs[arg->result];
+}
 /* The axis or symbol that a variable of a te expression is. */
 static inline const tn_axis *te_var_axis(const tir_var *var) { return (const tn_axis *)(const void *)var; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
@@ -113,6 +126,13 @@ void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce);
 
+/* The text between the braces of a `schedule { ... }`. */
+typedef struct te_block {
+  const char *text;
+  const char *where; /* "main.te: " or "", to stand before a message */
+  int line, column;  /* where it begins, from 1 */
+} te_block;
+
 /* A closed graph with its arguments. All of it lies in the context's arena and is never freed before
  * that. */
 struct tn_program {
@@ -124,7 +144,14 @@ struct tn_program {
   int n_symbols;
   const tn_axis **symbols; /* what extents depend on, in the order in which arguments' shapes name them */
   const char *text, *key;  /* made on demand */
-  void *derived;           /* schedule/: interned ops made by cache_read, cache_write */
+  int n_intrins;
+  const tir_intrin **intrins; /* that its text declares, in order */
+  int n_blocks;
+  const te_block *blocks; /* of `schedule { ... }`, in order */
+  const char *schedule;   /* their texts as one; made on demand */
+  int n_links;
+  const char *const *links; /* of `link "..."` */
+  void *derived;            /* schedule/: interned ops made by cache_read, cache_write */
 };
 
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */

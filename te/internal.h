@@ -21,8 +21,10 @@ enum {
 /* A C call (text NULL) or a place in a program's text: then a failure is a parse error with line, column and caret. */
 typedef struct te_site {
   tn_context *ctx;
-  const char *text; /* the whole program */
-  const char *at;   /* in text */
+  const char *text;                 /* the whole program */
+  const char *at;                   /* in text */
+  const struct te_sources *sources; /* the files that the text is from; NULL: a text that was given as text */
+  const char *file;                 /* of a text that is a part of a file: its name; else NULL */
 } te_site;
 
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
@@ -181,9 +183,10 @@ bool te_check_scans(const te_site *site, const tn_program *p);
 
 /* ---- extern.c: stages that are a call of a C function ------------------------------------------------------------ */
 
-/* What an extern computes: NAME is an identifier. */
+/* What an extern computes: NAME is an identifier. ARGS are tensors, numbers, constants and places of results; without
+ * such a place the results stand behind all others. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
-                     tn_tensor *const *args);
+                     const tn_arg *args);
 /* A callee of which only the name is known. */
 tir_callee *te_callee(const te_site *site, const char *name);
 /* One name is one function, called with the same types everywhere; extents are numbers. Calls of one symbol share their
@@ -240,6 +243,8 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
 const tir_tuple_combiner *te_op_combiner(const te_op *op);
 /* As the statement that defines it, without the end of the line. */
 void te_print_combiner(runtime_str *out, const tir_tuple_combiner *combiner);
+/* The program of a part of SITE's text, whose lines and columns are those of the whole. It opens no files. */
+tn_program *te_parse_part(const te_site *site, const char *part);
 void te_print_program(runtime_str *out, const tn_program *program);
 /* The shortest text that gives the same value back in the dtype. */
 void te_format_float(runtime_str *out, double value, tn_dtype dtype);

@@ -6,8 +6,9 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[", "]", "(", ")", ",",
-                                      "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "!",  ":", "&", "|", "^", "~"};
+static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[",
+                                      "]",  "(",  ")",  ",",  "{",  "}",  "=",  "<",  ">",  "+",
+                                      "-",  "*",  "/",  "%",  "!",  ":",  "&",  "|",  "^",  "~"};
 
 /* Ends the reading: the parser takes no token behind it. */
 static te_token broken(te_lexer *l, const char *at, const char *what) {

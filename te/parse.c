@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "te/parser.h"
+#include "te/source.h"
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
@@ -75,10 +76,29 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 /* Counted only when it is asked, which is for messages. */
-static int line_of(const te_parser *p, const char *at) {
+int te_line_of(const te_parser *p, const char *at, const char **file) {
+  const te_site *site = &p->lexer.site;
   int line = 1;
-  for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
+  *file = "";
+  if (site->sources) *file = te_source_of_place(site->sources, at, &line)->path;
+  if (site->sources) return line;
+  for (const char *c = site->text; c < at; c++) line += *c == '\n';
   return line;
+}
+
+/* "line 3", or "line 3 of other.te" where AT is in another file than HERE. */
+typedef struct line_words {
+  char text[300];
+} line_words;
+
+static line_words words_of_line(const te_parser *p, const char *at, const char *here) {
+  line_words words;
+  const char *file, *own;
+  int line = te_line_of(p, at, &file);
+  (void)te_line_of(p, here, &own);
+  bool is_other = strcmp(file, own) != 0;
+  snprintf(words.text, sizeof words.text, "line %d%s%.200s", line, is_other ? " of " : "", is_other ? file : "");
+  return words;
 }
 
 /* The address is valid until the next tensor is added. */
@@ -103,8 +123,8 @@ const tn_param *te_find_param(te_parser *p, const char *name) {
 /* A parameter whose name is free. */
 static bool add_param(te_parser *p, const char *at, tn_param param) {
   if (p->params.n >= runtime_limits(p->lexer.site.ctx)->params) {
-    RUNTIME_FAIL_LIMIT(p->lexer.site.ctx, TN_ERROR_PARSE, params, "the program has more than %d parameters (line %d)",
-                       p->params.n, line_of(p, at));
+    RUNTIME_FAIL_LIMIT(p->lexer.site.ctx, TN_ERROR_PARSE, params, "the program has more than %d parameters (%s)",
+                       p->params.n, words_of_line(p, at, p->lexer.site.text).text);
     return false;
   }
   bool added = te_names_add(&p->param_names, param.name) && RUNTIME_PUSH(&p->params, param);
@@ -133,12 +153,12 @@ bool te_check_free(te_parser *p, const char *what, const char *name, const char 
   if (te_find_size(p, name)) return te_parse_fail(p, at, "'%s' is already a symbol", name);
   if (te_find_named_combiner(p, name)) return te_parse_fail(p, at, "'%s' is already a combiner", name);
   if (!symbol) return true;
-  int line = line_of(p, symbol->at);
+  line_words line = words_of_line(p, symbol->at, at);
   if (symbol->is_inferred && symbol->at > at)
     return te_parse_fail(p, symbol->at, "'%s' reads itself: a tensor is defined by others", name);
   if (symbol->is_inferred)
-    return te_parse_fail(p, at, "'%s' is read in line %d, before it is given here: move this up", name, line);
-  return te_parse_fail(p, at, "'%s' is already given in line %d", name, line);
+    return te_parse_fail(p, at, "'%s' is read in %s, before it is given here: move this up", name, line.text);
+  return te_parse_fail(p, at, "'%s' is already given in %s", name, line.text);
 }
 
 /* ---- param ------------------------------------------------------------------------------------------------------- */
@@ -576,7 +596,10 @@ static bool parse_definition(te_parser *p, bool is_scan) {
 /* The first word decides; anything that is no word of a statement begins a definition. */
 static bool parse_statement(te_parser *p, const overrides *o) {
   bool ok;
-  if (te_accept(p, "param"))
+  te_block_kind block = te_block_here(p);
+  if (block != TE_NO_BLOCK)
+    ok = te_parse_block(p, block);
+  else if (te_accept(p, "param"))
     ok = parse_param(p, o);
   else if (te_accept(p, "input"))
     ok = parse_input(p);
@@ -692,13 +715,26 @@ static tn_program *finish(te_parser *p, const overrides *o) {
   return check_needed(p, has_output_statement) ? make_program(p) : NULL;
 }
 
-/* The text is not kept. Overrides are checked at the end, when every `param` was met. */
-tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
-  if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
-  if (!runtime_check_text(ctx, "the program", text)) return NULL;
-  te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text}};
+/* Copies what blocks said into the program's arena. */
+static tn_program *add_blocks(te_parser *p, tn_program *program) {
+  runtime_arena *arena = &p->lexer.site.ctx->arena;
+  if (!program) return NULL;
+  program->n_intrins = p->intrins.n;
+  program->intrins = runtime_copy(arena, p->intrins.data, sizeof *p->intrins.data * (size_t)p->intrins.n);
+  program->n_blocks = p->blocks.n;
+  program->blocks = runtime_copy(arena, p->blocks.data, sizeof *p->blocks.data * (size_t)p->blocks.n);
+  program->n_links = p->links.n;
+  program->links = runtime_copy(arena, p->links.data, sizeof *p->links.data * (size_t)p->links.n);
+  bool ok = (!program->n_intrins || program->intrins) && (!program->n_blocks || program->blocks) &&
+            (!program->n_links || program->links);
+  return te_has_memory(&p->lexer.site, ok ? program : NULL) ? program : NULL;
+}
+
+/* Overrides are checked at the end, when every `param` was met. */
+static tn_program *parse(te_site site, int n_params, const tn_param *params) {
+  te_parser p = {.lexer = {.site = site, .next = site.text}};
   overrides o = {n_params, params};
-  tn_program *program = parse_statements(&p, &o) ? finish(&p, &o) : NULL;
+  tn_program *program = parse_statements(&p, &o) ? add_blocks(&p, finish(&p, &o)) : NULL;
   te_names_free(&p.symbol_names);
   te_names_free(&p.param_names);
   RUNTIME_VEC_FREE(&p.symbols);
@@ -707,5 +743,35 @@ tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, co
   RUNTIME_VEC_FREE(&p.reads);
   RUNTIME_VEC_FREE(&p.outputs);
   RUNTIME_VEC_FREE(&p.combiners);
+  RUNTIME_VEC_FREE(&p.intrins);
+  RUNTIME_VEC_FREE(&p.blocks);
+  RUNTIME_VEC_FREE(&p.links);
+  return program;
+}
+
+/* The text is not kept. */
+tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
+  if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
+  if (!runtime_check_text(ctx, "the program", text)) return NULL;
+  return parse((te_site){.ctx = ctx, .text = text, .at = text}, n_params, params);
+}
+
+tn_program *te_parse_part(const te_site *site, const char *part) {
+  int line;
+  const char *file = site->sources ? te_source_of_place(site->sources, site->at, &line)->path : NULL;
+  if (!runtime_check_text(site->ctx, "the program", part)) return NULL;
+  return parse((te_site){.ctx = site->ctx, .text = part, .at = part, .file = file}, 0, NULL);
+}
+
+/* The texts of the files live until the parse is over. */
+tn_program *tn_program_parse_file(tn_context *ctx, const char *path, int n_params, const tn_param *params) {
+  if (!ctx || !RUNTIME_GIVEN(ctx, path) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
+  te_sources sources;
+  tn_program *program = NULL;
+  if (te_read_sources(ctx, &sources, path)) {
+    const char *text = sources.text.data;
+    program = parse((te_site){.ctx = ctx, .text = text, .at = text, .sources = &sources}, n_params, params);
+  }
+  te_free_sources(&sources);
   return program;
 }

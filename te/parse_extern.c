@@ -33,28 +33,50 @@ static bool parse_results(te_parser *p, results *r) {
   return te_expect(p, ")", "',' or ')'");
 }
 
-/* A tensor that stands before this statement. */
-static bool parse_input(te_parser *p, tn_tensor **input) {
-  const char *at, *name = te_take_name(p, "a tensor", &at);
+/* A number: literals and parameters, or a cast of them. */
+static bool parse_number(te_parser *p, tn_arg *arg) {
+  te_operand number = te_parse_expr(p, 0);
+  if (number.value.kind == TN_ARG_NONE) return false;
+  *arg = number.value;
+  bool is_constant = te_is_number(*arg) || (arg->kind == TN_ARG_EXPR &&
+                                            (arg->u.expr->node->op == TIR_INT || arg->u.expr->node->op == TIR_FLOAT));
+  return is_constant || te_parse_fail(p, number.at,
+                                      "an argument is a tensor, a result or a constant number, and this is computed: "
+                                      "make it a tensor of its own; symbols need a value");
+}
+
+/* A name that is neither a parameter nor a word of the language, nor a symbol. */
+static bool is_of_tensor(te_parser *p, const char *name) {
+  return !te_find_param(p, name) && !te_find_size(p, name) && !te_is_reserved(name);
+}
+
+/* A result of the call, a tensor that stands before this statement, or a number. */
+static bool parse_arg(te_parser *p, const results *r, tn_arg *arg) {
+  const char *at = p->token.at, *name = p->token.kind == TE_TOKEN_NAME ? te_token_text(p, &p->token) : NULL;
   te_named *symbol = name ? te_find_named(p, name) : NULL;
-  if (!name) return false;
-  if (!symbol)
+  int v = 0;
+  while (name && v < r->n && strcmp(r->result[v].name, name) != 0) v++;
+  bool is_result = name && v < r->n;
+  if (!symbol && !is_result && name && is_of_tensor(p, name))
     return te_parse_fail(p, at, "'%s' is not given before this statement: declare it, as in input %s: f32[8]", name,
                          name);
-  symbol->is_read = true;
-  *input = symbol->tensor;
+  if (!symbol && !is_result) return parse_number(p, arg);
+  te_advance(p);
+  if (symbol) symbol->is_read = true;
+  *arg = symbol ? tn_arg_tensor(symbol->tensor) : tn_arg_result(v);
   return true;
 }
 
 /* (A, x). Returns how many; -1: failed. */
-static int parse_inputs(te_parser *p, tn_tensor **inputs) {
+static int parse_args(te_parser *p, const results *r, tn_arg *args) {
   int n = 0;
+  p->n_axes = p->reads.n = 0;
   if (!te_expect(p, "(", "'(' and what the function reads")) return -1;
   if (te_accept(p, ")")) return 0;
   do {
     if (n == RUNTIME_MAX_C_ARGS)
       return te_parse_fail(p, p->token.at, "a call has at most %d arguments", (int)RUNTIME_MAX_C_ARGS), -1;
-    if (!parse_input(p, &inputs[n++])) return -1;
+    if (!parse_arg(p, r, &args[n++])) return -1;
   } while (te_accept(p, ","));
   return te_expect(p, ")", "',' or ')'") ? n : -1;
 }
@@ -62,14 +84,14 @@ static int parse_inputs(te_parser *p, tn_tensor **inputs) {
 /* The function is known by name only, until tn_program_bind or tn_program_link. */
 bool te_parse_extern(te_parser *p) {
   results r = {0};
-  tn_tensor *inputs[RUNTIME_MAX_C_ARGS];
+  tn_arg args[RUNTIME_MAX_C_ARGS];
   const char *at;
   if (!parse_results(p, &r) || !te_expect(p, "=", "'=' and the call")) return false;
   const char *name = te_take_name(p, "the name of a function", &at);
   tir_callee *callee = name ? te_callee(te_parse_site(p, at), name) : NULL;
-  int n = callee ? parse_inputs(p, inputs) : -1;
+  int n = callee ? parse_args(p, &r, args) : -1;
   if (n < 0) return false;
-  tn_tensor *first = te_extern(te_parse_site(p, at), callee, r.n, r.result, n, inputs);
+  tn_tensor *first = te_extern(te_parse_site(p, at), callee, r.n, r.result, n, args);
   for (int v = 0; first && v < r.n; v++)
     if (!te_add_named(p, (te_named){&first->op->outputs[v], r.at[v], false, false})) return false;
   return first != NULL;

@@ -40,6 +40,9 @@ typedef struct te_parser {
   RUNTIME_VEC(te_read_place) reads;   /* of the statement being parsed */
   RUNTIME_VEC(tn_tensor *) outputs;   /* of an output statement */
   RUNTIME_VEC(te_named_combiner) combiners;
+  RUNTIME_VEC(const tir_intrin *) intrins;
+  RUNTIME_VEC(te_block) blocks;
+  RUNTIME_VEC(const char *) links;
   tn_combiner *defining;                           /* the combiner whose results are parsed, or NULL */
   tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES]; /* in scope */
   int n_axes;
@@ -55,6 +58,8 @@ typedef struct te_operand {
 
 /* Reports a failure at a place of the text; returns false. */
 bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) TN_PRINTF(3, 4);
+/* The line of a place, from 1; where the text is from files, *FILE gets the name of its own, else "". */
+int te_line_of(const te_parser *p, const char *at, const char **file);
 /* A te_site for builders, whose failures are reported AT. */
 const te_site *te_parse_site(te_parser *p, const char *at);
 /* Takes the token and reads the next one. */
@@ -102,6 +107,14 @@ bool te_parse_extent(te_parser *p, const char *what, te_extent *extent);
 
 /* `name(a: f32, b: f32; c, d) = (results), identity (constants)`: the statement behind its first word. */
 bool te_parse_combiner(te_parser *p);
+
+/* ---- parse_block.c ----------------------------------------------------------------------------------------------- */
+
+/* The statements whose first word is a name elsewhere: what stands behind it tells. `intrin name {`, `schedule {`,
+ * `include "file"`, `link "file"`. */
+typedef enum te_block_kind { TE_NO_BLOCK, TE_INTRIN, TE_SCHEDULE, TE_INCLUDE, TE_LINK } te_block_kind;
+te_block_kind te_block_here(const te_parser *p);
+bool te_parse_block(te_parser *p, te_block_kind kind);
 
 /* ---- parse_extern.c ---------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "te/internal.h"
+#include "te/intrin.h"
 #include "te/language.h"
 
 typedef struct printer {
@@ -377,6 +378,7 @@ void te_print_program(runtime_str *out, const tn_program *program) {
   print_symbols(out, program);
   print_inputs(out, program);
   print_combiners(out, program);
+  for (int i = 0; i < program->n_intrins; i++) te_print_intrin(out, program->intrins[i]), runtime_str_add(out, "\n");
   for (int i = 0; i < program->n_ops; i++) {
     if (begins_scan(program, i)) print_states(out, program->ops[i]->scan);
     if (te_is_extern(program->ops[i]))

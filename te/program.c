@@ -245,6 +245,23 @@ const char *tn_program_key(const tn_program *program) {
   return key;
 }
 
+/* Made once and kept, as the text is. */
+const char *tn_program_schedule(const tn_program *program) {
+  if (!program || program->n_blocks == 0 || program->schedule) return program ? program->schedule : NULL;
+  runtime_str out = {0};
+  for (int i = 0; i < program->n_blocks; i++) runtime_str_addf(&out, "%s\n", program->blocks[i].text);
+  const char *text = runtime_str_take(&out, &program->ctx->arena);
+  if (!text) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory");
+  ((tn_program *)program)->schedule = text;
+  return text;
+}
+
+int tn_program_link_count(const tn_program *program) { return program ? program->n_links : 0; }
+
+const char *tn_program_link_path(const tn_program *program, int index) {
+  return program && index >= 0 && index < program->n_links ? program->links[index] : NULL;
+}
+
 int tn_program_arg_count(const tn_program *program) { return program ? program->n_args : 0; }
 int tn_program_input_count(const tn_program *program) { return program ? program->n_inputs : 0; }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "te/internal.h"
+#include "te/source.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -12,7 +13,12 @@ tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   char text[2048];
   RUNTIME_PRINT_ARGS(text, fmt);
   if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
-  return runtime_fail_at(site->ctx, "parse error at", site->text, site->at, "%s", text);
+  if (site->sources) return te_fail_in_sources(site->sources, site->at, text);
+  runtime_str what = {0};
+  runtime_str_addf(&what, "%s%sparse error at", site->file ? site->file : "", site->file ? ": " : "");
+  status = runtime_fail_at(site->ctx, what.failed ? "parse error at" : what.data, site->text, site->at, "%s", text);
+  runtime_str_free(&what);
+  return status;
 }
 
 bool te_has_memory(const te_site *site, const void *pointer) {

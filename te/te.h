@@ -26,8 +26,16 @@ typedef struct tn_callee tn_callee;
 
 /* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
 
-/* TN_ARG_NONE is no argument and is refused. */
-typedef enum tn_arg_kind { TN_ARG_NONE, TN_ARG_EXPR, TN_ARG_AXIS, TN_ARG_TENSOR, TN_ARG_INT, TN_ARG_FLOAT } tn_arg_kind;
+/* TN_ARG_NONE is no argument and is refused. TN_ARG_RESULT is for tn_extern alone. */
+typedef enum tn_arg_kind {
+  TN_ARG_NONE,
+  TN_ARG_EXPR,
+  TN_ARG_AXIS,
+  TN_ARG_TENSOR,
+  TN_ARG_INT,
+  TN_ARG_FLOAT,
+  TN_ARG_RESULT
+} tn_arg_kind;
 /* What TN_ARG makes of an expression, axis, tensor or C number. A value: nothing is owned by it. */
 typedef struct tn_arg {
   tn_arg_kind kind;
@@ -74,9 +82,18 @@ static inline tn_arg tn_arg_float(double f) {
   return arg;
 }
 
+/* The place of result INDEX among the arguments of a C function: tn_extern(..., A, tn_arg_result(0), 64). */
+static inline tn_arg tn_arg_result(int index) {
+  tn_arg arg;
+  arg.kind = TN_ARG_RESULT;
+  arg.u.i = index;
+  return arg;
+}
+static inline tn_arg tn_arg_self(tn_arg arg) { return arg; }
+
 /* clang-format off */
 #define TN_ARG(x)                                                                                                  \
-  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor,                        \
+  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor, tn_arg: tn_arg_self,   \
            float: tn_arg_float, double: tn_arg_float, bool: tn_arg_int, int: tn_arg_int, long: tn_arg_int,         \
            long long: tn_arg_int, short: tn_arg_int, signed char: tn_arg_int, unsigned: tn_arg_int,                \
            unsigned long: tn_arg_int, unsigned short: tn_arg_int, unsigned char: tn_arg_int)(x)
@@ -259,8 +276,8 @@ TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_
 /* ---- stages that are a call of a C function (TVM: te.extern) ----------------------------------------------------- */
 
 /* The function `void NAME(const T *input ..., T *result ...)`: compact row-major arrays, inputs first, in the order of
- * tn_extern; bool is uint8_t, f16 and bf16 are uint16_t. An input that is a scalar (i32, i64, f32, f64) is passed by
- * value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
+ * tn_extern, unless tn_extern gives the results other places; bool is uint8_t, f16 and bf16 are uint16_t. A scalar
+ * and a number (i32, i64, f32, f64) are passed by value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
  * keeps no address and returns. It is called once in each run of a kernel. Where it is:
  *   tn_callee_function  an address in this process; exported objects and C source leave the symbol NAME open
  *   tn_callee_llvm      LLVM IR, text or bitcode, that defines NAME: it is linked into what is built, which holds it then
@@ -285,6 +302,11 @@ typedef struct tn_result {
  *     const tn_result two[] = {{"y", TN_F32, 1, {64}}, {"n", TN_I32, 0, {0}}};
  *     tn_tensor *z = tn_extern(ctx, other, TN_RESULTS(two), A), *n = tn_output(z, 1);     other(A, y, n)
  *
+ * Arguments are tensors, C numbers (i32, or i64 where it is too large; f32), constants of another dtype
+ * (tn_const(ctx, TN_F64, 1)), and, where the results are not to stand behind all others, tn_arg_result of each:
+ *
+ *     tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), 64, 32, A, 32, x, tn_arg_result(0))       gemv(64, 32, A, 32, x, y)
+ *
  * Such a stage has no loops to schedule; what it reads and writes is whole, contiguous and in memory. Without inputs:
  * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). Extents are numbers. */
 #define TN_RESULT(name, dtype, ...)                                                             \
@@ -294,7 +316,45 @@ typedef struct tn_result {
 #define TN_RESULTS(array) (int)(sizeof(array) / sizeof *(array)), (array)
 #define tn_extern(ctx, callee, results, ...) tn_extern_array((ctx), (callee), results, TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
-                                  const tn_arg *inputs);
+                                  const tn_arg *args);
+
+/* ---- tensor intrinsics (TVM: te.decl_tensor_intrin) --------------------------------------------------------------- */
+
+/* A C function: the name that exported code calls it by, and its address, or NULL when code is only exported. */
+typedef struct tn_intrin_function {
+  const char *name; /* NULL: there is no such function */
+  void (*function)(void);
+} tn_intrin_function;
+
+/* void f(T *output, const T *input ..., int64_t stride ...): the strides, in elements, of each dimension of the output,
+ * then of each input, in the pattern's order. BODY writes the output; RESET, which has no inputs, writes what the
+ * reduction starts from; UPDATE combines the output with what BODY would write. A reduction needs UPDATE: with BODY it
+ * is used where the whole reduction is inside, with RESET for the init, which are loops otherwise. Anything else has
+ * BODY only. They touch nothing but the pattern's elements, keep no pointer and may run on several threads at once. */
+typedef struct tn_intrin_functions {
+  tn_intrin_function body, reset, update;
+} tn_intrin_functions;
+
+/* What the functions need of an operand of the pattern; tensorize refuses loops that do not give it. TVM: decl_buffer's
+ * data_alignment and strides. */
+typedef struct tn_intrin_operand {
+  const char *name; /* of the pattern: "a" */
+  int align; /* the first element's address is a multiple of so many bytes: 1 to 64, a power of two; 0: an element's */
+  int n_strides;          /* 0, or the tensor's rank */
+  const int64_t *strides; /* of each dimension, in elements; 0: any */
+} tn_intrin_operand;
+
+/* Declares an intrinsic for this context. TVM: decl_tensor_intrin. PATTERN is the text of a program with one computed
+ * tensor, whose inputs are read at plain axes: "c[m<16] = sum[l<64](a[l] * b[m,l])". Functions with an address are
+ * called once with random numbers here and compared with the pattern. TN_ERROR_ARGUMENT: a name that is none or is
+ * taken, functions that are missing or compute something else; TN_ERROR_PARSE, TN_ERROR_SCHEDULE: no pattern. */
+TN_API tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern,
+                               const tn_intrin_functions *functions);
+/* The same for functions that need more of some operands. In text: the statement `intrin` (docs/language.md), which
+ * names functions without addresses; tn_program_link_files gives their code. */
+TN_API tn_status tn_intrin_declare(tn_context *ctx, const char *name, const char *pattern,
+                                   const tn_intrin_functions *functions, int n_operands,
+                                   const tn_intrin_operand *operands);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
@@ -388,10 +448,19 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, output)
+/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, intrin, schedule, output)
  * and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants;
  * an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
+/* The same for the file PATH. A file, unlike a text, may include others and name LLVM IR to link (`include "other.te"`,
+ * `link "f.ll"`): what it includes is opened here, what it links by tn_program_link_files. Messages name the file. */
+TN_API tn_program *tn_program_parse_file(tn_context *ctx, const char *path, int n_params, const tn_param *params);
+/* The text of the program's `schedule { ... }` blocks, in order; NULL: it has none. It is no part of the canonical text
+ * and of the key: it says how, not what. tn_schedule_apply_own applies it. Owned by the context. */
+TN_API const char *tn_program_schedule(const tn_program *program);
+/* The files that the program's `link` statements name, beside the program's own file; NULL outside of 0 .. count - 1. */
+TN_API int tn_program_link_count(const tn_program *program);
+TN_API const char *tn_program_link_path(const tn_program *program, int index);
 
 /* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
  * kernels in memory and tn_evaluate. */

@@ -22,6 +22,12 @@ typedef enum tir_intrin_role {
   TIR_INTRIN_ROLE_COUNT
 } tir_intrin_role;
 
+/* What the functions need of an operand: its first element at a multiple of ALIGN bytes (0: of an element), and these
+ * strides, in elements (0: any). */
+typedef struct tir_intrin_need {
+  int64_t align, stride[TN_MAX_RANK];
+} tir_intrin_need;
+
 /* VAR stands in the pattern's expressions; loops of any name may be assigned to it. */
 typedef struct tir_intrin_axis {
   const tir_var *var;
@@ -45,7 +51,11 @@ struct tir_intrin {
   const tir_expr *source;
   int8_t input_axis[TIR_INTRIN_INPUTS][TN_MAX_RANK]; /* CALL: the axis that indexes a dimension */
   const tir_callee *callees[TIR_INTRIN_ROLE_COUNT];  /* CALL; NULL: there is none */
+  tir_intrin_need needs[TIR_INTRIN_INPUTS + 1];      /* CALL: of the inputs, then of the output */
 };
+
+/* Bytes that the memory of what lowering allocates is aligned to; a caller's arrays are to their elements. */
+enum { TIR_SCRATCH_ALIGN = 64 };
 
 /* Whether it stands for init and update together; whether for an init. Else these are loops: vectors of a constant. */
 bool tir_intrin_has_body(const tir_intrin *intrin);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "tir/intrin.h"
+#include "tir/linear.h"
 #include "tir/passes.h"
 
 enum { MAX_MARKS = 64 };
@@ -183,12 +184,73 @@ static tir_intrin_role role_of(const tir_intrin *intrin) {
   return intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
 }
 
+/* Whether INDEX is a multiple of N, whatever its variables are. */
+static bool is_multiple(const tir_expr *index, int64_t n) {
+  tir_linear form = {0};
+  if (!tir_linear_add_expr(&form, index, 1)) return false;
+  bool is = form.constant % n == 0;
+  for (int i = 0; i < form.n; i++) is = is && form.terms[i].coef % n == 0;
+  return is;
+}
+
+static bool is_param(const tir_func *f, const tir_buffer *buffer) {
+  for (int i = 0; i < f->n_params; i++)
+    if (f->params[i] == buffer) return true;
+  return false;
+}
+
+/* Why an address is not one that the functions need; NULL: it is. */
+static const char *misplaced(const state *at, const tir_buffer *pattern, const tir_intrin_need *need,
+                             const tir_place *place) {
+  int64_t bytes = (int64_t)tn_dtype_bytes(pattern->dtype);
+  if (need->align <= bytes) return NULL;
+  if (is_param(at->f, place->buffer))
+    return runtime_format(at->p->arena,
+                          "%s has to be at a multiple of %lld bytes, and %s is an argument, whose address is a "
+                          "multiple of an element's bytes only: make a copy, cache_read(%s, global, reader)",
+                          pattern->name, (long long)need->align, place->buffer->name, place->buffer->name);
+  if (is_multiple(place->base, need->align / bytes)) return NULL;
+  return runtime_format(at->p->arena,
+                        "%s has to be at a multiple of %lld bytes, and the block's place in %s is not: split by a "
+                        "multiple of %lld",
+                        pattern->name, (long long)need->align, place->buffer->name, (long long)(need->align / bytes));
+}
+
+/* Why operand I has not the strides that the functions need; NULL: it has. */
+static const char *misstrided(const state *at, const tir_intrin *intrin, int i, const tir_place *place) {
+  bool is_output = i == intrin->n_inputs;
+  const tir_buffer *pattern = is_output ? intrin->output : intrin->inputs[i];
+  for (int d = 0; d < pattern->ndim; d++) {
+    int64_t wanted = intrin->needs[i].stride[d], has = 0;
+    int axis = is_output ? d : intrin->input_axis[i][d];
+    if (!wanted || intrin->axes[axis].extent == 1 || (is_number(place->stride[axis], &has) && has == wanted)) continue;
+    return runtime_format(at->p->arena,
+                          "dimension %d of %s has to have a stride of %lld elements, and %s has another there: "
+                          "transform_layout, or a copy by cache_read, makes it",
+                          d, pattern->name, (long long)wanted, place->buffer->name);
+  }
+  return NULL;
+}
+
+/* The first of the operands that is not as the functions need it; NULL: all are. */
+static const char *unmet_need(const state *at, const tir_intrin *intrin, const tir_intrin_match *match, int from) {
+  const char *why = NULL;
+  for (int i = from; !why && i <= intrin->n_inputs; i++) {
+    bool is_output = i == intrin->n_inputs;
+    const tir_place *place = is_output ? &match->output : &match->inputs[i];
+    if (place->buffer == NULL) continue;
+    why = misplaced(at, is_output ? intrin->output : intrin->inputs[i], &intrin->needs[i], place);
+    if (!why) why = misstrided(at, intrin, i, place);
+  }
+  return why;
+}
+
 /* A reason why a match cannot be called, or NULL. */
-static const char *objection(const tir_env *env, const tir_intrin *intrin, const tir_intrin_match *match) {
+static const char *objection(const state *at, const tir_intrin *intrin, const tir_intrin_match *match) {
   if (intrin->form != TIR_INTRIN_CALL) return NULL;
-  bool forward = goes_forward(env, &match->output);
-  for (int i = 0; i < intrin->n_inputs; i++) forward = forward && goes_forward(env, &match->inputs[i]);
-  return forward ? NULL : "a stride is negative, and a C function gets the lowest address";
+  bool forward = goes_forward(at->env, &match->output);
+  for (int i = 0; i < intrin->n_inputs; i++) forward = forward && goes_forward(at->env, &match->inputs[i]);
+  return forward ? unmet_need(at, intrin, match, 0) : "a stride is negative, and a C function gets the lowest address";
 }
 
 /* The intrinsic in the form it was declared in. */
@@ -227,7 +289,7 @@ static tir_tensorized *entry(state *at, const char *name, int64_t stage) {
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
   bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
-  if (matches && (match.why_not = objection(at->env, intrin, &match)) != NULL) matches = false;
+  if (matches && (match.why_not = objection(at, intrin, &match)) != NULL) matches = false;
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;
   if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
@@ -266,6 +328,7 @@ static const tir_stmt *settle_reset(state *at, const tir_intrin *intrin, const t
   if (!tir_intrin_has_reset(intrin)) return nest;
   bool matches = tir_match_reset(at->p->arena, at->env, intrin, nest, &match);
   if (!matches || !goes_forward(at->env, &match.output)) return nest;
+  if (unmet_need(at, intrin, &match, intrin->n_inputs) != NULL) return nest;
   return make_call(at->p->arena, intrin, TIR_INTRIN_RESET, &match);
 }
 
@@ -277,7 +340,7 @@ static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t 
   if (intrin_of(at, init, TIR_TENSORIZE_RESET) != intrin || intrin_of(at, update, TIR_TENSORIZE) != intrin) return NULL;
   if (!tir_match_reset(at->p->arena, at->env, intrin, init->u.attr.body, &first)) return NULL;
   if (!tir_match_intrin(at->p->arena, at->env, intrin, update->u.attr.body, &match)) return NULL;
-  if (objection(at->env, intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
+  if (objection(at, intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
   tir_tensorized *mark = entry(at, intrin->name, stage);
   if (mark != NULL) mark->n_matched++;
   return make(at->p->arena, intrin, TIR_INTRIN_BODY, &match);

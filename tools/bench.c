@@ -369,7 +369,7 @@ static void print_ratio(const bench *b, const side *s) {
 
 /* Limits have no row of their own: they are rates, not times. */
 static int print_plain(const bench *b) {
-  bool is_scheduled = b->args->log || b->args->schedule || b->args->versus || b->args->shows_limits;
+  bool is_scheduled = tools_is_scheduled(&b->session, b->args) || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);

@@ -25,12 +25,14 @@ static const tools_option options[] = {
 const tools_verb tools_build = {
     .name = "build",
     .operands =
-        "PROGRAM --log LOG|-s SCHEDULE -o OUT.{o,so,s,ll,bc,c} [--header OUT.h] [--name F] [--strict] [--link FILE]...",
+        "PROGRAM [--log LOG|-s SCHEDULE] -o OUT.{o,so,s,ll,bc,c} [--header OUT.h] [--name F] [--strict] [--link "
+        "FILE]...",
     .summary = "compile a program to a file that C can link",
     .details =
-        "Compiles PROGRAM with the schedule of the best checked record in LOG, or with SCHEDULE. The file\n"
-        "defines one function, int32_t F(const T *input..., T *output...), which returns 0, or 1 when there\n"
-        "was no memory for scratch. It needs libc, and libgomp where it has parallel loops. C functions that\n"
+        "Compiles PROGRAM with the schedule of the best checked record in LOG, with SCHEDULE, or, without\n"
+        "either, with the `schedule { ... }` blocks of the program itself. The file defines one function,\n"
+        "int32_t F(const T *input..., T *output...), which returns 0, or 1 when there was no memory for scratch. It "
+        "needs libc, and libgomp where it has parallel loops. C functions that\n"
         "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
         "\n"
         "When LOG has no record that fits this program and target, the default schedule is built after a\n"
@@ -87,14 +89,19 @@ static bool write_files(tools_session *session, const tools_args *args, const tn
   return ok;
 }
 
-/* Exactly one of --log and --schedule: what is built must not depend on a default that a release may better. */
+/* One of --log, --schedule and the program's own schedule: what is built must not depend on a default that a release may better. */
 static int run(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
-  if (!args->log == !args->schedule) return tools_usage(args->verb, "give either --log or --schedule");
+  if (args->log && args->schedule) return tools_usage(args->verb, "--schedule and --log exclude each other");
   if (tools_find_part(args) < 0) return TOOLS_USAGE;
   if (args->is_strict && !args->log) return tools_usage(args->verb, "--strict is about the records of --log");
   tools_session session;
-  tn_schedule *schedule = tools_open_program(&session, args) ? choose_schedule(&session, args) : NULL;
+  bool is_loaded = tools_open_program(&session, args);
+  if (is_loaded && !args->log && !args->schedule && !tn_program_schedule(session.program)) {
+    tools_close(&session);
+    return tools_usage(args->verb, "give either --log or --schedule: the program has no schedule of its own");
+  }
+  tn_schedule *schedule = is_loaded ? choose_schedule(&session, args) : NULL;
   bool ok = schedule && write_files(&session, args, schedule);
   tools_close(&session);
   return ok ? TOOLS_OK : TOOLS_FAILED;

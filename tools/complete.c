@@ -84,6 +84,8 @@ static const struct {
     {"show", "emit", "tir tree tvmscript text steps api program llvm asm c header"},
     {"bench", "vs", "onednn openblas blis default"},
     {"tune", "effort", "quick normal thorough"},
+    {"tune", "schedule", "gradient round-robin"},
+    {"tune", "objective", "latency geomean"},
     {"", "part", "whole prepack packed"},
 };
 

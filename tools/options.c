@@ -58,6 +58,23 @@ static bool parse_seconds(const char *text, void *field) {
   return true;
 }
 
+/* A number and s, m or h; seconds in FIELD. */
+static bool parse_duration(const char *text, void *field) {
+  static const struct {
+    char unit;
+    double seconds;
+  } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+  char *end;
+  double value = runtime_parse_float(text, &end);
+  if (end == text || isspace((unsigned char)*text) || !isfinite(value) || value <= 0 || !*end || end[1]) return false;
+  for (int i = 0; i < RUNTIME_COUNT(units); ++i) {
+    if (units[i].unit != *end) continue;
+    *(double *)field = value * units[i].seconds;
+    return true;
+  }
+  return false;
+}
+
 bool tools_take_param(const char *text, tools_args *args) {
   const char *equals = strchr(text, '=');
   int64_t value;
@@ -103,9 +120,10 @@ static const char *const expected[] = {
 };
 
 static bool (*const parsers[])(const char *text, void *field) = {
-    [TOOLS_FLAG] = parse_flag,   [TOOLS_TEXT] = parse_text, [TOOLS_COUNT] = parse_count,
-    [TOOLS_LEVEL] = parse_level, [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds,
-    [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link, [TOOLS_FILL] = parse_fill};
+    [TOOLS_FLAG] = parse_flag,         [TOOLS_TEXT] = parse_text,   [TOOLS_COUNT] = parse_count,
+    [TOOLS_LEVEL] = parse_level,       [TOOLS_SEED] = parse_seed,   [TOOLS_SECONDS] = parse_seconds,
+    [TOOLS_DURATION] = parse_duration, [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link,
+    [TOOLS_FILL] = parse_fill};
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* pass.c: `tenon pass`: loop IR as text through one pass or several. */
-#include "schedule/intrin.h"
+#include "te/intrin.h"
 #include "tir/ir.h"
 #include "tools/tools.h"
 
@@ -46,7 +46,7 @@ static char *transform(tools_session *session, const tools_args *args, const cha
   session->file = strcmp(args->operands[1], "-") == 0 ? NULL : args->operands[1];
   tir_func *f = tir_parse_func(session->ctx, &arena, text);
   session->file = NULL;
-  if (f && schedule_add_intrins(session->ctx, &arena, f) && (f = tir_run_passes(&p, f, args->operands[0]))) {
+  if (f && te_add_intrins(session->ctx, &arena, f) && (f = tir_run_passes(&p, f, args->operands[0]))) {
     tir_print_func(&out, f);
     printed = runtime_str_finish(&out, session->ctx, "the loop IR");
   }

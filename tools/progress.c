@@ -50,15 +50,15 @@ static void draw(tools_progress *show, const char *text, bool is_last) {
 }
 
 /* How much of the run is done: by trials or, when they have no limit, by time. */
-static double share_done(const tn_progress *p) {
-  if (p->trials_wanted > 0) return (double)p->trials / p->trials_wanted;
-  return p->left_s >= 0 ? p->elapsed_s / fmax(p->elapsed_s + p->left_s, 1e-9) : 0;
+static double share_done(int trials, int trials_wanted, double elapsed_s, double left_s) {
+  if (trials_wanted > 0) return (double)trials / trials_wanted;
+  return left_s >= 0 ? elapsed_s / fmax(elapsed_s + left_s, 1e-9) : 0;
 }
 
 /* A line when another share of the run is done. */
-static void print_line(tools_progress *show, const char *text, const tn_progress *p) {
-  if (p->trials == 0 || show->lines_printed == PLAIN_LINES) return;
-  if (show->lines_printed > 0 && share_done(p) * (PLAIN_LINES - 1) < show->lines_printed) return;
+static void print_line(tools_progress *show, const char *text, int trials, double share) {
+  if (trials == 0 || show->lines_printed == PLAIN_LINES) return;
+  if (show->lines_printed > 0 && share * (PLAIN_LINES - 1) < show->lines_printed) return;
   ++show->lines_printed;
   fprintf(show->stream, "%s\n", text);
   fflush(show->stream);
@@ -72,15 +72,41 @@ tools_progress tools_progress_begin(tools_session *session, bool json_out) {
   return (tools_progress){session, json_out && !is_live ? NULL : stream, is_live, 0, 0};
 }
 
-void tools_progress_show(tools_progress *show, const tn_progress *progress) {
+void tools_progress_show(tools_progress *show, const tn_progress *p) {
   runtime_str text = {0};
   if (!show->stream) return;
   if (show->is_live)
-    describe_within(progress, terminal_columns(show->stream) - 1, &text);
+    describe_within(p, terminal_columns(show->stream) - 1, &text);
   else
-    describe(progress, 0, &text);
-  if (!text.failed && show->is_live) draw(show, text.data, progress->trials == progress->trials_wanted);
-  if (!text.failed && !show->is_live) print_line(show, text.data, progress);
+    describe(p, 0, &text);
+  if (!text.failed && show->is_live) draw(show, text.data, p->trials == p->trials_wanted);
+  double share = share_done(p->trials, p->trials_wanted, p->elapsed_s, p->left_s);
+  if (!text.failed && !show->is_live) print_line(show, text.data, p->trials, share);
+  runtime_str_free(&text);
+}
+
+/* The whole comes first, then whose turn it is: a narrow terminal cuts that. */
+static void describe_tasks(const tn_tasks_progress *p, runtime_str *out) {
+  const tn_task_state *task = &p->tasks[p->task];
+  if (p->total_s > 0)
+    runtime_str_addf(out, "total %s", tools_time(p->total_s).text);
+  else
+    runtime_str_add(out, "no total yet");
+  runtime_str_addf(out, " | %d", p->trials);
+  if (p->trials_wanted > 0) runtime_str_addf(out, "/%d", p->trials_wanted);
+  runtime_str_addf(out, " trials | %.0f s", p->elapsed_s);
+  if (p->left_s >= 0) runtime_str_addf(out, ", %.0f s left", p->left_s);
+  runtime_str_addf(out, " | %s", task->name);
+  if (task->result.best_s > 0) runtime_str_addf(out, " %s", tools_time(task->result.best_s).text);
+}
+
+void tools_progress_show_tasks(tools_progress *show, const tn_tasks_progress *p) {
+  runtime_str text = {0};
+  if (!show->stream) return;
+  describe_tasks(p, &text);
+  if (!text.failed && show->is_live) draw(show, text.data, p->trials == p->trials_wanted);
+  double share = share_done(p->trials, p->trials_wanted, p->elapsed_s, p->left_s);
+  if (!text.failed && !show->is_live) print_line(show, text.data, p->trials, share);
   runtime_str_free(&text);
 }
 

@@ -16,6 +16,7 @@ typedef struct tools_progress {
 /* Standard output, or with JSON_OUT standard error and only when it is a terminal. */
 tools_progress tools_progress_begin(tools_session *session, bool json_out);
 void tools_progress_show(tools_progress *show, const tn_progress *progress);
+void tools_progress_show_tasks(tools_progress *show, const tn_tasks_progress *progress);
 /* Wipes the live line. */
 void tools_progress_end(tools_progress *show);
 

@@ -36,7 +36,7 @@ static void print_message(void *user, tn_severity severity, const char *text) {
   tools_session *session = user;
   if (session->is_muted || (severity == TN_SEVERITY_WARNING && is_warned(session, text))) return;
   runtime_str message = {0};
-  if (session->file) runtime_str_addf(&message, "%s: ", session->file);
+  if (session->file && !strstr(text, session->file)) runtime_str_addf(&message, "%s: ", session->file);
   runtime_str_add(&message, text);
   say(session, words[severity], &message);
 }
@@ -106,7 +106,7 @@ static bool is_file(const char *argument) {
   return stat(argument, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* The argument, or what the file of that name holds. *OWNED is to be freed. NULL after a message. */
+/* The text, or what the file of that name holds. *OWNED is to be freed. NULL after a message. */
 static const char *read_text(tools_session *session, const char *argument, char **owned) {
   *owned = NULL;
   if (!is_file(argument)) return argument;
@@ -127,14 +127,17 @@ char *tools_read(tools_session *session, const char *path) {
 
 /* A text without '=' cannot be a program: it is most likely a misspelt file. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {
-  char *owned;
-  const char *text = read_text(session, program, &owned);
-  if (text && !owned && !strchr(text, '='))
-    tools_fail(session, "'%s' is neither a file nor a program such as 'C[i<8] = A[i] + B[i]'", text);
-  else if (text)
-    session->program = tn_program_parse(session->ctx, text, args->n_params, args->params);
-  done_reading(session, owned);
-  if (!session->program || args->n_links == 0) return session->program != NULL;
+  if (is_file(program)) {
+    session->file = program;
+    session->program = tn_program_parse_file(session->ctx, program, args->n_params, args->params);
+    session->file = NULL;
+  } else if (!strchr(program, '=')) {
+    tools_fail(session, "'%s' is neither a file nor a program such as 'C[i<8] = A[i] + B[i]'", program);
+  } else {
+    session->program = tn_program_parse(session->ctx, program, args->n_params, args->params);
+  }
+  bool links = args->n_links > 0 || tn_program_link_count(session->program) > 0;
+  if (!session->program || !links) return session->program != NULL;
   return tn_program_link_files(session->program, args->n_links, args->links) == TN_OK;
 }
 
@@ -156,16 +159,28 @@ static bool is_word(const char *text, const char *word) {
   return strncmp(text, word, n) == 0 && text[n + strspn(text + n, " \t\n")] == '\0';
 }
 
+/* That of the program's own blocks, or the default one. */
+static tn_schedule *own_schedule(const tools_session *session) {
+  tn_schedule *schedule = tn_schedule_new(session->program);
+  return schedule && tn_schedule_apply_own(schedule) == TN_OK ? schedule : NULL;
+}
+
+bool tools_is_scheduled(const tools_session *session, const tools_args *args) {
+  if (args->schedule) return *args->schedule && !is_word(args->schedule, "none");
+  return args->log || tn_program_schedule(session->program);
+}
+
 /* NULL after a message. The schedule belongs to the session's context. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
+  if (!args->schedule) return own_schedule(session);
   tn_schedule *schedule = tn_schedule_new(session->program);
-  if (!schedule || !args->schedule) return schedule;
+  if (!schedule || is_word(args->schedule, "none")) return schedule;
   char *owned;
   const char *text = read_text(session, args->schedule, &owned);
   bool is_auto = text && is_word(text, "auto");
   if (text && !owned && *text && !is_auto && !strchr(text, '(')) {
-    tools_fail(session, "'%s' is neither a file nor a schedule such as 'split(C, i, 8)', nor auto", text);
+    tools_fail(session, "'%s' is neither a file nor a schedule such as 'split(C, i, 8)', nor auto, nor none", text);
     return NULL;
   }
   bool applied = is_auto ? apply_auto(session, schedule) : text && tn_schedule_apply(schedule, text) == TN_OK;

@@ -35,8 +35,9 @@ const tools_verb tools_show = {
         "[--emit=tir|tree|tvmscript|text|steps|api|program|llvm|asm|c|header]",
     .summary = "print what a program becomes under a schedule",
     .details =
-        "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the default schedule is\n"
-        "taken: every stage in its axes' order, serial.",
+        "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the program's own\n"
+        "`schedule { ... }` blocks are taken; where it has none, or with -s none, the default schedule: every\n"
+        "stage in its axes' order, serial.",
     .examples =
         "tenon show 'C[i<1024, j<1024] = A[i,j] + B[i,j]' -s 'split(C, i, 20)'\n"
         "tenon show matmul.te -p N=512 --log matmul.json --emit=api",

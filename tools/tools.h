@@ -30,7 +30,7 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *sort, *effort, *cost_model, *kind, *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -42,16 +42,17 @@ typedef struct tools_args {
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
-#define TOOLS_KINDS(X)                                                 \
-  X(FLAG, "nothing")                          /* bool */               \
-  X(TEXT, "a text")                           /* const char * */       \
-  X(COUNT, "a whole number of 1 or more")     /* int64_t */            \
-  X(LEVEL, "0, 1 or 2")                       /* int64_t, plus 1 */    \
-  X(SEED, "a whole number of 0 or more")      /* uint64_t */           \
-  X(SECONDS, "a number above 0")              /* double */             \
-  X(PARAM, "NAME=N with a whole number")      /* one more of params */ \
-  X(LINK, "a file's name, 16 times at most")  /* one more of links */  \
-  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)") /* one more of fills */
+#define TOOLS_KINDS(X)                                                  \
+  X(FLAG, "nothing")                           /* bool */               \
+  X(TEXT, "a text")                            /* const char * */       \
+  X(COUNT, "a whole number of 1 or more")      /* int64_t */            \
+  X(LEVEL, "0, 1 or 2")                        /* int64_t, plus 1 */    \
+  X(SEED, "a whole number of 0 or more")       /* uint64_t */           \
+  X(SECONDS, "a number above 0")               /* double */             \
+  X(DURATION, "a time such as 30s, 10m or 2h") /* double, seconds */    \
+  X(PARAM, "NAME=N with a whole number")       /* one more of params */ \
+  X(LINK, "a file's name, 16 times at most")   /* one more of links */  \
+  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)")  /* one more of fills */
 
 typedef enum tools_kind {
 #define X(name, words) TOOLS_##name,
@@ -78,10 +79,11 @@ typedef struct tools_option {
                "the program can take")
 #define TOOLS_OPTION_PARAM \
   TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")
-#define TOOLS_OPTION_SCHEDULE                                                                      \
-  TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                        \
-               "primitives, separated by ';', as text or as the name of a file that holds them:\n" \
-               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'; auto: the generic schedule")
+#define TOOLS_OPTION_SCHEDULE                                                                            \
+  TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                              \
+               "primitives, separated by ';', as text or as the name of a file that holds them:\n"       \
+               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'; auto: the generic schedule; none: the\n" \
+               "default one, although the program has a schedule block")
 #define TOOLS_OPTION_LOG \
   TOOLS_OPTION("log", 'l', TEXT, log, "LOG", "take the schedule of the best checked record of this program in LOG")
 #define TOOLS_OPTION_TARGET                                                                   \
@@ -167,9 +169,11 @@ bool tools_load(tools_session *session, const tools_args *args, const char *prog
 bool tools_open_program(tools_session *session, const tools_args *args);
 /* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */
 char *tools_read(tools_session *session, const char *path);
-/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the default one. NULL after
- * a message. */
+/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the program's own, else the
+ * default one. NULL after a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
+/* Whether that is another than the default schedule. The program is loaded. */
+bool tools_is_scheduled(const tools_session *session, const tools_args *args);
 /* Whether anything was said on standard error by the functions below or by a context. */
 bool tools_has_spoken(void);
 /* From here on jansson's allocations are watched: whether one failed, so that JSON may lack parts. */

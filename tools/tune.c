@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "tools/profile_session.h"
-#include "tools/progress.h"
 #include "tools/report.h"
+#include "tools/tuning.h"
 
 static int run(const tools_args *args);
 
@@ -19,6 +19,13 @@ static const tools_option options[] = {
                  "--effort have their own limits)"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S",
                  "end after this long, finals included, whatever was measured by then"),
+    TOOLS_OPTION("for", 0, DURATION, seconds, "TIME", "the same as 30s, 10m or 2h"),
+    TOOLS_OPTION("schedule", 0, TEXT, strategy, "STRATEGY",
+                 "of several programs, which one gets the next round: gradient (where most is to be\n"
+                 "gained; the default) or round-robin"),
+    TOOLS_OPTION("objective", 0, TEXT, objective, "OBJECTIVE",
+                 "of several programs, what is to become small: latency (the sum of the times, as often\n"
+                 "as the network has each; the default) or geomean"),
     TOOLS_OPTION("effort", 'e', TEXT, effort, "EFFORT",
                  "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
@@ -61,21 +68,31 @@ static const tools_option options[] = {
 
 const tools_verb tools_tune = {
     .name = "tune",
-    .operands = "PROGRAM --log LOG [--trials N] [--seconds S] [--effort E] [--target T] [--seed X] [--jobs J] [--json]",
+    .operands =
+        "PROGRAM... --log LOG [--trials N] [--seconds S] [--for TIME] [--effort E] [--target T] [--seed X] [--jobs J] "
+        "[--json]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
         "Measures candidate schedules in worker processes, checks each one's output, and appends a record of\n"
         "each to LOG. Stopped at any moment, even by kill -9, the run goes on from LOG when it is started\n"
         "again. Before the winner is named the fastest are timed again, in turns. At the end it says what\n"
         "was found, what failed, and where the time went; after Ctrl-C also how to go on.\n"
+        "\n"
+        "Several programs, or a network's file (NAME.tenon), are tuned in turns under one limit of trials or\n"
+        "time, which is of all together. A line of such a file is a task:\n"
+        "    PROGRAM [NAME=N...] [x COUNT] [weight W] [as NAME]      # a comment\n"
+        "PROGRAM is a file, seen from the network's folder, or a text in quotes. What is the same program is\n"
+        "tuned once. At the end there is a line for each task, and how the weighted total fell.\n"
+        "\n"
         "On a terminal one live line shows the best so far, its speed-up over the default schedule, the\n"
         "trials done and failed, the time spent and left.",
     .examples =
         "tenon tune 'C[i<512, j<512] = sum[k<512](A[i,k] * B[k,j])' --trials 200 --log matmul.json\n"
-        "tenon tune softmax.te -p N=128 --log softmax.json --seconds 60 --json",
+        "tenon tune softmax.te -p N=128 --log softmax.json --seconds 60 --json\n"
+        "tenon tune examples/networks/resnet50.tenon --log resnet50.json --for 30m",
     .options = options,
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = TOOLS_MAX_OPERANDS,
     .run = run,
 };
 
@@ -107,10 +124,10 @@ static void print_best(const tuned *t) {
 }
 
 /* By class, in the order of their numbers, one sample each. Class 0 is success. */
-static void print_failures(const tn_tune_result *r, FILE *out) {
+void tools_print_failures(const tn_tune_result *r, const char *prefix, FILE *out) {
   for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
     if (r->failures[i].n > 0)
-      fprintf(out, "failed   %d x %s: %s\n", r->failures[i].n, tn_measure_error_word((tn_measure_error)i),
+      fprintf(out, "%sfailed   %d x %s: %s\n", prefix, r->failures[i].n, tn_measure_error_word((tn_measure_error)i),
               r->failures[i].sample);
 }
 
@@ -126,14 +143,14 @@ static void print_found(const tuned *t, const char *log) {
   if (r->best_s > 0) print_best(t);
   printf("trials   %d measured, %d of them failed, %d taken from %s%s\n", r->trials, r->failed, r->reused, log,
          why ? why : "");
-  print_failures(r, stdout);
+  tools_print_failures(r, "", stdout);
   if (r->trials > 0 && t->elapsed_s > 0)
     printf("time     %.1f s, %.1f trials a second\n", t->elapsed_s, r->trials / t->elapsed_s);
 }
 
 /* For a POSIX shell: what is not plain goes into single quotes, and a single quote itself between two
  * of them. */
-static void print_quoted(const char *text) {
+void tools_print_quoted(const char *text) {
   bool is_plain =
       *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") == strlen(text);
   if (is_plain) {
@@ -145,22 +162,26 @@ static void print_quoted(const char *text) {
   printf("'");
 }
 
-/* The command that goes on from the log. Limits of time begin anew. */
-static void print_going_on(const tools_args *args) {
-  printf("go on with: tenon tune");
-  print_quoted(args->operands[0]);
+void tools_print_options(const tools_args *args) {
   for (int i = 0; i < args->n_params; ++i)
     printf(" -p %s=%lld", args->params[i].name, (long long)args->params[i].value);
   printf(" --log");
-  print_quoted(args->log);
+  tools_print_quoted(args->log);
   if (args->trials) printf(" --trials %lld", (long long)args->trials);
   if (args->seconds > 0) printf(" --seconds %g", args->seconds);
-  for (int i = 0; i < args->n_fills; ++i) printf(" --fill"), print_quoted(args->fills[i]);
+  for (int i = 0; i < args->n_fills; ++i) printf(" --fill"), tools_print_quoted(args->fills[i]);
   if (args->effort) printf(" --effort %s", args->effort);
   if (args->early_stop) printf(" --early-stop %lld", (long long)args->early_stop);
   if (args->seed) printf(" --seed %llu", (unsigned long long)args->seed);
   if (args->jobs) printf(" --jobs %lld", (long long)args->jobs);
-  if (args->target) printf(" --target"), print_quoted(args->target);
+  if (args->target) printf(" --target"), tools_print_quoted(args->target);
+}
+
+/* The command that goes on from the log. Limits of time begin anew. */
+static void print_going_on(const tools_args *args) {
+  printf("go on with: tenon tune");
+  tools_print_quoted(args->operands[0]);
+  tools_print_options(args);
   printf("\n");
 }
 
@@ -175,7 +196,7 @@ static int print_plain(const tuned *t, const tools_args *args) {
 }
 
 /* Seconds by phase. */
-static json_t *profile_object(const tn_profiler *profiler) {
+json_t *tools_profile_object(const tn_profiler *profiler) {
   json_t *object = json_object();
   for (int i = 0; i < tn_profiler_count(profiler); ++i) {
     double seconds;
@@ -186,7 +207,7 @@ static json_t *profile_object(const tn_profiler *profiler) {
 }
 
 /* A time, or null when there is none. */
-static json_t *time_or_null(double seconds) { return seconds > 0 ? json_real(seconds) : json_null(); }
+json_t *tools_time_or_null(double seconds) { return seconds > 0 ? json_real(seconds) : json_null(); }
 
 /* On failure to find anything, times are null and ratios 0 or null: a reader need not test for missing
  * fields. */
@@ -201,10 +222,10 @@ static int print_object(tools_session *session, const tools_args *args, const tu
       json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:f, s:f, s:o, s:f, s:o}", "program",
                 tn_program_text(session->program), "key", tn_program_key(session->program), "target",
                 tn_target_text(session->target), "log", args->log, "trials", r->trials, "failed", r->failed, "reused",
-                r->reused, "exhausted", r->exhausted, "seconds", time_or_null(r->best_s), "seconds_default",
-                time_or_null(r->default_s), "gflops", tools_gflops(t->flops, r->best_s), "gflops_default",
+                r->reused, "exhausted", r->exhausted, "seconds", tools_time_or_null(r->best_s), "seconds_default",
+                tools_time_or_null(r->default_s), "gflops", tools_gflops(t->flops, r->best_s), "gflops_default",
                 tools_gflops(t->flops, r->default_s), "speedup_default", speedup > 0 ? json_real(speedup) : json_null(),
-                "elapsed", t->elapsed_s, "profile", profile_object(t->profiler));
+                "elapsed", t->elapsed_s, "profile", tools_profile_object(t->profiler));
   json_object_set_new(object, "default_is_estimate", json_boolean(r->default_is_estimate));
   json_object_set_new(object, "end", json_string(tn_tune_end_word(r->end)));
   json_object_set_new(object, "finalists", json_integer(r->finalists));
@@ -226,7 +247,7 @@ static void on_signal(int number) {
 }
 
 /* A signal that was ignored when the command was started stays so (nohup). */
-static void watch_signals(bool on) {
+void tools_watch_signals(bool on) {
   static const int numbers[] = {SIGINT, SIGTERM};
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
     struct sigaction before, action = {.sa_handler = on ? on_signal : SIG_DFL};
@@ -234,6 +255,8 @@ static void watch_signals(bool on) {
     if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
   }
 }
+
+int tools_stopped_by(void) { return stopped_by; }
 
 /* What the tuner's callbacks get; on the stack of tune, which outlives the run. */
 typedef struct watcher {
@@ -250,18 +273,22 @@ static bool on_progress(void *user, const tn_progress *progress) {
   return stopped_by != 0;
 }
 
-/* Prints each candidate at the highest verbosity only. The live line is wiped first, or its rest would stay behind the
- * text. */
-static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
-  watcher *w = user;
-  if (w->args->verbosity != 3 || w->args->is_json) return;
+/* The live line is wiped first, or its rest would stay behind the text. */
+void tools_print_measured(tools_progress *show, const tools_args *args, double flops, const tn_candidate *candidate,
+                          const tn_measurement *m) {
+  if (args->verbosity != 3 || args->is_json) return;
   double cost_s = m->n_costs > 0 ? m->costs[m->n_costs / 2] : 0;
-  if (w->show.session->has_live_line) printf("\r\033[K");
+  if (show->session->has_live_line) printf("\r\033[K");
   if (m->error != TN_MEASURE_NONE)
     printf("%s: %s\n", tn_measure_error_word(m->error), m->message ? m->message : "");
   else
     printf("%s%s, %.2f GFLOPS, %s\n", m->ended_early ? "over " : "", tools_time(cost_s).text,
-           tools_gflops(w->flops, cost_s), candidate->steps);
+           tools_gflops(flops, cost_s), candidate->steps);
+}
+
+static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  watcher *w = user;
+  tools_print_measured(&w->show, w->args, w->flops, candidate, m);
 }
 
 /* -1: no such word. The order is that of enum tn_effort. */
@@ -270,42 +297,46 @@ static int find_effort(const tools_args *args) {
   return RUNTIME_FIND(words, args->effort ? args->effort : "");
 }
 
+tn_tune_options tools_tune_options(const tools_session *session, const tools_args *args, const char *fill) {
+  return (tn_tune_options){.log = args->log,
+                           .trials = (int)args->trials,
+                           .seconds = args->seconds,
+                           .effort = (tn_effort)find_effort(args),
+                           .early_stop = (int)args->early_stop,
+                           .finalists = (int)args->finalists,
+                           .per_round = (int)args->per_round,
+                           .seed = args->seed,
+                           .cost_model = args->cost_model,
+                           .target = session->target,
+                           .population = (int)args->population,
+                           .generations = (int)args->generations,
+                           .eps = args->eps,
+                           .mutation = args->mutation,
+                           .crossover = args->crossover,
+                           .no_sketches = args->no_sketches,
+                           .workers = {.jobs = (int)args->jobs,
+                                       .build_timeout_s = args->build_timeout,
+                                       .run_timeout_s = args->run_timeout,
+                                       .repeats = {.repeat = (int)args->repeat,
+                                                   .number = (int)args->number,
+                                                   .cooldown_s = args->cooldown,
+                                                   .flushes_cache = args->flushes_cache}},
+                           .fill = fill};
+}
+
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
   watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program),
                tools_fill_text(args)};
-  tn_tune_options tuning = {.log = args->log,
-                            .trials = (int)args->trials,
-                            .seconds = args->seconds,
-                            .effort = (tn_effort)find_effort(args),
-                            .early_stop = (int)args->early_stop,
-                            .finalists = (int)args->finalists,
-                            .per_round = (int)args->per_round,
-                            .seed = args->seed,
-                            .cost_model = args->cost_model,
-                            .target = session->target,
-                            .population = (int)args->population,
-                            .generations = (int)args->generations,
-                            .eps = args->eps,
-                            .mutation = args->mutation,
-                            .crossover = args->crossover,
-                            .no_sketches = args->no_sketches,
-                            .workers = {.jobs = (int)args->jobs,
-                                        .build_timeout_s = args->build_timeout,
-                                        .run_timeout_s = args->run_timeout,
-                                        .repeats = {.repeat = (int)args->repeat,
-                                                    .number = (int)args->number,
-                                                    .cooldown_s = args->cooldown,
-                                                    .flushes_cache = args->flushes_cache}},
-                            .fill = w.fill,
-                            .on_progress = on_progress,
-                            .on_measured = on_measured,
-                            .user = &w};
+  tn_tune_options tuning = tools_tune_options(session, args, w.fill);
+  tuning.on_progress = on_progress;
+  tuning.on_measured = on_measured;
+  tuning.user = &w;
   uint64_t start_ns = runtime_now_ns();
-  watch_signals(true);
+  tools_watch_signals(true);
   tn_profiler_enter(profiler);
   tn_status status = tn_tune(session->program, &tuning, &out->result);
   tn_profiler_exit(profiler);
-  watch_signals(false);
+  tools_watch_signals(false);
   out->elapsed_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
   out->flops = w.flops;
   out->profiler = profiler;
@@ -321,7 +352,7 @@ static int tune_and_print(tools_session *session, const tools_args *args, tn_pro
   if (!profiler) return tools_fail(session, "out of memory");
   tn_status done = tune(session, args, profiler, &t);
   bool was_signalled = t.result.end == TN_TUNE_STOPPED && stopped_by;
-  if (done == TN_ERROR_TUNE && !args->is_json) print_failures(&t.result, stderr);
+  if (done == TN_ERROR_TUNE && !args->is_json) tools_print_failures(&t.result, "", stderr);
   if (done != TN_OK && !was_signalled) return TOOLS_FAILED;
   int status = args->is_json ? print_object(session, args, &t) : print_plain(&t, args);
   if (was_signalled) return TOOLS_SIGNALLED + stopped_by;
@@ -333,12 +364,15 @@ static int run(const tools_args *args) {
   if (!args->log) return tools_usage(args->verb, "--log is missing: the file that records go to");
   if (find_effort(args) < 0)
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
+  if (tools_check_tasks(args) != TOOLS_OK) return TOOLS_USAGE;
+  bool are_tasks = tools_are_tasks(args);
   tools_session session;
   int status = TOOLS_FAILED;
-  if (tools_open_program(&session, args) && tools_know_machine(&session, false)) {
+  bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
+  if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
     tools_recording recording = tools_record(&session, args->profile, args->plugin);
-    status = tune_and_print(&session, args, profiler);
+    status = are_tasks ? tools_tune_tasks(&session, args, profiler) : tune_and_print(&session, args, profiler);
     if (!tools_record_end(&session, &recording) && status == TOOLS_OK) status = TOOLS_FAILED;
     tn_profiler_free(profiler);
     if (args->report && status != TOOLS_FAILED && tools_write_report(&session, args->log, args->report) != TOOLS_OK)

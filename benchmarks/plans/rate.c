@@ -74,7 +74,7 @@ static bool teach(rating *r, const batch *b) {
   for (int i = 0; i < TAUGHT && i < b->n; i++) {
     const float *rows = b->rows + (ptrdiff_t)b->first_row[i] * AUTOTUNE_FEATURES;
     int n = b->first_row[i + 1] - b->first_row[i];
-    if (n > 0 && autotune_model_add(r->model, rows, n, 1e-3 * (1 + i % 17)) != TN_OK) return false;
+    if (n > 0 && autotune_model_add(r->model, 0, rows, n, 1e-3 * (1 + i % 17)) != TN_OK) return false;
   }
   return autotune_model_train(r->model) == TN_OK && autotune_model_is_trained(r->model);
 }

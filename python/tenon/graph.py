@@ -314,6 +314,18 @@ class Graph:
         for i, state in enumerate(states):
             self.tensors[id(state)] = first if i == 0 else self.context.check(lib.tn_output(first, i))
 
+    def _call_arg(self, op, a):
+        for i, out in enumerate(op.outputs):
+            if a is out:
+                arg = _c.tn_arg(kind=_c.TN_ARG_RESULT)
+                arg.u.i = i
+                return arg
+        if isinstance(a, Tensor):
+            return self._tensor_arg(self.tensors[id(a)])
+        if isinstance(a, Const):
+            return self._checked_expr(lib.tn_const(self.h, DTYPE[a.type], float(a.value)))
+        return self._number(a)
+
     def _extern(self, op):
         from .packed import callback_of
         call = op.details["call"]
@@ -323,7 +335,7 @@ class Graph:
             r.name, r.dtype, r.rank = self.names.give(t.name).encode(), DTYPE[t._dtype], len(t.shape)
             r.shape[:len(t.shape)] = [int(e) for e in t.shape]
         callee = self.context.check(lib.tn_callee_symbol(self.h, name))
-        inputs = [self._tensor_arg(self.tensors[id(t)]) for t in op.details["reads"]]
-        self._take_outputs(op, lib.tn_extern_array(self.h, callee, len(results), results, len(inputs), self._array(inputs)))
+        args = [self._call_arg(op, a) for a in call.args]
+        self._take_outputs(op, lib.tn_extern_array(self.h, callee, len(results), results, len(args), self._array(args)))
         if call.is_packed:
             self.callbacks.append((name, callback_of(call.name, op)))

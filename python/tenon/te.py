@@ -8,7 +8,7 @@
 docs/from-tvm.md says what differs."""
 import inspect
 
-from .expr import Combiner, IterVar, Operation, Reduce, Tensor, Var, dtype_of, dtype_text
+from .expr import Combiner, Const, IterVar, Operation, Reduce, Tensor, Var, dtype_of, dtype_text
 from .schedule import TensorIntrin, create_schedule, decl_tensor_intrin, thread_axis
 from .tir import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, clz, const, copysign, cos, cosh, div, erf, exp, exp10, exp2, floor,
                   floordiv, floormod, fmod, hypot, if_then_else, indexdiv, indexmod, isfinite, isinf, isnan, log, log10, log1p, log2,
@@ -98,9 +98,27 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
     return op.outputs[0] if len(states) == 1 else op.outputs
 
 
+def _check_call(name, call, inputs, outputs):
+    """A packed function gets its tensors in order; a C function gets each input and, once, each output, wherever it wants them."""
+    if not isinstance(call, tir.ExternCall):
+        raise ValueError(f"extern {name}: the function returns tir.call_extern(dtype, name, *ins, *outs) or tir.call_packed(name, *ins, *outs)")
+    given = list(map(id, call.args))
+    if call.is_packed and given != list(map(id, inputs + outputs)):
+        raise ValueError(f"extern {name}: a packed call takes all inputs, then all outputs, whole and in order: tir.call_packed(name, *ins, *outs)")
+    for a in call.args:
+        if not isinstance(a, (Tensor, Const)) and not hasattr(a, "__index__") and not hasattr(a, "__float__"):
+            raise ValueError(f"extern {name}: {type(a).__name__} is no argument of a C function: give tensors and numbers")
+        if isinstance(a, Tensor) and id(a) not in map(id, inputs + outputs):
+            raise ValueError(f"extern {name}: the call is given {a.name}, which is none of its inputs and outputs: add it to inputs")
+    for t in inputs + outputs:
+        times = given.count(id(t))
+        if times == 0 or (times > 1 and id(t) in map(id, outputs)):
+            raise ValueError(f"extern {name}: the call is given {t.name} {times} times: each input at least once, each output once")
+
+
 def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, out_buffers=None, tag="", attrs=None):
-    """Tensors that a function computes. FCOMPUTE(ins, outs) returns tir.call_extern(dtype, "name", *ins, *outs), for a C function
-    `void name(const T *in ..., T *out ...)`, or tir.call_packed("name", *ins, *outs), for a function of tenon.register_func."""
+    """Tensors that a function computes. FCOMPUTE(ins, outs) returns tir.call_extern(dtype, "name", *args), for a C function that takes
+    the inputs, the outputs and numbers in this order, or tir.call_packed("name", *ins, *outs), for a function of tenon.register_func."""
     several = isinstance(shape, list) or (isinstance(shape, tuple) and shape and isinstance(shape[0], (tuple, list)))
     shapes = [_shape(s) for s in shape] if several else [_shape(shape)]
     dtypes = dtype if isinstance(dtype, (tuple, list)) else [dtype or (inputs[0].dtype if inputs else "float32")] * len(shapes)
@@ -108,8 +126,7 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     for i, (s, d) in enumerate(zip(shapes, dtypes)):
         op.outputs.append(Tensor(op, i, name if len(shapes) == 1 else f"{name}_v{i}", s, dtype_text(d)))
     call = fcompute(list(inputs), list(op.outputs))
-    if not isinstance(call, tir.ExternCall) or list(map(id, call.args)) != list(map(id, list(inputs) + op.outputs)):
-        raise ValueError(f"extern {name}: the call takes all inputs, then all outputs, whole and in order: tir.call_extern(dtype, name, *ins, *outs)")
+    _check_call(name, call, list(inputs), op.outputs)
     op.details["call"] = call
     return op.outputs[0] if len(shapes) == 1 else op.outputs
 

@@ -107,7 +107,8 @@ class ExternCall:
 
 
 def call_extern(dtype, name, *args):
-    """The C function `void NAME(const T *in ..., T *out ...)`; DTYPE is not looked at."""
+    """A call of the C function `void NAME(...)`: ARGS are whole tensors and numbers in the order of its parameters. An int is an int32_t (or
+    int64_t), a float is a float, te.const(1.0, "float64") a double. DTYPE is not looked at."""
     return ExternCall(name, args, False)
 
 

@@ -73,6 +73,7 @@ static tn_status write_table(tn_context *ctx, const tn_rows *rows, const char *p
 
 /* Tables that were written before a failure stay: each is whole by itself. */
 tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, const char *directory) {
+  if (!RUNTIME_GIVEN(ctx, directory)) return TN_ERROR_ARGUMENT;
   tn_analysis *a = tn_analysis_of(ctx, recording);
   if (!a) return ctx ? tn_context_status(ctx) : TN_ERROR_MEMORY;
   tn_status status = TN_OK;
@@ -125,6 +126,7 @@ static bool read_table(tn_analysis *a, const char *directory, int id) {
 /* A table that is missing or broken is no failure here: only a query that needs it is told so. */
 tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
   struct stat info;
+  if (!RUNTIME_GIVEN(ctx, directory)) return NULL;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
     runtime_fail(ctx, TN_ERROR_IO, "analyse: %s is no directory of tables", directory);
     return NULL;

@@ -41,8 +41,10 @@ matmul='C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])'
 softmax='M[i<16] = max[k<40](X[i,k]); E[i<16, j<40] = exp(X[i,j] - M[i]); S[i<16] = sum[k<40](E[i,k]); Y[i<16, j<40] = E[i,j] / S[i]'
 twice='C[i<64] = A[i] * 2'
 "$tenon" tune "$matmul" --log log.json --trials 4 --seed 1 --profile run.tnprof >/dev/null
-"$tenon" profile convert run.tnprof run.json
-"$tenon" profile convert run.tnprof run.xplane.pb
+# What is read as text takes an allocation for each word: a short recording shows as much as a long one.
+"$tenon" tune "$twice" --log short.json --trials 2 --seed 1 --profile short.tnprof:level=1 >/dev/null
+"$tenon" profile convert short.tnprof short.trace.json
+"$tenon" profile convert short.tnprof short.xplane.pb
 "$tenon" show "$softmax" --emit=tir >softmax.tir
 
 echo "| command | allocations | failed | same result | refused with a message | faults |"
@@ -78,8 +80,8 @@ long=0.1000000000000000000000000000000000000000000000000000000000000000000000000
 step profile-advise-long exact '' "$tenon" profile advise run.tnprof "{\"worker_outlier\": $long}"
 step profile-tasks exact '' "$tenon" profile tasks run.tnprof
 step profile-parse exact '' "$tenon" profile parse run.tnprof parsed
-step profile-compare exact '' "$tenon" profile compare run.tnprof run.json
-step profile-merge present merged.tnprof "$tenon" profile merge merged.tnprof a=run.tnprof b=run.xplane.pb
+step profile-compare exact '' "$tenon" profile compare run.tnprof short.trace.json
+step profile-merge present merged.tnprof "$tenon" profile merge merged.tnprof a=run.tnprof b=short.xplane.pb
 step profile-convert-tnprof present to.tnprof "$tenon" profile convert run.tnprof to.tnprof # packed, holds times
 for form in json json.gz xplane.pb html csv folded report.json; do
   step "profile-convert-$form" exact "to.$form" "$tenon" profile convert run.tnprof "to.$form"

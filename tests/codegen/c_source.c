@@ -96,6 +96,12 @@ static const look_row look_rows[] = {
      {"#pragma omp parallel num_threads(2) reduction(| : failed)", "float *restrict T = aligned_alloc(64, 36032);",
       "if (failed) continue;"},
      "_Alignas"},
+    {"scratch named as what makes it",
+     "free[i<100000] = A[i] * 2; aligned_alloc[i<100000] = free[99999-i]; C[i<100000] = aligned_alloc[99999-i]",
+     "",
+     {"float *restrict v_free = aligned_alloc(64, ", "float *restrict v_aligned_alloc = aligned_alloc(64, ",
+      "free(v_free);"},
+     "_Alignas"},
 };
 
 static void looks(void **state) {

@@ -98,6 +98,7 @@ int test_turn(void);
 int test_dots(void);
 int test_tensorize(void);
 int test_intrinsics(void);
+int test_text_intrinsics(void);
 int test_math(void);
 int test_files(void);
 int test_targets(void);

@@ -17,9 +17,18 @@ static void go_on(embed_kernel *k) {
   embed_free(k);
 }
 
+/* The address sanitizer's allocator does not survive a fork while another thread is inside of it, as a thread of OpenMP may
+ * be that has just begun. */
+static void let_threads_settle(void) {
+#ifdef __SANITIZE_ADDRESS__
+  usleep(200000);
+#endif
+}
+
 int main(void) {
   embed_kernel k = embed_new();
   embed_check(&k);
+  let_threads_settle();
   pid_t child = fork();
   REQUIRE(child >= 0, "no process");
   alarm(60); /* a child that waits for threads it has not got */

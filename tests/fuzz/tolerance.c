@@ -323,7 +323,10 @@ static fuzz_bound bound_of(bounding *x, const tir_expr *e) {
 static fuzz_bound extern_bound(bounding *x, const te_op *op, int v) {
   fuzz_bound in[RUNTIME_MAX_C_ARGS];
   tn_dtype dtype = op->outputs[v].dtype;
-  for (int i = 0; i < op->call->n; i++) in[i] = x->by_tensor[fuzz_tensor_number(x->program, op->call->args[i])];
+  for (int i = 0, n = 0; i < op->call->n; i++) {
+    const tn_tensor *input = op->call->args[i].input;
+    if (input) in[n++] = x->by_tensor[fuzz_tensor_number(x->program, input)];
+  }
   return tn_dtype_is_float(dtype) ? held(dtype, fuzz_extern_bound(op->call->callee->name, in)) : integer_range(dtype);
 }
 

@@ -17,6 +17,10 @@ static const char *const programs[] = {
     "input A: i32[12]\n(V, W)[i<3] = argmax[k<4](A[i*4+k])",
     "combiner c(a: f32, b: f32; x, y) = (a + x, b * y), identity (0, 1)\n(U, V)[i<3] = c[k<5](A[i,k], B[k])",
     "extern y: f32[4] = f(A, x)\ninput A: f32[4,4]",
+    "param N = 4\ninput A: f32[4]\nextern (y: f32[N], z: i32) = f(N, -1.5, z, i64(7), A, y)",
+    "intrin g { input a: f32[8,4]; c[m<8] = sum[l<4](a[m,l]) } update u, reset r, body b, align c 32, strides a [*, "
+    "1]\n"
+    "schedule { split(C, i, 8) # }\n }\nC[i<16] = sum[k<4](A[i,k])\ninclude \"x.te\"",
     "scalar a: f32\ninput X: f32[10] strided\nY[i<10] = a * X[i] + f32(i32(X[9 - i]) // 3 % 2)\noutput Y strided",
 };
 

@@ -182,7 +182,7 @@ static void long_kernels_are_called_twice(void **state) {
   (void)state;
   pool_fixture f;
   fixture_open(&f, NULL);
-  f.candidates[0].program = "C[i<512, j<256] = sum[k<96](exp(A[i, k]) * B[k, j])";
+  f.candidates[0].program = "C[i<512, j<128] = sum[k<96](exp(A[i, k]) * B[k, j])";
   fixture_build(&f, 1);
   fixture_run(&f, 1);
   fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);

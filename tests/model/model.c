@@ -58,7 +58,7 @@ static autotune_model *model_with(tn_context *ctx, const data_set *d, uint64_t s
   assert_non_null(model);
   for (int i = 0; i < d->n; ++i) {
     const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
-    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   return model;
 }
@@ -102,6 +102,56 @@ static void learns(void **state) {
   if (q.accuracy < row->accuracy || q.peak < row->peak) fail_msg("accuracy %.3f, peak@32 %.3f", q.accuracy, q.peak);
 }
 
+/* How well one model that learned two tasks ranks programs of each; the second one's times are SCALE times as long. */
+static void two_tasks(bool are_told, double scale, quality *out) {
+  tn_context *ctx = check_context();
+  data_set *train = make_data(400, 1), *test = make_data(MAX_PROGRAMS, 2);
+  autotune_model *model = autotune_model_new(ctx, 3, 2);
+  float scores[MAX_PROGRAMS];
+  int tasks[2] = {0, 0};
+  for (int i = 0; are_told && i < 2; ++i) tasks[i] = autotune_model_begin_task(model);
+  for (int i = 0; i < train->n; ++i) {
+    const float *rows = train->rows + (ptrdiff_t)train->first_row[i] * AUTOTUNE_FEATURES;
+    int n_rows = train->first_row[i + 1] - train->first_row[i];
+    double cost_s = train->costs[i] * (i % 2 ? scale : 1);
+    assert_int_equal(autotune_model_add(model, tasks[i % 2], rows, n_rows, cost_s), TN_OK);
+  }
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, test->n, test->first_row, test->rows, scores), TN_OK);
+  *out = (quality){autotune_rank_accuracy(test->n, scores, test->costs),
+                   autotune_peak_at(test->n, scores, test->costs, 32)};
+  autotune_model_free(model);
+  free_data(train);
+  free_data(test);
+  check_context_free(ctx);
+}
+
+/* Programs are compared with those of their task: a task a thousand times as slow does not spoil what is learned. */
+static void one_model_for_two_tasks(void **state) {
+  (void)state;
+  quality told, untold, alike;
+  two_tasks(true, 1000, &told);
+  two_tasks(false, 1000, &untold);
+  two_tasks(true, 1, &alike);
+  assert_true(told.accuracy > untold.accuracy + 0.05);
+  assert_true(fabs(told.accuracy - alike.accuracy) < 0.02);
+}
+
+static void a_task_that_was_not_begun(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  float row[AUTOTUNE_FEATURES] = {0};
+  assert_int_equal(autotune_model_add(model, 1, row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(model, -1, row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_begin_task(model), 0);
+  assert_int_equal(autotune_model_begin_task(model), 1);
+  assert_int_equal(autotune_model_add(model, 1, row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(model, 2, row, 1, 1), TN_ERROR_ARGUMENT);
+  autotune_model_free(model);
+  check_context_free(ctx);
+}
+
 static void failures_score_low(void **state) {
   (void)state;
   tn_context *ctx = check_context();
@@ -129,7 +179,7 @@ static float add_and_refresh(autotune_model *model, const data_set *d, int first
   float score;
   for (int i = first; i < end; ++i) {
     const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
-    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   assert_int_equal(autotune_model_refresh(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, 1, d->first_row, d->rows, &score), TN_OK);
@@ -202,7 +252,7 @@ static void cost_is_corrected(void **state) {
     d->costs[i] = 1e-9 * ns * (first[feature_vec_len] > 2 ? 1 : 3);
     guesses[i] = (float)(1000 / ns);
     if (i >= N) continue;
-    assert_int_equal(autotune_model_add(model, first, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, first, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
   }
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, N, d->first_row + N, d->rows, scores), TN_OK);
@@ -303,33 +353,33 @@ static int teardown(void **state) {
 
 static void refuses_nan_cost(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, NAN), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, NAN), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "cost model", "nan seconds");
 }
 static void refuses_zero_cost(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 0), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 0), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "a cost of 0 seconds");
 }
 static void refuses_negative_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, -1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, -1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "-1 rows");
 }
 static void refuses_too_many_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, AUTOTUNE_MAX_ROWS + 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, AUTOTUNE_MAX_ROWS + 1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "33 rows");
 }
 static void refuses_missing_rows(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, NULL, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(f->model, 0, NULL, 1, 1), TN_ERROR_ARGUMENT);
   check_message_has(f->ctx, "cost model");
 }
 static void refuses_null(void **state) {
   fixture *f = *state;
   assert_null(autotune_model_new(NULL, 0, 1));
-  assert_int_equal(autotune_model_add(NULL, f->row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_add(NULL, 0, f->row, 1, 1), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_train(NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_refresh(NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(autotune_model_predict(NULL, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
@@ -341,10 +391,10 @@ static void refuses_null(void **state) {
 static void xgboost_errors_become_warnings(void **state) {
   fixture *f = *state;
   f->row[3] = INFINITY;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 1), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   check_has(check_messages(f->ctx), "no cost model: XGBoost failed while preparing");
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, 1), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   assert_false(autotune_model_is_trained(f->model));
 }
@@ -357,7 +407,7 @@ static void nothing_to_learn_is_no_error(void **state) {
 
 static void failures_alone_teach_nothing(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_model_add(f->model, f->row, 1, INFINITY), TN_OK);
+  assert_int_equal(autotune_model_add(f->model, 0, f->row, 1, INFINITY), TN_OK);
   assert_int_equal(autotune_model_train(f->model), TN_OK);
   assert_false(autotune_model_is_trained(f->model));
 }
@@ -370,8 +420,8 @@ static void programs_without_rows_score_lowest(void **state) {
     assert_int_equal(autotune_model_predict(f->model, 2, first_row, f->row, scores), TN_OK);
     assert_true(isinf(scores[0]) && scores[0] < 0);
     assert_true(isfinite(scores[1]));
-    autotune_model_add(f->model, f->row, 1, 1);
-    autotune_model_add(f->model, f->row, 0, 1);
+    autotune_model_add(f->model, 0, f->row, 1, 1);
+    autotune_model_add(f->model, 0, f->row, 0, 1);
     assert_int_equal(autotune_model_train(f->model), TN_OK);
   }
 }
@@ -425,7 +475,7 @@ static void library_that_does_not_do(void **state) {
   tn_context *ctx = check_context();
   autotune_model *model = autotune_model_new(ctx, 1, 1);
   autotune_model_set_library(model, row->library);
-  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  assert_int_equal(autotune_model_add(model, 0, rows, 1, 0.5), TN_OK);
   for (int i = 0; i < 2; ++i) assert_int_equal(autotune_model_train(model), TN_OK);
   assert_false(autotune_model_is_trained(model));
   assert_int_equal(autotune_model_predict(model, 1, first_row, rows, &score), TN_OK);
@@ -442,10 +492,43 @@ static autotune_model *small_model(tn_context *ctx, bool train) {
   float row[AUTOTUNE_FEATURES] = {0};
   for (int i = 1; train && i <= 40; ++i) {
     row[3] = (float)i;
-    assert_int_equal(autotune_model_add(model, row, 1, i * 1e-3), TN_OK);
+    assert_int_equal(autotune_model_add(model, 0, row, 1, i * 1e-3), TN_OK);
   }
   assert_int_equal(autotune_model_train(model), TN_OK);
   return model;
+}
+
+/* N programs of one to three rows whose fourth feature is LEVEL and whose cost is about that. */
+static void add_level(autotune_model *model, int n, float level) {
+  float rows[3 * AUTOTUNE_FEATURES] = {0};
+  for (int i = 0; i < 3; ++i) rows[i * AUTOTUNE_FEATURES + 3] = level;
+  for (int i = 0; i < n; ++i)
+    assert_int_equal(autotune_model_add(model, 0, rows, 1 + i % 3, level * (1 + i % 7 * 0.01)), TN_OK);
+}
+
+/* After many slow and failed programs the few fast ones of the beginning are still known, and the memory has a bound. */
+static void long_runs_keep_the_fastest(void **state) {
+  (void)state;
+  static const float levels[] = {1, 9, 5};
+  const int first_row[] = {0, 1, 2, 3};
+  float rows[3 * AUTOTUNE_FEATURES] = {0}, scores[3];
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  for (int i = 0; i < 3; ++i) {
+    add_level(model, i == 0 ? 300 : 20000, levels[i]);
+    rows[i * AUTOTUNE_FEATURES + 3] = levels[i];
+    assert_true(autotune_model_n_rows(model) <= 8192);
+  }
+  for (int i = 0; i < 5000; ++i)
+    assert_int_equal(autotune_model_add(model, 0, rows + AUTOTUNE_FEATURES, 1, INFINITY), TN_OK);
+  assert_in_range(autotune_model_n_rows(model), 4096, 8192);
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, 3, first_row, rows, scores), TN_OK);
+  assert_true(scores[0] > scores[2] + 0.3);
+  assert_true(scores[2] > scores[1]);
+  autotune_model_free(model);
+  check_ok(ctx);
+  check_context_free(ctx);
 }
 
 static void kept_in_a_file(void **state) {
@@ -507,7 +590,7 @@ static void turned_off(void **state) {
   autotune_model *model = autotune_model_new(ctx, 1, 1);
   static const float rows[AUTOTUNE_FEATURES];
   autotune_model_turn_off(model);
-  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  assert_int_equal(autotune_model_add(model, 0, rows, 1, 0.5), TN_OK);
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_false(autotune_model_is_trained(model));
   assert_string_equal(check_messages(ctx), "");
@@ -518,6 +601,8 @@ static void turned_off(void **state) {
 int run_model(void) {
   const struct CMUnitTest learned[] = {
       cmocka_unit_test(trained_again_when_it_has_grown),
+      cmocka_unit_test(one_model_for_two_tasks),
+      cmocka_unit_test(a_task_that_was_not_begun),
       cmocka_unit_test(failures_score_low),
       cmocka_unit_test(same_seed_same_scores),
       cmocka_unit_test(cost_alone_ranks),
@@ -526,6 +611,7 @@ int run_model(void) {
       cmocka_unit_test(scores_are_sums_of_rows),
       cmocka_unit_test(rows_may_begin_in_the_middle),
       cmocka_unit_test(training_is_quick),
+      cmocka_unit_test(long_runs_keep_the_fastest),
       cmocka_unit_test(kept_in_a_file),
       cmocka_unit_test(file_that_does_not_fit),
       cmocka_unit_test(turned_off),

@@ -68,9 +68,8 @@ static int check_objects(void) {
 static int run_here(const null_case *c) {
   tn_context_clear(objects.tn_context_);
   alarm(LIMIT_S);
-  bool failed = c->failed();
-  bool has_message = *tn_context_message(objects.tn_context_) != '\0';
-  return !failed ? FINE : has_message ? FAILED_WITH_MESSAGE : FAILED_SILENTLY;
+  if (!c->failed()) return FINE; /* it may have freed the context */
+  return *tn_context_message(objects.tn_context_) != '\0' ? FAILED_WITH_MESSAGE : FAILED_SILENTLY;
 }
 
 /* An exit status, or less than 0: the signal that ended it. */

@@ -225,6 +225,28 @@ def test_extern_packed():
     close(c, 2 * a + 1)
 
 
+def test_extern_mixes_its_arguments():
+    A = te.placeholder((6, 7), name="A")
+    B = te.extern(A.shape, [A], lambda ins, outs: tir.call_extern("int32", "f", 6, outs[0], 0.5, ins[0], te.const(7, "int64"), te.const(2.0, "float64")), name="B")
+    C = te.compute(A.shape, lambda i, j: B[i, j] + 1.0, name="C")
+    text = str(tvm.lower(te.create_schedule(C.op), [A, C]))
+    assert "call f(6, writes(B[0], [42]), 0.5f32, reads(A[0], [42]), 7i64, 2f64)" in text, text
+
+
+def test_extern_calls_that_are_refused():
+    A, X = te.placeholder((6,), name="A"), te.placeholder((6,), name="X")
+
+    def extern(call):
+        return lambda: te.extern((6,), [A], call, name="B")
+
+    refused(extern(lambda i, o: tir.call_extern("int32", "f", i[0])), "the call is given B 0 times")
+    refused(extern(lambda i, o: tir.call_extern("int32", "f", o[0], i[0], o[0])), "the call is given B 2 times")
+    refused(extern(lambda i, o: tir.call_extern("int32", "f", i[0], X, o[0])), "given X, which is none of its inputs and outputs")
+    refused(extern(lambda i, o: tir.call_extern("int32", "f", i[0], "x", o[0])), "str is no argument of a C function")
+    refused(extern(lambda i, o: tir.call_packed("f", o[0], i[0])), "a packed call takes all inputs, then all outputs")
+    refused(extern(lambda i, o: 1), "the function returns tir.call_extern")
+
+
 def test_scalar_argument():
     A, alpha = te.placeholder((10,), name="A"), te.var("alpha", dtype="float32")
     B = te.compute((10,), lambda i: A[i] * alpha, name="B")

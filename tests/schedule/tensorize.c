@@ -1,6 +1,6 @@
 /* tensorize: what is a built-in intrinsic and what is not, with the first difference; the dry run gives the same answer
  * and changes nothing. */
-#include "schedule/intrin.h"
+#include "te/intrin.h"
 #include "tests/schedule/tests.h"
 #include "tests/tir/tests.h"
 
@@ -239,7 +239,7 @@ static void lost(void **state) {
 }
 
 static void add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
-  assert_true(schedule_add_intrins(ctx, arena, f));
+  assert_true(te_add_intrins(ctx, arena, f));
 }
 
 static void the_pass(void **state) {

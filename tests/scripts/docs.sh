@@ -58,7 +58,7 @@ def check(path):
     while i < len(lines):
         out.append(lines[i])
         i += 1
-        if not out[-1].startswith("```") or not lines[i].startswith("$ tenon"):
+        if not out[-1].startswith("```") or not lines[i].startswith(("$ tenon", "$ echo")):
             continue
         end = lines.index("```", i)
         for command, shown in commands(lines[i:end]):

@@ -46,5 +46,6 @@ int run_proposal_tests(void);
 int run_tune_tests(void);
 int run_pipeline_tests(void);
 int run_replay_tests(void);
+int run_task_tests(void);
 
 #endif

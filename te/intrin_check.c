@@ -3,9 +3,9 @@
  * come. */
 #include <math.h>
 
-#include "schedule/intrin.h"
+#include "te/intrin.h"
 
-enum { ROOM = 3 }; /* elements between rows */
+enum { ROOM = 3, MAX_SPAN = 1 << 20 }; /* elements between rows; of one sample */
 
 /* An array of a pattern's tensor, compact for the evaluator, spread out for the function. */
 typedef struct sample {
@@ -15,24 +15,41 @@ typedef struct sample {
   int64_t stride[TN_MAX_RANK], n;
 } sample;
 
-/* schedule_check_functions frees the samples whatever happens. */
+/* te_check_functions frees the samples whatever happens. */
 typedef struct checking {
   tn_context *ctx;
   tn_program *program;
   const tir_intrin *intrin;
+  bool calls;          /* some function has an address; else only the strides are looked at */
   runtime_arena arena; /* of the spread samples */
   int n;               /* the inputs, then the output */
   sample samples[TIR_INTRIN_INPUTS + 1];
 } checking;
 
-/* Each dimension's rows are ROOM elements further apart than they are long, so that a function that
+/* Strides that are not NEEDED are such that rows are ROOM elements further apart than they are long: a function that
  * ignores its strides is found out. */
-static void set_strides(sample *x) {
+static bool set_strides(const checking *c, sample *x, const tir_intrin_need *need) {
+  bool fits = true;
+  int64_t more, elements = 1;
+  for (int d = 0; fits && d < x->tensor->ndim; d++)
+    fits = !__builtin_mul_overflow(elements, x->tensor->shape[d], &elements) && elements <= MAX_SPAN;
   x->n = 1;
-  for (int d = x->tensor->ndim - 1; d >= 0; d--) {
-    x->stride[d] = x->n;
-    x->n = x->n * x->tensor->shape[d] + ROOM;
+  for (int d = 0; fits && d < x->tensor->ndim; d++) {
+    x->stride[d] = need->stride[d];
+    fits = !__builtin_mul_overflow(need->stride[d], x->tensor->shape[d] - 1, &more) && more <= MAX_SPAN;
+    if (fits) x->n += more;
   }
+  for (int d = x->tensor->ndim - 1; fits && d >= 0; d--) {
+    if (need->stride[d]) continue;
+    x->stride[d] = x->n;
+    fits = !__builtin_mul_overflow(x->n, x->tensor->shape[d], &more) && more <= MAX_SPAN;
+    x->n = more + ROOM;
+  }
+  if (fits && x->n <= MAX_SPAN) return true;
+  runtime_fail(c->ctx, TN_ERROR_ARGUMENT,
+               "intrinsic %s: '%s' spans more than %d elements: an intrinsic is a small block", c->intrin->name,
+               x->tensor->name, (int)MAX_SPAN);
+  return false;
 }
 
 /* Where element I of the compact array lies in the spread one. */
@@ -59,14 +76,32 @@ static void copy_out(const sample *x) {
     memcpy(x->spread + spread_index(x, i) * (int64_t)bytes, (char *)x->compact->data + i * (int64_t)bytes, bytes);
 }
 
-/* Filled by number: every input has other values. */
-static bool open_sample(checking *c, const tn_tensor *tensor) {
+/* Strides under which two elements are one cannot hold what the pattern computes. */
+static bool are_apart(checking *c, const sample *x) {
+  bool apart = true, *seen = runtime_alloc(&c->arena, (size_t)x->n);
+  for (int64_t i = 0; seen && apart && i < count(x); i++) {
+    bool *place = &seen[spread_index(x, i)];
+    apart = !*place;
+    *place = true;
+  }
+  if (!apart)
+    runtime_fail(c->ctx, TN_ERROR_ARGUMENT, "intrinsic %s: by the strides of '%s' two of its elements share memory",
+                 c->intrin->name, x->tensor->name);
+  return seen && apart;
+}
+
+/* Filled by number: every input has other values. Memory begins at a multiple of what any function may need. */
+static bool open_sample(checking *c, const tn_tensor *tensor, const tir_intrin_need *need) {
   sample *x = &c->samples[c->n++];
   x->tensor = tensor;
-  set_strides(x);
+  if (!set_strides(c, x, need)) return false;
+  if (!are_apart(c, x)) return false;
+  if (!c->calls) return true;
   x->compact = tn_array_new(c->ctx, tensor->dtype, tensor->ndim, tensor->shape);
-  x->spread = runtime_alloc(&c->arena, (size_t)x->n * tn_dtype_bytes(tensor->dtype));
-  return x->compact && x->spread && tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
+  char *memory = runtime_alloc(&c->arena, (size_t)x->n * tn_dtype_bytes(tensor->dtype) + TIR_SCRATCH_ALIGN);
+  if (!x->compact || !memory) return false;
+  x->spread = memory + (TIR_SCRATCH_ALIGN - (uintptr_t)memory % TIR_SCRATCH_ALIGN) % TIR_SCRATCH_ALIGN;
+  return tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
 }
 
 /* Arguments in the order that tir/intrin.h gives: addresses, then strides. */
@@ -181,13 +216,18 @@ static tn_status check_role(checking *c, tir_intrin_role role) {
   return status == TN_OK ? compare(c, role) : status;
 }
 
+static tn_status failed(const checking *c) {
+  return tn_context_status(c->ctx) != TN_OK ? tn_context_status(c->ctx) : TN_ERROR_MEMORY;
+}
+
 /* The evaluator runs once; each function's output is compared with it. */
 static tn_status check(checking *c) {
   DLTensor *args[TIR_INTRIN_INPUTS + 1];
   const te_op *op = c->program->ops[c->program->n_ops - 1];
   for (int i = 0; i < op->n_inputs; i++)
-    if (!open_sample(c, op->inputs[i])) return TN_ERROR_MEMORY;
-  if (!open_sample(c, &op->outputs[0])) return TN_ERROR_MEMORY;
+    if (!open_sample(c, op->inputs[i], &c->intrin->needs[i])) return failed(c);
+  if (!open_sample(c, &op->outputs[0], &c->intrin->needs[op->n_inputs])) return failed(c);
+  if (!c->calls) return TN_OK;
   for (int i = 0; i < c->program->n_args; i++)
     for (int k = 0; k < c->n; k++)
       if (c->samples[k].tensor == c->program->args[i]) args[i] = c->samples[k].compact;
@@ -198,8 +238,9 @@ static tn_status check(checking *c) {
   return status;
 }
 
-tn_status schedule_check_functions(tn_program *program, const tir_intrin *intrin) {
+tn_status te_check_functions(tn_program *program, const tir_intrin *intrin) {
   checking c = {.ctx = program->ctx, .program = program, .intrin = intrin};
+  for (int i = 0; i < TIR_INTRIN_ROLE_COUNT; i++) c.calls |= intrin->callees[i] && intrin->callees[i]->function;
   tn_status status = check(&c);
   for (int i = 0; i < c.n; i++) tn_array_free(c.samples[i].compact);
   runtime_arena_free(&c.arena);

@@ -1,12 +1,12 @@
 /* intrin.c: the intrinsics there are. A pattern is the text of a program with one computed tensor; it
  * is read into the form that loops are compared with (tir/intrin.h) when it is first used, and kept
  * with the context. What is read is kept in a list that the context's slot heads and lies in its arena. */
-#include "schedule/intrin.h"
+#include "te/intrin.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-#include "schedule/edit.h"
+#include "te/internal.h"
 
 /* LANES results, of K products each. */
 #define DOT(name, lanes, k, a, b, acc)                                                                                \
@@ -157,7 +157,8 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
 /* An entry of the context's list. */
 typedef struct known {
   tir_intrin intrin;
-  const char *record; /* what a step holds: the name, and of a declared one the pattern */
+  tn_program *program; /* the pattern's */
+  const char *record;  /* what a step holds: the name, and of a declared one the pattern */
   struct known *next;
 } known;
 
@@ -169,11 +170,13 @@ static const known *find_known(const tn_context *ctx, const char *name) {
 }
 
 /* Reads PATTERN; NULL, with a message, when it is none. */
-static known *read_pattern(tn_context *ctx, const char *name, const char *pattern, tn_program **program) {
-  tn_program *p = *program = tn_program_parse(ctx, pattern, 0, NULL);
+static known *read_pattern(const te_site *site, const char *name, const char *pattern) {
+  tn_context *ctx = site->ctx;
+  tn_program *p = te_parse_part(site, pattern);
   known *k = p ? RUNTIME_NEW(&ctx->arena, known) : NULL;
   if (!k) return NULL;
   *k = (known){.intrin = {.name = runtime_strdup(&ctx->arena, name)},
+               .program = p,
                .next = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS)};
   const char *wrong = from_program(&ctx->arena, p, &k->intrin), *text = tn_program_text(p);
   if (!wrong && text && k->intrin.name) {
@@ -181,17 +184,16 @@ static known *read_pattern(tn_context *ctx, const char *name, const char *patter
     for (char *c = (char *)k->intrin.text; c && *c; c++) *c = *c == '\n' ? (c[1] ? ';' : '\0') : *c;
     return k;
   }
-  runtime_fail(ctx, TN_ERROR_SCHEDULE, "intrinsic %s: %s: a pattern is like c[m<16] = sum[l<64](a[l] * b[m,l])", name,
-               wrong ? wrong : "out of memory");
+  te_fail(site, TN_ERROR_SCHEDULE, "intrinsic %s: %s: a pattern is like c[m<16] = sum[l<64](a[l] * b[m,l])", name,
+          wrong ? wrong : "out of memory");
   return NULL;
 }
 
 /* Reads the pattern of a built-in for the sizes in its name, and keeps it. */
 static const known *read_builtin(tn_context *ctx, const struct builtin *builtin, const char *name,
                                  const mat_size *size) {
-  tn_program *program;
   const char *pattern = with_size(&ctx->arena, builtin->pattern, size);
-  known *k = pattern ? read_pattern(ctx, name, pattern, &program) : NULL;
+  known *k = pattern ? read_pattern(&(te_site){.ctx = ctx}, name, pattern) : NULL;
   if (!k) return NULL;
   k->intrin.text = strchr(pattern, '\n') + 1;
   k->intrin.form = builtin->form;
@@ -210,7 +212,7 @@ static const known *find(tn_context *ctx, const char *name) {
 }
 
 /* Names with sizes are made on demand: gemv_16x64 exists when somebody asks for it. */
-const tir_intrin *schedule_find_intrin(tn_context *ctx, const char *name) {
+const tir_intrin *te_find_intrin(tn_context *ctx, const char *name) {
   const known *k = find(ctx, name);
   return k ? &k->intrin : NULL;
 }
@@ -229,7 +231,7 @@ static tir_walk add_mark(void *user, const tir_stmt *s) {
   for (int i = 0; s->kind == TIR_ATTR && i < RUNTIME_COUNT(prefixes); i++) {
     size_t n = strlen(prefixes[i]);
     const tir_intrin *intrin =
-        strncmp(s->u.attr.key, prefixes[i], n) == 0 ? schedule_find_intrin(m->ctx, s->u.attr.key + n) : NULL;
+        strncmp(s->u.attr.key, prefixes[i], n) == 0 ? te_find_intrin(m->ctx, s->u.attr.key + n) : NULL;
     if (intrin && m->intrins) m->intrins[m->f->n_intrins] = intrin;
     m->f->n_intrins += intrin != NULL;
   }
@@ -237,7 +239,7 @@ static tir_walk add_mark(void *user, const tir_stmt *s) {
 }
 
 /* For loop IR that was read from text: lowering knows its stages' intrinsics itself. */
-bool schedule_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
+bool te_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
   marks m = {.ctx = ctx, .f = f};
   tir_visitor visitor = {.stmt = add_mark, .user = &m};
   f->n_intrins = 0;
@@ -250,12 +252,12 @@ bool schedule_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
 }
 
 /* A declared intrinsic's pattern goes into records, so that one of another meaning is noticed. */
-const char *schedule_intrin_record(tn_context *ctx, const char *name) {
+const char *te_intrin_record(tn_context *ctx, const char *name) {
   const known *k = find(ctx, name);
   return k ? k->record : name;
 }
 
-const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
+const char *te_intrin_names(tn_context *ctx, char *buffer, size_t n) {
   size_t used = 0;
   for (int i = 0; i < RUNTIME_COUNT(builtins) && used < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", builtins[i].name);
@@ -276,53 +278,185 @@ static bool is_identifier(const char *name) {
 }
 
 /* Before anything is made or called. */
-static tn_status check_declaration(tn_context *ctx, const char *name, const char *pattern,
-                                   const tn_intrin_functions *f) {
+static bool check_declaration(const te_site *site, const char *name, const char *pattern,
+                              const tn_intrin_functions *f) {
+  const tn_intrin_function *all[] = {f ? &f->body : NULL, f ? &f->reset : NULL, f ? &f->update : NULL};
+  const char *shown = name ? name : "";
+  int unnamed = 0;
+  for (int i = 0; f && i < RUNTIME_COUNT(all); i++) unnamed += all[i]->function && !is_identifier(all[i]->name);
   if (!is_identifier(name))
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic \"%s\": the name has to be an identifier", name ? name : "");
-  if (find(ctx, name))
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: there is one of this name: take another", name);
-  if (!pattern)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the pattern is NULL: give one, \"c[i<16] = a[i]\"",
-                        name);
-  if (!f)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the functions are NULL: name a body or an update", name);
-  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
-  for (int i = 0; i < RUNTIME_COUNT(all); i++)
-    if (all[i]->function && !is_identifier(all[i]->name))
-      return runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                          "intrinsic %s: a function has an address but no name: give the name that C code knows it by",
-                          name);
-  return TN_OK;
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic \"%s\": the name has to be an identifier", shown);
+  else if (!pattern)
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: the pattern is NULL: give one, \"c[i<16] = a[i]\"", shown);
+  else if (!f)
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: the functions are NULL: name a body or an update", shown);
+  else if (unnamed > 0)
+    te_fail(site, TN_ERROR_ARGUMENT,
+            "intrinsic %s: a function has an address but no name: give the name that C code knows it by", shown);
+  else
+    return true;
+  return false;
 }
 
 /* The functions that a pattern needs. */
-static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
+static bool check_roles(const te_site *site, const tir_intrin *intrin) {
   tir_intrin_role needed = intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
-  if (intrin->callees[needed] && (intrin->is_reduction || !intrin->callees[TIR_INTRIN_UPDATE])) return TN_OK;
-  return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: %s: %s", intrin->name,
-                      intrin->is_reduction ? "a reduction needs an update" : "what is no reduction has a body only",
-                      intrin->text);
+  if (intrin->callees[needed] && (intrin->is_reduction || !intrin->callees[TIR_INTRIN_UPDATE])) return true;
+  te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: %s: %s", intrin->name,
+          intrin->is_reduction ? "a reduction needs an update" : "what is no reduction has a body only", intrin->text);
+  return false;
 }
 
-/* The functions are called with random data before the intrinsic exists: one that computes something
- * else is refused. */
-tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
-  if (!ctx) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(check_declaration(ctx, name, pattern, functions));
-  const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&functions->body, &functions->reset, &functions->update};
-  tn_program *program;
-  known *k = read_pattern(ctx, name, pattern, &program);
-  if (!k) return tn_context_status(ctx) != TN_OK ? tn_context_status(ctx) : TN_ERROR_MEMORY;
+/* ---- what functions need ----------------------------------------------------------------------------------------- */
+
+/* Input I of a pattern; the output behind the inputs. */
+static const tir_buffer *operand_buffer(const tir_intrin *intrin, int i) {
+  return i < intrin->n_inputs ? intrin->inputs[i] : intrin->output;
+}
+
+/* "a, b, c" for the message that there is no such operand. */
+static bool refuse_operand(const te_site *site, const tir_intrin *intrin, const char *name) {
+  runtime_str names = {0};
+  for (int i = 0; i <= intrin->n_inputs; i++)
+    runtime_str_addf(&names, "%s%s", i > 0 ? ", " : "", operand_buffer(intrin, i)->name);
+  te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: the pattern has no tensor '%s'; it has %s", intrin->name,
+          name ? name : "", names.failed ? "others" : names.data);
+  runtime_str_free(&names);
+  return false;
+}
+
+/* A stride that makes two elements of the operand one is found when the functions are tried. */
+static bool take_need(const te_site *site, tir_intrin *intrin, const tn_intrin_operand *o) {
+  int i = 0;
+  while (i <= intrin->n_inputs && (!o->name || strcmp(operand_buffer(intrin, i)->name, o->name) != 0)) i++;
+  if (i > intrin->n_inputs) return refuse_operand(site, intrin, o->name);
+  const tir_buffer *buffer = operand_buffer(intrin, i);
+  bool is_power = o->align >= 0 && o->align <= TIR_SCRATCH_ALIGN && (o->align & (o->align - 1)) == 0;
+  bool has_strides = o->n_strides == 0 || (o->n_strides == buffer->ndim && o->strides);
+  for (int d = 0; has_strides && d < o->n_strides; d++) has_strides = o->strides[d] >= 0;
+  if (!is_power)
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: an alignment is a power of two, 1 to %d bytes, not %d",
+            intrin->name, (int)TIR_SCRATCH_ALIGN, o->align);
+  else if (!has_strides)
+    te_fail(site, TN_ERROR_ARGUMENT,
+            "intrinsic %s: '%s' has %d dimensions, and %d strides are given: 1 or more each, or any", intrin->name,
+            buffer->name, buffer->ndim, o->n_strides);
+  if (!is_power || !has_strides) return false;
+  intrin->needs[i].align = o->align;
+  for (int d = 0; d < o->n_strides; d++) intrin->needs[i].stride[d] = o->strides[d];
+  return true;
+}
+
+/* ---- as text ----------------------------------------------------------------------------------------------------- */
+
+static const char *const role_words[] = {
+    [TIR_INTRIN_BODY] = "body", [TIR_INTRIN_RESET] = "reset", [TIR_INTRIN_UPDATE] = "update"};
+
+static void print_need(runtime_str *out, const tir_buffer *buffer, const tir_intrin_need *need) {
+  bool has_strides = false;
+  if (need->align) runtime_str_addf(out, ", align %s %lld", buffer->name, (long long)need->align);
+  for (int d = 0; d < buffer->ndim; d++) has_strides |= need->stride[d] != 0;
+  if (!has_strides) return;
+  runtime_str_addf(out, ", strides %s [", buffer->name);
+  for (int d = 0; d < buffer->ndim; d++) {
+    runtime_str_add(out, d > 0 ? ", " : "");
+    if (need->stride[d])
+      runtime_str_addf(out, "%lld", (long long)need->stride[d]);
+    else
+      runtime_str_add(out, "*");
+  }
+  runtime_str_add(out, "]");
+}
+
+void te_print_intrin(runtime_str *out, const tir_intrin *intrin) {
+  const char *separator = "";
+  runtime_str_addf(out, "intrin %s { %s } ", intrin->name, intrin->text);
+  for (int i = 0; i < TIR_INTRIN_ROLE_COUNT; i++) {
+    if (!intrin->callees[i]) continue;
+    runtime_str_addf(out, "%s%s %s", separator, role_words[i], intrin->callees[i]->name);
+    separator = ", ";
+  }
+  for (int i = 0; i <= intrin->n_inputs; i++) print_need(out, operand_buffer(intrin, i), &intrin->needs[i]);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* The functions are called with random data before the intrinsic exists: one that computes something else is refused. */
+static known *make_intrin(const te_site *site, const char *name, const char *pattern, const tn_intrin_functions *f,
+                          int n_operands, const tn_intrin_operand *operands) {
+  tn_context *ctx = site->ctx;
+  const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&f->body, &f->reset, &f->update};
+  known *k = read_pattern(site, name, pattern);
+  if (!k) return NULL;
   k->intrin.form = TIR_INTRIN_CALL;
   k->record = runtime_format(&ctx->arena, "%s: %s", name, k->intrin.text);
   for (int i = 0; i < TIR_INTRIN_ROLE_COUNT; i++) {
     tir_callee *callee = all[i]->name ? RUNTIME_NEW(&ctx->arena, tir_callee) : NULL;
     if (callee) *callee = (tir_callee){.name = runtime_strdup(&ctx->arena, all[i]->name), .function = all[i]->function};
+    if (all[i]->name && !te_has_memory(site, callee)) return NULL;
     k->intrin.callees[i] = callee;
   }
-  SCHEDULE_TRY(check_roles(ctx, &k->intrin));
-  SCHEDULE_TRY(schedule_check_functions(program, &k->intrin));
-  runtime_slot_set(ctx, RUNTIME_SLOT_INTRINS, k, NULL);
+  if (!te_has_memory(site, k->record) || !check_roles(site, &k->intrin)) return NULL;
+  for (int i = 0; i < n_operands; i++)
+    if (!take_need(site, &k->intrin, &operands[i])) return NULL;
+  return te_check_functions(k->program, &k->intrin) == TN_OK ? k : NULL;
+}
+
+/* By their text: names of functions are in it, addresses are not. */
+static bool is_same_intrin(const tir_intrin *a, const tir_intrin *b) {
+  runtime_str x = {0}, y = {0};
+  te_print_intrin(&x, a);
+  te_print_intrin(&y, b);
+  bool is_same = x.data && y.data && strcmp(x.data, y.data) == 0;
+  runtime_str_free(&x);
+  runtime_str_free(&y);
+  return is_same;
+}
+
+/* A text is parsed any number of times in one context. What C declares is declared once: its addresses may differ. */
+const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const char *pattern,
+                                    const tn_intrin_functions *functions, int n_operands,
+                                    const tn_intrin_operand *operands) {
+  if (!check_declaration(site, name, pattern, functions)) return NULL;
+  const known *before = find(site->ctx, name);
+  if (before && !site->text) {
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: there is one of this name: take another", name);
+    return NULL;
+  }
+  known *k = make_intrin(site, name, pattern, functions, n_operands, operands);
+  if (!k) return NULL;
+  if (before && is_same_intrin(&before->intrin, &k->intrin)) return &before->intrin;
+  if (before) {
+    te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: there is another one of this name: take another name", name);
+    return NULL;
+  }
+  runtime_slot_set(site->ctx, RUNTIME_SLOT_INTRINS, k, NULL);
+  return &k->intrin;
+}
+
+tn_status tn_intrin_declare(tn_context *ctx, const char *name, const char *pattern,
+                            const tn_intrin_functions *functions, int n_operands, const tn_intrin_operand *operands) {
+  te_site site = {.ctx = ctx};
+  if (!ctx || n_operands < 0 || (n_operands > 0 && !RUNTIME_GIVEN(ctx, operands))) return TN_ERROR_ARGUMENT;
+  if (te_declare_intrin(&site, name, pattern, functions, n_operands, operands)) return TN_OK;
+  return tn_context_status(ctx) != TN_OK ? tn_context_status(ctx) : TN_ERROR_MEMORY;
+}
+
+tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
+  return tn_intrin_declare(ctx, name, pattern, functions, 0, NULL);
+}
+
+/* Of an intrinsic of a context's list the callees may be written to; they lie in its arena. */
+tn_status te_give_intrin(tn_context *ctx, const tir_intrin *intrin, int role, void (*function)(void),
+                         const void *module, size_t bytes) {
+  const known *k = find_known(ctx, intrin->name);
+  tir_callee *callee = k ? (tir_callee *)k->intrin.callees[role] : NULL;
+  if (!callee) return TN_ERROR_ARGUMENT;
+  tir_callee before = *callee;
+  if (function) callee->function = function;
+  tn_status status = function ? te_check_functions(k->program, &k->intrin) : TN_OK;
+  if (status != TN_OK) return *callee = before, status;
+  callee->module = module;
+  callee->module_bytes = bytes;
   return TN_OK;
 }

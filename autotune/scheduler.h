@@ -1,0 +1,44 @@
+/* scheduler.h: which task of a network gets the next round: the numbers, without tuners (scheduler.c). */
+#ifndef TENON_AUTOTUNE_SCHEDULER_H
+#define TENON_AUTOTUNE_SCHEDULER_H
+
+#include "autotune/autotune.h"
+
+/* So many rounds tell what a task gained of late. TVM: backward_window_size. */
+enum { SCHEDULER_WINDOW = 3 };
+
+/* How far a task was after one of its rounds. */
+typedef struct scheduler_point {
+  double spent, best_s;
+} scheduler_point;
+
+/* A task as the scheduler sees it. Zero-initialise, then set weight. */
+typedef struct scheduler_task {
+  double weight;  /* of its time in the objective: weight times count */
+  double limit_s; /* no schedule is faster; 0: not known */
+  double best_s;  /* the least of its times; 0: none is known yet */
+  double spent;   /* of the budget, in seconds or in trials */
+  int n_rounds;
+  int last_turn;                              /* of all rounds, when it had its last one */
+  bool is_over;                               /* it gets no more rounds */
+  scheduler_point past[SCHEDULER_WINDOW + 1]; /* after its last rounds, the latest first */
+} scheduler_task;
+
+typedef struct scheduler {
+  tn_strategy strategy;
+  tn_objective objective;
+  int n, n_turns;
+  scheduler_task *tasks;
+} scheduler;
+
+/* The task of the next round; -1: all are over. Tasks without a round come first, then whoever got none for very long. */
+int scheduler_next(const scheduler *s);
+/* Tells what a round of task I came to. SPENT: of the budget. BEST_S: the least of all its times, 0 while there is none. */
+void scheduler_tell(scheduler *s, int i, double spent, double best_s);
+/* By how much a unit of the budget lets the objective fall, if it goes to task I: never negative. */
+double scheduler_gain(const scheduler *s, int i);
+/* The objective: the weighted sum of the least times in seconds, or their weighted geometric mean. Tasks that are over without
+ * any time do not count. 0 while another one has no time. */
+double scheduler_total(const scheduler *s);
+
+#endif

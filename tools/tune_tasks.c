@@ -1,0 +1,233 @@
+/* tune_tasks.c: `tenon tune` of several programs or of a network: what they are, and what is told of them. */
+#include <math.h>
+
+#include "tools/tuning.h"
+
+enum { SHOWN_POINTS = 8, NAME_COLUMNS = 28 };
+
+/* What is given, and what the callbacks get. Programs and names are the context's. */
+typedef struct tasks_run {
+  tools_session *session;
+  const tools_args *args;
+  RUNTIME_VEC(tn_task) tasks;
+  tools_progress show;
+  const tn_profiler *profiler;
+  tn_tasks_result result;
+  double elapsed_s;
+} tasks_run;
+
+static bool is_network(const char *operand) {
+  size_t n = strlen(operand);
+  return n > 6 && strcmp(operand + n - 6, ".tenon") == 0;
+}
+
+bool tools_are_tasks(const tools_args *args) { return args->n_operands > 1 || is_network(args->operands[0]); }
+
+int tools_check_tasks(const tools_args *args) {
+  if (!tools_are_tasks(args)) {
+    if (!args->strategy && !args->objective) return TOOLS_OK;
+    return tools_usage(args->verb, "--%s is about several programs", args->strategy ? "schedule" : "objective");
+  }
+  if (args->report)
+    return tools_usage(args->verb, "--report is about one program: tenon log report LOG PROGRAM, afterwards");
+  if (args->strategy && tn_strategy_find(args->strategy) < 0)
+    return tools_usage(args->verb, "--schedule is gradient or round-robin, not '%s'", args->strategy);
+  if (args->objective && tn_objective_find(args->objective) < 0)
+    return tools_usage(args->verb, "--objective is latency or geomean, not '%s'", args->objective);
+  return TOOLS_OK;
+}
+
+/* ---- what is given ----------------------------------------------------------------------------------------------- */
+
+static bool add_network(tasks_run *run, const char *file) {
+  tn_network network;
+  bool added = tn_network_read(run->session->ctx, file, &network) == TN_OK;
+  for (int i = 0; added && i < network.n; ++i) added = RUNTIME_PUSH(&run->tasks, network.tasks[i]);
+  tn_network_free(&network);
+  return added;
+}
+
+/* A file's name is the task's, a text has none. */
+static bool add_program(tasks_run *run, const char *operand) {
+  if (!tools_load(run->session, run->args, operand)) return false;
+  tn_task task = {.program = run->session->program, .name = strchr(operand, '=') ? NULL : operand};
+  return RUNTIME_PUSH(&run->tasks, task);
+}
+
+static bool add_all(tasks_run *run) {
+  bool added = true;
+  for (int i = 0; added && i < run->args->n_operands; ++i) {
+    const char *operand = run->args->operands[i];
+    added = is_network(operand) ? add_network(run, operand) : add_program(run, operand);
+  }
+  run->session->program = NULL;
+  return added;
+}
+
+/* ---- what was found ---------------------------------------------------------------------------------------------- */
+
+static void print_head(void) {
+  printf("%-*s  %6s  %6s  %6s  %10s  %10s  %8s  %s\n", NAME_COLUMNS, "task", "weight", "rounds", "trials", "best",
+         "GFLOPS", "default", "of all");
+}
+
+/* Behind the best how many times as fast as the default schedule it is, and its share of the total. */
+static void print_task(const tasks_run *run, int i) {
+  const tn_task_state *task = &run->result.tasks[i];
+  const tn_tune_result *r = &task->result;
+  const char *equal = task->same_as == i ? "" : "  as above";
+  printf("%-*.*s  %6g  %6d  %6d  ", NAME_COLUMNS, NAME_COLUMNS, task->name, task->weight, task->rounds, r->trials);
+  if (r->best_s == 0) {
+    printf("%10s%s\n", "none", equal);
+    return;
+  }
+  double ratio = r->default_s > 0 ? r->default_s / r->best_s : 0;
+  printf("%10s  %10.2f  %7.1fx", tools_time(r->best_s).text, tools_gflops(tn_program_flops(task->program), r->best_s),
+         ratio);
+  if (run->result.total_s > 0 && !run->args->objective && task->same_as == i)
+    printf("  %.1f %%", 100 * task->weight * r->best_s / run->result.total_s);
+  printf("%s\n", equal);
+}
+
+/* The total at some moments, evenly spread over the run, the first and the last among them. */
+static void print_curve(const tn_tasks_result *r) {
+  int n = RUNTIME_MIN(r->n_points, SHOWN_POINTS);
+  for (int i = 0; i < n; ++i) {
+    const tn_tasks_point *p = &r->curve[n > 1 ? (int64_t)i * (r->n_points - 1) / (n - 1) : 0];
+    printf("%s %s at %.0f s", i == 0 ? "curve   " : ",", tools_time(p->total_s).text, p->elapsed_s);
+  }
+  if (n > 0) printf("\n");
+}
+
+static int count_trials(const tn_tasks_result *r, bool reused) {
+  int n = 0;
+  for (int i = 0; i < r->n_tasks; ++i)
+    if (r->tasks[i].same_as == i) n += reused ? r->tasks[i].result.reused : r->tasks[i].result.trials;
+  return n;
+}
+
+static void print_total(const tasks_run *run) {
+  const tn_tasks_result *r = &run->result;
+  printf("total    %s", tools_time(r->total_s).text);
+  if (r->default_s > 0) printf(", %.1f times as fast as the default schedules", r->default_s / r->total_s);
+  if (r->n_failed > 0) printf("; %d of %d tasks have no valid time and do not count", r->n_failed, r->n_distinct);
+  printf("\n");
+  print_curve(r);
+  int trials = count_trials(r, false);
+  printf("trials   %d measured, %d taken from %s\ntime     %.1f s, %.1f trials a second\n", trials,
+         count_trials(r, true), run->args->log, run->elapsed_s, trials / fmax(run->elapsed_s, 1e-9));
+}
+
+static void print_failures(const tn_tasks_result *r, FILE *out) {
+  for (int i = 0; i < r->n_tasks; ++i) {
+    runtime_str prefix = {0};
+    runtime_str_addf(&prefix, "%s: ", r->tasks[i].name);
+    if (r->tasks[i].same_as == i && !prefix.failed) tools_print_failures(&r->tasks[i].result, prefix.data, out);
+    runtime_str_free(&prefix);
+  }
+}
+
+static void print_going_on(const tools_args *args) {
+  printf("go on with: tenon tune");
+  for (int i = 0; i < args->n_operands; ++i) tools_print_quoted(args->operands[i]);
+  tools_print_options(args);
+  if (args->strategy) printf(" --schedule %s", args->strategy);
+  if (args->objective) printf(" --objective %s", args->objective);
+  printf("\n");
+}
+
+static int print_plain(const tasks_run *run) {
+  bool was_stopped = run->result.end == TN_TUNE_STOPPED;
+  print_head();
+  for (int i = 0; i < run->result.n_tasks; ++i) print_task(run, i);
+  print_total(run);
+  print_failures(&run->result, stdout);
+  char *table = run->args->verbosity == 1 || was_stopped ? NULL : tn_profiler_table(run->profiler);
+  if (table) printf("\n%s\n", table);
+  free(table);
+  if (was_stopped) print_going_on(run->args);
+  return TOOLS_OK;
+}
+
+static json_t *task_object(const tn_task_state *task, int i) {
+  const tn_tune_result *r = &task->result;
+  json_t *object =
+      json_pack("{s:s, s:s, s:f, s:i, s:f, s:i, s:i, s:i, s:o, s:o, s:f, s:s}", "name", task->name, "key",
+                tn_program_key(task->program), "weight", task->weight, "rounds", task->rounds, "spent", task->spent_s,
+                "trials", r->trials, "failed", r->failed, "reused", r->reused, "seconds", tools_time_or_null(r->best_s),
+                "seconds_default", tools_time_or_null(r->default_s), "gflops",
+                tools_gflops(tn_program_flops(task->program), r->best_s), "end", tn_tune_end_word(r->end));
+  if (object && task->same_as != i) json_object_set_new(object, "same_as", json_integer(task->same_as));
+  return object;
+}
+
+static int print_object(const tasks_run *run) {
+  const tn_tasks_result *r = &run->result;
+  json_t *tasks = json_array(), *curve = json_array();
+  for (int i = 0; i < r->n_tasks; ++i) json_array_append_new(tasks, task_object(&r->tasks[i], i));
+  for (int i = 0; i < r->n_points; ++i)
+    json_array_append_new(curve, json_pack("{s:f, s:i, s:i, s:f}", "elapsed", r->curve[i].elapsed_s, "trials",
+                                           r->curve[i].trials, "task", r->curve[i].task, "total", r->curve[i].total_s));
+  return tools_print_json(
+      run->session, json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:f, s:s, s:o}", "log", run->args->log,
+                              "target", tn_target_text(run->session->target), "tasks", tasks, "curve", curve,
+                              "distinct", r->n_distinct, "failed", r->n_failed, "total", tools_time_or_null(r->total_s),
+                              "total_default", tools_time_or_null(r->default_s), "elapsed", run->elapsed_s, "end",
+                              tn_tune_end_word(r->end), "profile", tools_profile_object(run->profiler)));
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+static bool on_tasks(void *user, const tn_tasks_progress *progress) {
+  tasks_run *run = user;
+  if (run->args->verbosity != 1) tools_progress_show_tasks(&run->show, progress);
+  return tools_stopped_by() != 0;
+}
+
+static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  tasks_run *run = user;
+  tools_print_measured(&run->show, run->args, 0, candidate, m);
+}
+
+static tn_status tune(tasks_run *run, tn_profiler *profiler) {
+  char *fill = tools_fill_text(run->args);
+  int strategy = tn_strategy_find(run->args->strategy), objective = tn_objective_find(run->args->objective);
+  tn_tasks_options options = {.tune = tools_tune_options(run->session, run->args, fill),
+                              .strategy = (tn_strategy)RUNTIME_MAX(strategy, 0),
+                              .objective = (tn_objective)RUNTIME_MAX(objective, 0),
+                              .on_tasks = on_tasks};
+  options.tune.on_measured = on_measured;
+  options.tune.user = run;
+  uint64_t start_ns = runtime_now_ns();
+  run->show = tools_progress_begin(run->session, run->args->is_json);
+  tools_watch_signals(true);
+  tn_profiler_enter(profiler);
+  tn_status status = tn_tune_tasks(run->tasks.n, run->tasks.data, &options, &run->result);
+  tn_profiler_exit(profiler);
+  tools_watch_signals(false);
+  tools_progress_end(&run->show);
+  run->elapsed_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
+  free(fill);
+  return status;
+}
+
+static int tune_and_print(tasks_run *run, tn_profiler *profiler) {
+  run->profiler = profiler;
+  tn_status done = tune(run, profiler);
+  bool was_signalled = run->result.end == TN_TUNE_STOPPED && tools_stopped_by();
+  if (done == TN_ERROR_TUNE && !run->args->is_json) print_failures(&run->result, stderr);
+  if (done != TN_OK && !was_signalled) return TOOLS_FAILED;
+  int status = run->args->is_json ? print_object(run) : print_plain(run);
+  if (was_signalled) return TOOLS_SIGNALLED + tools_stopped_by();
+  if (run->result.total_s > 0) return status;
+  return tools_fail(run->session, "nothing valid was measured in the time that was given");
+}
+
+int tools_tune_tasks(tools_session *session, const tools_args *args, tn_profiler *profiler) {
+  tasks_run run = {.session = session, .args = args};
+  if (!profiler) return tools_fail(session, "out of memory");
+  int status = add_all(&run) ? tune_and_print(&run, profiler) : TOOLS_FAILED;
+  tn_tasks_result_free(&run.result);
+  RUNTIME_VEC_FREE(&run.tasks);
+  return status;
+}
