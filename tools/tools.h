@@ -30,7 +30,8 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *error, *since, *until, *missing, *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind,
+      *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
