@@ -81,7 +81,7 @@ static void offer_words(const cursor *at, const char *words) {
 static const struct {
   const char *verb, *option, *words; /* verb "": of all */
 } values[] = {
-    {"show", "emit", "tir tree tvmscript text steps api program llvm asm c header"},
+    {"show", "emit", "tir tree tvmscript text steps api program llvm asm c header html"},
     {"bench", "vs", "onednn openblas blis default"},
     {"tune", "effort", "quick normal thorough"},
     {"tune", "schedule", "gradient round-robin"},

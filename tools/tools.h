@@ -39,7 +39,8 @@ typedef struct tools_args {
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures;
+  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures, checks,
+      is_in_place;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -116,7 +117,7 @@ struct tools_verb {
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
-    tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion;
+    tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion, tools_fmt;
 /* The verbs in the order of the overview; NULL behind the last, or when there is none of that name. */
 const tools_verb *tools_verb_at(int index);
 const tools_verb *tools_find_verb(const char *name);
