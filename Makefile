@@ -121,6 +121,7 @@ install: build
 # Debian packages, in build-deb/packages: libtenon0, libtenon-dev, tenon, python3-tenon.
 # The clone is built anew: minutes of two cores.
 clone-to-use:
+	@scripts/setup clone || echo "no debootstrap: an empty environment is taken"
 	@CLONE_TO_USE_WHOLE=1 TENON_SOURCE=$(CURDIR) bash tests/scripts/clone_to_use.sh
 
 html:

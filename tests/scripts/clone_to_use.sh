@@ -33,53 +33,65 @@ if ! git -C "$origin" rev-parse --git-dir >/dev/null 2>&1; then
   git -C "$origin" add -A
   git -C "$origin" -c user.name=test -c user.email=test@localhost commit -qm "the sources"
 fi
-git clone -q --bare "$origin" "$work/tenon.git"
-
-root=
+# Everything happens in ROOM, which the commands see as SEEN.
+root='' room=$work/room seen=$work/room
 if [ -n "$whole" ] && [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null; then
   root=$work/root
-  debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap" 2>&1 || { echo "debootstrap failed: an empty environment is taken"; root=; }
+  if debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap" 2>&1; then
+    room=$root/room seen=/room
+    trap 'umount "$root/proc" 2>/dev/null; rm -rf "$work"' EXIT
+    mount -t proc proc "$root/proc" 2>/dev/null || true
+    [ -s "$root/etc/resolv.conf" ] || cp /etc/resolv.conf "$root/etc/" 2>/dev/null || true
+    cp /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+    echo "in a root of its own, of debootstrap"
+  else
+    echo "debootstrap failed, an empty environment is taken: $(tail -1 "$work/debootstrap")"
+    root=''
+  fi
 fi
+mkdir "$room"
+git clone -q --bare "$origin" "$room/tenon.git"
 
-# Whether the root of its own has the command; else it is left out, and that is said.
+# Packages are installed in a root of its own only; else the line is left out, and that is said.
 is_here() { case $1 in apt-get*) [ -n "$root" ] ;; *) true ;; esac; }
 
-# follow NUMBER: the commands of a block in one shell, each with the seconds that it took.
+# What a line of README.md is here.
+meant() {
+  case $1 in
+  'git clone REPOSITORY '*) echo "git clone -q $seen/tenon.git tenon" ;;
+  'make build') [ -n "$whole" ] && echo "$1" || echo "ln -s $TENON_BUILD build" ;;
+  *) echo "$1" ;;
+  esac
+}
+
+# write_script NUMBER: the commands of a block for one shell, each with the seconds that it takes. `log` gets what they print.
+write_script() {
+  echo "set -eu; cd $seen/home.$1"
+  while IFS= read -r command; do
+    if ! is_here "$command"; then
+      echo "echo '          left out: $command'"
+      continue
+    fi
+    printf 'began=$(date +%%s.%%N)\n%s >>%s 2>&1\n' "$(meant "$command")" "$seen/home.$1/log"
+    printf 'echo "$(date +%%s.%%N) $began" | awk %s\n' "'{ printf \"%7.1f s  %s\n\", \$1 - \$2, \"$command\" }'"
+    [ "$command" != 'cd tenon' ] || echo "cp $seen/home.$1/mine.* ."
+  done <"$work/commands.$1"
+}
+
+# follow NUMBER: runs them; the log's last line is what the program or the script printed.
 follow() {
-  local home=$work/home.$1 n=0
-  mkdir "$home"
-  cp "$work"/mine.* "$home/"
-  {
-    echo 'set -eu'
-    while IFS= read -r command; do
-      n=$((n + 1))
-      if ! is_here "$command"; then
-        echo "echo '   left out: $command'"
-        continue
-      fi
-      case $command in
-      'git clone REPOSITORY '*) command="git clone -q $work/tenon.git tenon" ;;
-      'make build') [ -n "$whole" ] || command="ln -s $TENON_BUILD build" ;;
-      esac
-      printf 'began=$(date +%%s.%%N)\n%s\necho "$(date +%%s.%%N) $began" | awk %s\n' "$command >>$home/log 2>&1" \
-        "'{ printf \"%7.1f s  %s\\n\", \$1 - \$2, \"${command%% >>*}\" }'"
-      [ "$command" != 'cd tenon' ] || echo "cp $home/mine.* ."
-    done <"$work/commands.$1"
-  } >"$work/follow.$1"
+  local home=$room/home.$1 n
   n=$(grep -c . "$work/commands.$1")
   [ "$n" -lt 10 ] || { echo "FAILED: README.md needs $n commands"; return 1; }
-  (cd "$home" && env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" bash "$work/follow.$1") ||
-    { echo "FAILED: a command of README.md; its output ends with"; tail -20 "$home/log"; return 1; }
+  mkdir "$home"
+  cp "$work"/mine.* "$home/"
+  write_script "$1" >"$room/follow.$1"
+  local clean=(env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME="$seen/home.$1" DEBIAN_FRONTEND=noninteractive bash "$seen/follow.$1")
+  [ -z "$root" ] || clean=(chroot "$root" "${clean[@]}")
+  "${clean[@]}" || { echo "FAILED: a command of README.md; its output ends with"; tail -20 "$home/log"; return 1; }
   tail -1 "$home/log"
 }
 
-if [ -n "$root" ]; then
-  mount --bind "$work" "$root/mnt" 2>/dev/null || { echo "no mount here: an empty environment is taken"; root=; }
-fi
-if [ -n "$root" ]; then
-  trap 'umount "$root/mnt" "$root/proc" 2>/dev/null; rm -rf "$work"' EXIT
-  mount -t proc proc "$root/proc" 2>/dev/null || true
-fi
 status=0
 for number in 0 1; do
   began=$(date +%s)
