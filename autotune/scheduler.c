@@ -15,7 +15,7 @@
 /* The share of what was gained of late in the guess; the rest is what rounds bring on the average. TVM: alpha. */
 static const double past_share = 0.2;
 /* A task gets a round when it had none for so many rounds, times the tasks that are not over. */
-enum { PATIENCE = 8 };
+enum { PATIENCE = 4 };
 
 /* ---- gains ------------------------------------------------------------------------------------------------------- */
 

@@ -105,8 +105,8 @@ static void nobody_starves(void **state) {
   made_up m;
   begin(&m, 3, unequal, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
   spend(&m, 300);
-  assert_true(m.longest_wait <= 8 * 3 + 3);
-  for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 300 / (8 * 3 + 3));
+  assert_true(m.longest_wait <= 4 * 3 + 3);
+  for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 300 / (4 * 3 + 3));
 }
 
 /* A round of a task gains the same, but takes six times as long. */
