@@ -132,6 +132,8 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
 /* --part as a tn_build_part; -1 after a message: there is none of that name. */
 int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
+/* --color WHEN, which every verb takes that leaves its options to the table. */
+extern const tools_option tools_color_option;
 /* One more of OUT's params, from "NAME=N", whose '=' becomes the name's end. False: it is not of that form, or one too many. */
 bool tools_take_param(const char *text, tools_args *out);
 
@@ -142,6 +144,16 @@ extern const char *const tools_environment;
 /* Print a page as man(7) takes it: of a verb, and of the command with so many VERBS. */
 void tools_print_manual(const tools_verb *verb);
 void tools_print_overview_manual(int n, const tools_verb *const *verbs, const char *about);
+
+/* ---- colours (colour.c) ------------------------------------------------------------------------------------------- */
+
+typedef enum tools_tint { TOOLS_PLAIN, TOOLS_RED, TOOLS_GREEN, TOOLS_YELLOW, TOOLS_BLUE, TOOLS_PURPLE } tools_tint;
+/* What --color says: auto, always or never. False: none of these. */
+bool tools_choose_colour(const char *when);
+/* What begins a tint on FILE, or ends all (PLAIN); "" where there are no colours. */
+const char *tools_colour(FILE *file, tools_tint tint);
+/* As tools_print_text, for the text of a loop tree. */
+int tools_print_tree(char *tree);
 
 /* ---- a context with a program (session.c) ------------------------------------------------------------------------ */
 
