@@ -109,8 +109,11 @@ tn_status log_work_through(tn_context *ctx, const char *path, bool missing_ok, l
   w->sum->bytes += place->offset;
   w->sum->n_programs += w->programs.n;
   w->sum->n_targets += w->targets.n;
+  bool lacks_memory = w->programs.failed || w->targets.failed;
   runtime_map_free(&w->programs);
   runtime_map_free(&w->targets);
+  if (status == TN_OK && lacks_memory)
+    status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", path);
   return status;
 }
 
@@ -149,8 +152,10 @@ static void check_program(checking *c, int line, const autotune_record *record) 
   if (!program) {
     snprintf(why, sizeof why, "the program is refused now: %.200s", ctx ? tn_context_message(ctx) : "out of memory");
     complain(c, line, why);
-  } else if (strcmp(tn_program_key(program), record->key) != 0) {
-    snprintf(why, sizeof why, "the key is %.40s, that of the program is %s", record->key, tn_program_key(program));
+  } else if (!tn_program_key(program) || strcmp(tn_program_key(program), record->key) != 0) {
+    const char *key = tn_program_key(program);
+    snprintf(why, sizeof why, "the key is %.40s, that of the program is %s", record->key,
+             key ? key : "not known for want of memory");
     complain(c, line, why);
   }
   tn_context_free(ctx);
@@ -171,8 +176,8 @@ static void check_steps(checking *c, const tn_log_row *row) {
   tn_program *program = ctx ? tn_program_parse(ctx, row->program, 0, NULL) : NULL;
   tn_schedule *schedule = program ? tn_schedule_new(program) : NULL;
   char why[300];
-  if (schedule && tn_schedule_replay(schedule, row->steps) != TN_OK) {
-    snprintf(why, sizeof why, "the steps are refused now: %.200s", tn_context_message(ctx));
+  if (!schedule || tn_schedule_replay(schedule, row->steps) != TN_OK) {
+    snprintf(why, sizeof why, "the steps are refused now: %.200s", ctx ? tn_context_message(ctx) : "out of memory");
     complain(c, row->line, why);
   }
   tn_schedule_free(schedule);

@@ -15,7 +15,7 @@
 /* The share of what was gained of late in the guess; the rest is what rounds bring on the average. TVM: alpha. */
 static const double past_share = 0.2;
 /* A task gets a round when it had none for so many rounds, times the tasks that are not over. */
-enum { PATIENCE = 8 };
+enum { PATIENCE = 4 };
 
 /* ---- gains ------------------------------------------------------------------------------------------------------- */
 
@@ -32,19 +32,27 @@ static double past_gain(const scheduler_task *t) {
   return spent > 0 ? (t->past[oldest].best_s - t->past[0].best_s) / spent : 0;
 }
 
-/* As if the whole of its time were gained by as much as was spent until now, but not more than is left above the limit in a
+/* A task that is quicker than its limit shows that the machine was taken for a slower one: all limits rest on that. */
+static bool do_limits_hold(const scheduler *s) {
+  for (int i = 0; i < s->n; ++i)
+    if (s->tasks[i].best_s > 0 && s->tasks[i].best_s < s->tasks[i].limit_s) return false;
+  return true;
+}
+
+/* As if the whole of its time were gained by as much as was spent until now, but not more than is left above LIMIT_S in a
  * round as long as the last one. TVM: the optimistic guess. */
-static double coming_gain(const scheduler_task *t) {
+static double coming_gain(const scheduler_task *t, double limit_s) {
   int before = RUNTIME_MIN(t->n_rounds - 1, 1);
   double last = before > 0 ? t->past[0].spent - t->past[before].spent : t->spent;
   double usual = t->best_s / t->spent;
-  return last > 0 ? fmin(usual, fmax(t->best_s - t->limit_s, 0) / last) : usual;
+  return last > 0 ? fmin(usual, fmax(t->best_s - limit_s, 0) / last) : usual;
 }
 
 double scheduler_gain(const scheduler *s, int i) {
   const scheduler_task *t = &s->tasks[i];
   if (t->best_s <= 0 || t->spent <= 0) return 0;
-  double gain = past_share * past_gain(t) + (1 - past_share) * coming_gain(t);
+  double limit_s = do_limits_hold(s) ? t->limit_s : 0;
+  double gain = past_share * past_gain(t) + (1 - past_share) * coming_gain(t, limit_s);
   return slope(s, t) * fmax(gain, 0);
 }
 

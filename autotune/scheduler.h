@@ -15,7 +15,7 @@ typedef struct scheduler_point {
 /* A task as the scheduler sees it. Zero-initialise, then set weight. */
 typedef struct scheduler_task {
   double weight;  /* of its time in the objective: weight times count */
-  double limit_s; /* no schedule is faster; 0: not known */
+  double limit_s; /* no schedule is faster, as far as the machine is known; 0: not known. Not believed once one is */
   double best_s;  /* the least of its times; 0: none is known yet */
   double spent;   /* of the budget, in seconds or in trials */
   int n_rounds;

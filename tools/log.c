@@ -182,7 +182,7 @@ static int print_csv(tools_session *session, const tn_log_table *table) {
     runtime_str_free(&line);
     if (failed) return tools_fail(session, "out of memory for a row of the table");
   }
-  return TOOLS_OK;
+  return tn_context_status(session->ctx) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }
 
 /* A program that cannot be parsed any more has a rate of 0, but is printed. */

@@ -89,7 +89,7 @@ int tools_log_show(tools_session *session, const tools_args *args) {
                       line, args->operands[1]);
   int status = print_record(session, args, &wanted.record);
   autotune_record_free(&wanted.record);
-  return status;
+  return tn_context_status(session->ctx) == TN_OK ? status : TOOLS_FAILED;
 }
 
 /* ---- stats -------------------------------------------------------------------------------------------------------- */

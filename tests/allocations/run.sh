@@ -67,8 +67,15 @@ step bench lines '' "$tenon" bench "$twice" --seconds 0.02
 step log-best exact '' "$tenon" log best log.json
 step log-top exact '' "$tenon" log top log.json
 step log-top-json exact '' "$tenon" log top log.json --json
+step log-list exact '' "$tenon" log list log.json --csv
+step log-show exact '' "$tenon" log show log.json 3
+step log-stats exact '' "$tenon" log stats log.json
+step log-check exact '' "$tenon" log check log.json
+step log-merge exact merged.json "$tenon" log merge log.json short.json -o merged.json
+step log-compact exact compact.json "$tenon" log compact log.json -n 2 -o compact.json
 step pass-all exact '' "$tenon" pass all softmax.tir
 step tune tuned new.json "$tenon" tune "$twice" --log new.json --trials 4 --seed 1 --json
+step tune-tasks tuned tasks.json "$tenon" tune "$twice" 'C[i<32] = A[i] * 3' --log tasks.json --trials 4 --seed 1 --json
 step tune-profile tuned "new.json new.tnprof" "$tenon" tune "$twice" --log new.json --trials 4 --seed 1 --json --profile new.tnprof
 step profile-table exact '' "$tenon" profile table run.tnprof
 step profile-report exact '' "$tenon" profile report run.tnprof
