@@ -146,6 +146,7 @@ static tn_status emit_machine_code(compilation *c) {
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
   LLVMCodeGenFileType type = c->form == CODEGEN_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile;
+  LLVMSetTargetMachineAsmVerbosity(c->machine, true); /* assembly names its loops */
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &buffer)) {
     tn_status status = fail(c, "LLVM's back end", message);
     LLVMDisposeMessage(message);

@@ -73,10 +73,17 @@ static void hint_unroll(codegen_emitter *m, const tir_stmt *s, LLVMValueRef bran
   LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(m->llvm, "llvm.loop", 9), LLVMMetadataAsValue(m->llvm, loop));
 }
 
+/* Named "loop.NAME.", behind which LLVM puts a number: IR and assembly tell their loops. */
+static LLVMBasicBlockRef new_loop_block(codegen_emitter *m, const tir_var *var) {
+  char name[128];
+  snprintf(name, sizeof name, "loop.%.100s.", var->name);
+  return codegen_new_block(m, name);
+}
+
 /* Rotated by construction, which saves LLVM's pass for it. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
                            LLVMValueRef step, tir_interval range) {
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = codegen_new_block(m, "loop");
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = new_loop_block(m, s->u.loop.var);
   LLVMBuildBr(m->builder, head);
   LLVMPositionBuilderAtEnd(m->builder, head);
   LLVMValueRef i = LLVMBuildPhi(m->builder, m->i64, "");

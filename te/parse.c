@@ -411,8 +411,8 @@ static bool cover(const definition *def, const char *at, const te_access *access
   tir_interval range = access->range[d];
   if (access->is_symbolic[d]) return cover_symbolic(def, at, access, d);
   if (tensor->size[d]) return access->is_below[d] || fail_unknown_shape(def, at, tensor, d);
-  if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);
   if (range.lo > range.hi) return true;
+  if (access->is_guarded && range.hi >= 0) range.lo = RUNTIME_MAX(range.lo, 0);
   if (range.hi >= TE_MAX_EXTENT) return fail_unknown_shape(def, at, tensor, d);
   if (range.lo < 0)
     return te_parse_fail(def->p, at, "'%s' reads '%s' below 0: index %d spans [%lld, %lld]; guard the read by select",

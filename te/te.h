@@ -462,6 +462,11 @@ TN_API const char *tn_program_schedule(const tn_program *program);
 TN_API int tn_program_link_count(const tn_program *program);
 TN_API const char *tn_program_link_path(const tn_program *program, int index);
 
+/* The text of a program or a schedule in the one layout that Tenon has: blanks, indentation and empty lines, nothing
+ * else; comments stay. It need not parse. malloc'ed; NULL with a message: brackets that do not fit, a character that no
+ * text has. Formatting the result gives the same text. */
+TN_API TN_GIVE char *tn_format(tn_context *ctx, const char *text);
+
 /* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
  * kernels in memory and tn_evaluate. */
 TN_API tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void));

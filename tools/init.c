@@ -35,8 +35,8 @@ static const char program[] =
     "loops.\n"
     "param M = 64, N = 256, K = 128\n"
     "input X: f32[M, K], W: f32[K, N], b: f32[N]\n"
-    "P[i<M, j<N] = sum[k<K](X[i, k] * W[k, j])\n"
-    "Y[i<M, j<N] = max(P[i, j] + b[j], 0.0)\n";
+    "P[i<M, j<N] = sum[k<K](X[i,k] * W[k,j])\n"
+    "Y[i<M, j<N] = max(P[i,j] + b[j], 0.0)\n";
 
 static const char main_c[] =
     "/* Calls the kernel that tenon made of layer.te, and compares it with plain loops. */\n"

@@ -20,9 +20,9 @@ static const tools_verb help = {
     .run = run_help,
 };
 
-static const tools_verb *const verbs[] = {&tools_show, &tools_tune,       &tools_build,   &tools_bench,   &tools_log,
-                                          &tools_pass, &tools_worker,     &tools_target,  &tools_profile, &tools_doctor,
-                                          &tools_init, &tools_completion, &tools_version, &help};
+static const tools_verb *const verbs[] = {&tools_show, &tools_tune,   &tools_build,      &tools_bench,   &tools_log,
+                                          &tools_pass, &tools_worker, &tools_target,     &tools_profile, &tools_doctor,
+                                          &tools_init, &tools_fmt,    &tools_completion, &tools_version, &help};
 
 static const char *const about =
     "A PROGRAM is tensor expressions as text, or the name of a file that holds them:\n"

@@ -1,4 +1,5 @@
 /* show.c: `tenon show`: a program under a schedule, in one of its forms. */
+#include "tools/page.h"
 #include "tools/tools.h"
 
 static int run(const tools_args *args);
@@ -19,7 +20,8 @@ static const tools_option options[] = {
                  "llvm     LLVM IR as it is compiled\n"
                  "asm      assembly\n"
                  "c        C source\n"
-                 "header   the C header of the kernel"),
+                 "header   the C header of the kernel\n"
+                 "html     a page to look at: the loops, what made each, and the innermost loops' machine code"),
     TOOLS_OPTION_PART,
     TOOLS_OPTION("try", 0, TEXT, try_text, "TEXT",
                  "a dry run: whether the schedule may go on with TEXT, for example\n"
@@ -32,7 +34,7 @@ const tools_verb tools_show = {
     .name = "show",
     .operands =
         "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--link FILE]... "
-        "[--emit=tir|tree|tvmscript|text|steps|api|program|llvm|asm|c|header]",
+        "[--emit=tir|tree|tvmscript|text|steps|api|program|llvm|asm|c|header|html]",
     .summary = "print what a program becomes under a schedule",
     .details =
         "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the program's own\n"
@@ -40,7 +42,8 @@ const tools_verb tools_show = {
         "stage in its axes' order, serial.",
     .examples =
         "tenon show 'C[i<1024, j<1024] = A[i,j] + B[i,j]' -s 'split(C, i, 20)'\n"
-        "tenon show matmul.te -p N=512 --log matmul.json --emit=api",
+        "tenon show matmul.te -p N=512 --log matmul.json --emit=api\n"
+        "tenon show matmul.te -s auto --emit=html > matmul.html",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
@@ -53,7 +56,7 @@ typedef struct form {
   const char *name;
   tn_form form;     /* of tn_schedule_print ... */
   const char *text; /* ... or of tn_build_text */
-  bool is_program;
+  bool is_program, is_page;
 } form;
 
 static const form forms[] = {
@@ -68,6 +71,7 @@ static const form forms[] = {
     {.name = "asm", .text = ".s"},
     {.name = "c", .text = ".c"},
     {.name = "header", .text = ".h"},
+    {.name = "html", .is_page = true},
 };
 
 /* Always TOOLS_USAGE; with the nearest form where one is near. */
@@ -80,7 +84,8 @@ static int unknown_form(const tools_args *args) {
 }
 
 /* The caller frees it; NULL after a message, or without memory. */
-static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
+static char *emit(tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
+  if (as->is_page) return tools_schedule_page(session, schedule, part);
   if (as->is_program) {
     const char *text = tn_program_text(session->program);
     return text ? strdup(text) : NULL;

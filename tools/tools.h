@@ -30,7 +30,7 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *error, *since, *until, *sort, *effort, *cost_model, *kind, *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -38,7 +38,8 @@ typedef struct tools_args {
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual;
+  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures, checks,
+      is_in_place;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -115,7 +116,7 @@ struct tools_verb {
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
-    tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion;
+    tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion, tools_fmt;
 /* The verbs in the order of the overview; NULL behind the last, or when there is none of that name. */
 const tools_verb *tools_verb_at(int index);
 const tools_verb *tools_find_verb(const char *name);

@@ -28,9 +28,22 @@ void inputs_seed_program(inputs_corpus *corpus) {
   for (int i = 0; i < RUNTIME_COUNT(programs); i++) inputs_add_text(corpus, programs[i]);
 }
 
+/* What is formatted stays as it is when it is formatted again. */
+static void format_twice(const char *text) {
+  tn_context *ctx = tn_context_new(NULL);
+  char *once = tn_format(ctx, text), *twice = once ? tn_format(ctx, once) : NULL;
+  if (!once && tn_context_status(ctx) != TN_ERROR_PARSE) inputs_broken("not formatted: %s", tn_context_message(ctx));
+  if (once && (!twice || strcmp(once, twice) != 0))
+    inputs_broken("formatted twice:\n%s\n%s", once, twice ? twice : tn_context_message(ctx));
+  free(once);
+  free(twice);
+  tn_context_free(ctx);
+}
+
 /* What a program prints is a program that prints the same. */
 void inputs_one_program(const uint8_t *data, size_t n) {
   char *text = inputs_text(data, n);
+  format_twice(text);
   tn_context *ctx = tn_context_new(NULL);
   tn_program *program = tn_program_parse(ctx, text, 0, NULL);
   const char *printed = tn_program_text(program);

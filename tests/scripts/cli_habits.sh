@@ -35,7 +35,7 @@ got=$(PATH=$(dirname "$TENON"):$PATH bash -c 'eval "$(tenon completion bash)"
 [ "$got" = --emit ] || complain "bash completes '$got'"
 
 # ---- manual pages: every verb has one with all its options
-for verb in show tune build bench log pass worker target profile doctor init completion version help; do
+for verb in show tune build bench log pass worker target profile doctor init fmt completion version help; do
   "$TENON" help $verb --man >page || complain "help $verb --man failed"
   grep -q '^\.TH TENON' page || complain "$verb: no manual page"
   for option in $("$TENON" help $verb | sed -n '/^options/,/^examples/s/^  .*--\([a-z-]*\).*/\1/p'); do
@@ -69,6 +69,8 @@ run target triple=aarch64-linux-gnu --list --json
 # ---- init: each kind builds and runs; nothing is overwritten
 PATH=$(dirname "$TENON"):$PATH
 shows 'c/Makefile' init c
+run fmt --check c/layer.te
+[ "$got" -eq 0 ] || complain "init writes a program that fmt would lay out otherwise"
 make -s -C c run >made 2>&1 || complain "the project of init does not build: $(cat made)"
 grep -q 'largest difference from plain loops: 0' made || complain "the project of init: $(cat made)"
 refuses 1 'c/layer.te is there already: nothing was written' init c

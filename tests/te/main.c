@@ -67,6 +67,6 @@ void set_element(DLTensor *a, int64_t flat, double value) {
 }
 
 int main(void) {
-  return test_print() + test_parse_errors() + test_files() + test_shapes() + test_calls() + test_evaluate() +
-         test_evaluate_at() + test_flops() + test_random_texts();
+  return test_print() + test_parse_errors() + test_files() + test_format() + test_shapes() + test_calls() +
+         test_evaluate() + test_evaluate_at() + test_flops() + test_random_texts();
 }

@@ -8,6 +8,7 @@
 int test_print(void);
 int test_parse_errors(void);
 int test_files(void);
+int test_format(void);
 int test_shapes(void);
 int test_calls(void);
 int test_evaluate(void);
