@@ -7,6 +7,8 @@
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make deb  Debian packages in build-deb/packages
+#   make html  the pages of docs/ and the headers as a site, build/html/index.html
+#   make clone-to-use  what README.md says from the clone to a tuned kernel, in C and in Python, with the time that it takes
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
 #   make bench-networks TIME=10m   whole networks beside oneDNN: three limits of time
@@ -122,6 +124,15 @@ install: build
 	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
 
 # Debian packages, in build-deb/packages: libtenon0, libtenon-dev, tenon, python3-tenon.
+# The clone is built anew: minutes of two cores.
+clone-to-use:
+	@scripts/setup clone || echo "no debootstrap: an empty environment is taken"
+	@CLONE_TO_USE_WHOLE=1 TENON_SOURCE=$(CURDIR) bash tests/scripts/clone_to_use.sh
+
+html:
+	@scripts/setup html
+	@scripts/site build/html
+
 deb:
 	@scripts/setup deb
 	cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF
@@ -152,4 +163,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

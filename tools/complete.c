@@ -221,6 +221,7 @@ static void offer_options(const tools_verb *verb, const cursor *at) {
     snprintf(name, sizeof name, "--%s", o->name);
     offer(at, name, "");
   }
+  offer(at, "--color", "");
   offer(at, "--help", "");
 }
 

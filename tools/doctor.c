@@ -32,6 +32,7 @@ const tools_verb tools_doctor = {
 
 typedef enum finding_kind { FOUND_OK, FOUND_NOTE, FOUND_MISSING } finding_kind;
 static const char *const kind_words[] = {"ok", "note", "missing"};
+static const tools_tint kind_tints[] = {TOOLS_GREEN, TOOLS_YELLOW, TOOLS_RED};
 
 typedef struct report {
   tools_session session;
@@ -50,7 +51,8 @@ static void find(report *r, finding_kind kind, const char *what, const char *rem
     json_array_append_new(r->rows, json_pack("{s:s, s:s, s:s, s:s*}", "state", kind_words[kind], "what", what, "found",
                                              found, "remedy", remedy));
   else
-    printf("%-8s %-14s %s%s%s\n", kind_words[kind], what, found, remedy ? "; mend: " : "", remedy ? remedy : "");
+    printf("%s%-8s%s %-14s %s%s%s\n", tools_colour(stdout, kind_tints[kind]), kind_words[kind],
+           tools_colour(stdout, TOOLS_PLAIN), what, found, remedy ? "; mend: " : "", remedy ? remedy : "");
   runtime_str_free(&text);
 }
 

@@ -75,6 +75,7 @@ void tools_print_manual(const tools_verb *verb) {
   const tools_option *option = verb->options; /* NULL of a verb that reads its line by itself: its details tell them */
   if (option && option->name) fputs(".SH OPTIONS\n", stdout);
   for (; option && option->name; ++option) put_option(option);
+  if (verb->options && verb->options->name) put_option(&tools_color_option);
   put_as_is("EXAMPLES", verb->examples);
   put_statuses();
   fputs(".SH SEE ALSO\n.BR tenon (1)\n", stdout);

@@ -6,7 +6,7 @@
 
 #include "tools/tools.h"
 
-enum { MAX_OPTIONS = 40, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
+enum { MAX_OPTIONS = 40, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h', COLOR = 1 };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -131,7 +131,7 @@ static bool (*const parsers[])(const char *text, void *field) = {
  */
 typedef struct getopt_tables {
   char letters[3 * MAX_OPTIONS + 3];
-  struct option names[MAX_OPTIONS + 2];
+  struct option names[MAX_OPTIONS + 3];
 } getopt_tables;
 
 /* Turns the verb's table into getopt_long's two. Options without a letter have codes from LONG_ONLY on. */
@@ -148,7 +148,8 @@ static void fill_tables(const tools_option *options, getopt_tables *out) {
   }
   *letters = '\0';
   out->names[n] = (struct option){"help", no_argument, NULL, HELP};
-  out->names[n + 1] = (struct option){0};
+  out->names[n + 1] = (struct option){"color", required_argument, NULL, COLOR};
+  out->names[n + 2] = (struct option){0};
 }
 
 /* By the code that getopt_long returned; NULL for one that is in no row, such as HELP. */
@@ -172,6 +173,7 @@ static int unknown_option(const tools_verb *verb, const char *word) {
   runtime_nearest nearest = runtime_nearest_to(name);
   for (const tools_option *option = verb->options; option && option->name; ++option)
     runtime_nearest_offer(&nearest, option->name);
+  runtime_nearest_offer(&nearest, "color");
   if (nearest.word) return tools_usage(verb, "there is no option %s; did you mean --%s?", word, nearest.word);
   return tools_usage(verb, "there is no option %s", word);
 }
@@ -224,6 +226,9 @@ int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, 
   for (int code; (code = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1;) {
     *wants_help = code == HELP;
     if (*wants_help) return TOOLS_OK;
+    if (code == COLOR && !tools_choose_colour(optarg))
+      return tools_usage(verb, "--color takes auto, always or never, not '%s'", optarg);
+    if (code == COLOR) continue;
     const tools_option *option = code == '?' || code == ':' ? NULL : find_option(verb->options, code);
     int status = option ? take_option(option, optarg, out) : refuse_option(verb, code, argv[optind - 1]);
     if (status != TOOLS_OK) return status;
@@ -236,7 +241,7 @@ int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, 
 int tools_usage(const tools_verb *verb, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  fprintf(stderr, "tenon: %s: ", verb->name);
+  fprintf(stderr, "%stenon: %s:%s ", tools_colour(stderr, TOOLS_RED), verb->name, tools_colour(stderr, TOOLS_PLAIN));
   vfprintf(stderr, fmt, args);
   fprintf(stderr, "\nusage: tenon %s%s%s   (more: tenon help %s)\n", verb->name, *verb->operands ? " " : "",
           verb->operands, verb->name);
@@ -277,6 +282,9 @@ static void print_indented(const char *lines) {
   }
 }
 
+const tools_option tools_color_option = {
+    "color", 0, TOOLS_TEXT, 0, "WHEN", "auto (a terminal has colours, unless NO_COLOR is set), always or never"};
+
 void tools_print_help(const tools_verb *verb) {
   static const tools_option help = {"help", 'h', TOOLS_FLAG, 0, NULL, "print this"};
   printf("tenon %s: %s\n\nusage\n  tenon %s%s%s\n\n", verb->name, verb->summary, verb->name, *verb->operands ? " " : "",
@@ -285,6 +293,7 @@ void tools_print_help(const tools_verb *verb) {
   if (!verb->run_raw) {
     printf("\noptions\n");
     for (const tools_option *option = verb->options; option->name; ++option) print_option(option);
+    print_option(&tools_color_option);
     print_option(&help);
   }
   if (verb->examples) {

@@ -14,7 +14,9 @@ static bool has_spoken;
 static void say(const tools_session *session, const char *word, runtime_str *message) {
   has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
-  fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
+  tools_tint tint = *word == '\0' ? TOOLS_RED : *word == 'w' ? TOOLS_YELLOW : TOOLS_BLUE;
+  fprintf(stderr, "%stenon: %s%s%s\n", tools_colour(stderr, tint), word, tools_colour(stderr, TOOLS_PLAIN),
+          message->failed ? "out of memory for a message" : tools_plain(message->data));
   runtime_str_free(message);
 }
 

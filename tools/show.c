@@ -101,6 +101,11 @@ static int try(const tn_schedule *schedule, const char *text) {
   return 0;
 }
 
+static int print(const form *as, char *text) {
+  bool is_tree = !as->text && !as->is_program && !as->is_page && as->form == TN_FORM_TREE;
+  return is_tree ? tools_print_tree(text) : tools_print_text(text);
+}
+
 static int run(const tools_args *args) {
   const form *as = RUNTIME_ROW(forms, args->emit ? args->emit : "tir");
   int part = tools_find_part(args);
@@ -111,7 +116,7 @@ static int run(const tools_args *args) {
   tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
   int status = !schedule        ? TOOLS_FAILED
                : args->try_text ? try(schedule, args->try_text)
-                                : tools_print_text(emit(&session, schedule, as, (tn_build_part)part));
+                                : print(as, emit(&session, schedule, as, (tn_build_part)part));
   tools_close(&session);
   return status;
 }

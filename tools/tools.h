@@ -30,7 +30,8 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *error, *since, *until, *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind,
+      *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -131,6 +132,8 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
 /* --part as a tn_build_part; -1 after a message: there is none of that name. */
 int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
+/* --color WHEN, which every verb takes that leaves its options to the table. */
+extern const tools_option tools_color_option;
 /* One more of OUT's params, from "NAME=N", whose '=' becomes the name's end. False: it is not of that form, or one too many. */
 bool tools_take_param(const char *text, tools_args *out);
 
@@ -141,6 +144,16 @@ extern const char *const tools_environment;
 /* Print a page as man(7) takes it: of a verb, and of the command with so many VERBS. */
 void tools_print_manual(const tools_verb *verb);
 void tools_print_overview_manual(int n, const tools_verb *const *verbs, const char *about);
+
+/* ---- colours (colour.c) ------------------------------------------------------------------------------------------- */
+
+typedef enum tools_tint { TOOLS_PLAIN, TOOLS_RED, TOOLS_GREEN, TOOLS_YELLOW, TOOLS_BLUE, TOOLS_PURPLE } tools_tint;
+/* What --color says: auto, always or never. False: none of these. */
+bool tools_choose_colour(const char *when);
+/* What begins a tint on FILE, or ends all (PLAIN); "" where there are no colours. */
+const char *tools_colour(FILE *file, tools_tint tint);
+/* As tools_print_text, for the text of a loop tree. */
+int tools_print_tree(char *tree);
 
 /* ---- a context with a program (session.c) ------------------------------------------------------------------------ */
 
@@ -166,6 +179,9 @@ bool tools_cache_path(runtime_str *out);
 bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
+/* The log that is used where none is named: $TENON_LOG, or tenon/log.json in the user's data directory. False: TENON_LOG is off,
+ * or there is no such directory. The library knows nothing of it. */
+bool tools_usual_log(bool makes_folders, runtime_str *out);
 /* tools_open and tools_load with the first operand. */
 bool tools_open_program(tools_session *session, const tools_args *args);
 /* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */

@@ -34,7 +34,8 @@ class Context:
 
     def __del__(self):
         if getattr(self, "handle", None):
-            lib.tn_context_free(self.handle)
+            handle, self.handle = self.handle, None  # its kernels go with it: of a cycle it may be collected first
+            lib.tn_context_free(handle)
 
     def error(self):
         """The exception of the first failure since the last one; the context is clear afterwards."""
@@ -252,7 +253,7 @@ class Kernel:
         self._last = None
 
     def __del__(self):
-        if getattr(self, "handle", None):
+        if getattr(self, "handle", None) and self.context.handle:
             lib.tn_kernel_free(self.handle)
 
     @property

@@ -247,6 +247,19 @@ def test_extern_calls_that_are_refused():
     refused(extern(lambda i, o: 1), "the function returns tir.call_extern")
 
 
+def test_cycles_are_collected_in_any_order():
+    import gc
+    for i in range(20):
+        A, B = elementwise(16)
+        cycle = {"context first": i % 2, "made": None}
+        s = te.create_schedule(B.op)
+        f = tvm.build(s, [A, B])
+        f(data(A), np.zeros(16, "float32"))
+        cycle["made"] = [cycle, f, s] if i % 2 else [s, f, cycle]
+        del A, B, s, f, cycle
+        gc.collect()
+
+
 def test_scalar_argument():
     A, alpha = te.placeholder((10,), name="A"), te.var("alpha", dtype="float32")
     B = te.compute((10,), lambda i: A[i] * alpha, name="B")

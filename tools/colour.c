@@ -1,0 +1,59 @@
+/* colour.c: colours where a person looks: on a terminal, unless the environment or --color says otherwise (https://no-color.org). The
+ * command is one run of one thread, so that what --color said may be static. */
+#include <unistd.h>
+
+#include "tools/tools.h"
+
+typedef enum when { AUTO, ALWAYS, NEVER } when;
+static when chosen;
+
+bool tools_choose_colour(const char *word) {
+  static const char *const words[] = {[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never"};
+  int found = RUNTIME_FIND(words, word);
+  if (found >= 0) chosen = (when)found;
+  return found >= 0;
+}
+
+/* What --color says counts more than NO_COLOR. */
+static bool has_colours(FILE *file) {
+  const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  if (chosen != AUTO) return chosen == ALWAYS;
+  if ((no && *no) || (terminal && strcmp(terminal, "dumb") == 0)) return false;
+  return isatty(fileno(file)) == 1;
+}
+
+const char *tools_colour(FILE *file, tools_tint tint) {
+  static const char *const codes[] = {
+      [TOOLS_PLAIN] = "\033[0m",   [TOOLS_RED] = "\033[1;31m",  [TOOLS_GREEN] = "\033[32m",
+      [TOOLS_YELLOW] = "\033[33m", [TOOLS_BLUE] = "\033[1;34m", [TOOLS_PURPLE] = "\033[35m"};
+  return has_colours(file) ? codes[tint] : "";
+}
+
+/* A loop's first word says how it runs; the name of a stage stands before a colon. */
+static tools_tint tint_of(const char *word, size_t n) {
+  static const struct {
+    const char *word;
+    tools_tint tint;
+  } words[] = {
+      {"parallel", TOOLS_PURPLE}, {"vectorize", TOOLS_GREEN}, {"unroll", TOOLS_YELLOW}, {"tensorize", TOOLS_RED}};
+  for (int i = 0; i < RUNTIME_COUNT(words); ++i)
+    if (strlen(words[i].word) == n && memcmp(word, words[i].word, n) == 0) return words[i].tint;
+  return n > 0 && word[n - 1] == ':' ? TOOLS_BLUE : TOOLS_PLAIN;
+}
+
+/* A line at a time: its first word has the tint. The text has no control characters before. */
+int tools_print_tree(char *tree) {
+  if (!tree || !has_colours(stdout)) return tools_print_text(tree);
+  for (const char *at = tools_plain(tree); *at;) {
+    size_t blanks = strspn(at, " "), n = strcspn(at + blanks, " \n"), line = strcspn(at, "\n");
+    tools_tint tint = tint_of(at + blanks, n);
+    if (tint == TOOLS_PLAIN)
+      printf("%.*s\n", (int)line, at);
+    else
+      printf("%*s%s%.*s%s%.*s\n", (int)blanks, "", tools_colour(stdout, tint), (int)n, at + blanks,
+             tools_colour(stdout, TOOLS_PLAIN), (int)(line - blanks - n), at + blanks + n);
+    at += line + (at[line] == '\n');
+  }
+  free(tree);
+  return TOOLS_OK;
+}
