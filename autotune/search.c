@@ -174,13 +174,14 @@ static int propose_fixed(autotune_search *search, bool generic, tn_schedule **ou
   return 0;
 }
 
-/* Gives up when so many draws in a row were known or illegal. */
+/* Gives up when so many draws in a row were known, illegal, or plans whose values do not go together. */
 static int propose_random(autotune_search *search, int n, tn_schedule **out) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/PickWithEpsGreedy");
   int found = 0;
   for (int misses = 0; found < n && misses < MISSES_BEFORE_EXHAUSTED; misses++) {
     autotune_genome genome;
     autotune_sample(&search->space, &search->rng, &genome);
+    if (isinf(autotune_genome_cost(&search->space, &genome))) continue;
     if (!propose_genome(search, &genome, &out[found])) continue;
     found++;
     misses = -1;

@@ -71,7 +71,14 @@ static double least_ns(loop_fn loop, void *data, size_t n) {
   }
 
 #if defined(__x86_64__)
-#define ISA(name) __attribute__((target(name), noinline))
+/* What is measured is the processor, in builds without optimization and under a sanitizer, too. */
+#ifdef __clang__
+#define ISA(name) __attribute__((target(name), noinline, no_sanitize("address", "thread", "undefined")))
+#else
+#define ISA(name)                                                                                       \
+  __attribute__((target(name), optimize("O2"), noinline, no_sanitize("address"), no_sanitize("thread"), \
+                 no_sanitize("undefined")))
+#endif
 #define FMA_128(a, x, y) _mm_add_ps(_mm_mul_ps(a, x), y)
 LOOPS_OF(ISA("sse2"), 128, __m128, _mm_set1_ps, FMA_128, _mm_add_ps, _mm_loadu_ps, _mm_storeu_ps)
 LOOPS_OF(ISA("avx2,fma"), 256, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_loadu_ps,

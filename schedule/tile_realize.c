@@ -354,7 +354,8 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   const tn_tensor *sums, *copy = NULL;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
-  t.columns = RUNTIME_MIN(tile_columns(f, value), extent);
+  int64_t whole = value[TILE_PACK] && !lanes ? ceil_div(extent, t.lanes) * t.lanes : extent; /* panels are padded */
+  t.columns = RUNTIME_MIN(tile_columns(f, value), whole);
   if (f->block && f->block < t.columns) t.columns = f->block;
   bool is_narrow = value[TILE_WIDTH] < f->machine.vector_bytes && t.columns > t.lanes;
   t.by_lanes =

@@ -149,6 +149,8 @@ static void rows_crowd_sets(void **state) {
   assert_float_equal(cost_crowded(&m, 14, 2, 8200), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
   assert_true(cost_crowded(&m, 18, 2, 4012) == 0);
   assert_true(cost_crowded(&m, 0, 2, 4012) == 0);
+  m.cache_bytes[1] = 64; /* less than a set */
+  assert_true(cost_crowded(&m, 12, 1, 4012) == 0 && cost_crowded(&m, 13, 1, 4012) == 1);
 }
 
 /* Few rows together, so that they keep their registers, and their lines the first cache. */
