@@ -10,6 +10,7 @@
 #   make html  the pages of docs/ and the headers as a site, build/html/index.html
 #   make clone-to-use  what README.md says from the clone to a tuned kernel, in C and in Python, with the time that it takes
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
+#   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
 #   make bench-networks TIME=10m   whole networks beside oneDNN: three limits of time
 #   make bench-tune  what tuning costs, its promises and its winners
 #   make bench-auto  generic schedules beside the machine's limits
@@ -93,6 +94,10 @@ gemm-small: setup build
 bench-tune: build
 	scripts/bench_tune build
 
+LINES ?= 1000000
+bench-log: build
+	build/benchmarks/log_scale $(LINES)
+
 # The networks of examples/networks, each tuned for TIME twice: by the gradient, and round-robin.
 TIME ?= 10m
 bench-networks: setup build
@@ -158,4 +163,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -5,12 +5,14 @@
  * freed after its visit. */
 #include <math.h>
 
+#include "autotune/log.h"
 #include "autotune/search.h"
 
 typedef struct choice {
   int line;
   double cost_s;
-  char *steps; /* JSON */
+  char *steps;     /* JSON; NULL: the record is read when it is needed, by */
+  log_entry entry; /* of the index */
 } choice;
 
 /* What the log holds, and the records that would do. */
@@ -23,6 +25,8 @@ typedef struct survey {
   int best_line; /* of the best record so far: the winner of the last finals, or a faster one after them */
   double best_s;
   runtime_map programs; /* hashes of keys */
+  int counted_line;     /* the last one that a glance counted */
+  bool is_indexed;      /* the log was not read: what other programs it holds is not known */
   bool failed;          /* no memory */
 } survey;
 
@@ -30,7 +34,7 @@ typedef struct survey {
  * `failed` says too. */
 static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {
   char *steps = json_dumps(record->steps, JSON_COMPACT);
-  if (steps && RUNTIME_PUSH(&s->choices, ((choice){line, cost_s, steps}))) return true;
+  if (steps && RUNTIME_PUSH(&s->choices, ((choice){.line = line, .cost_s = cost_s, .steps = steps}))) return true;
   free(steps);
   s->failed = true;
   return false;
@@ -50,13 +54,22 @@ static bool is_this_program(survey *s, int line, const autotune_record *record) 
   return false;
 }
 
+static void note_best(survey *s, int line, double cost_s) {
+  s->best_line = line;
+  s->best_s = cost_s;
+}
+
+static void count_record(survey *s, uint64_t key, bool is_final) {
+  s->n_records += !is_final;
+  if (!runtime_map_at(&s->programs, key)) s->failed = true;
+}
+
 /* Counts every record under the one reason for which it would not do, in the order in which say_none
  * tells them. A record without a finite cost has failed; INFINITY never enters `best_s`. */
 static bool visit(void *user, int line, autotune_record *record) {
   survey *s = user;
   double cost_s = autotune_record_cost(record);
-  s->n_records += !record->is_final;
-  if (!runtime_map_at(&s->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) s->failed = true;
+  if (s->counted_line != line) count_record(s, log_key_hash(record->key, strlen(record->key)), record->is_final);
   if (!is_this_program(s, line, record)) {
     ++s->n_other_programs;
   } else if (!autotune_same_target(record->target, s->target)) {
@@ -67,14 +80,71 @@ static bool visit(void *user, int line, autotune_record *record) {
   } else if (!record->checked) {
     ++s->n_unchecked;
   } else {
-    if (is_best(s, record, cost_s)) {
-      s->best_line = line;
-      s->best_s = cost_s;
-    }
+    if (is_best(s, record, cost_s)) note_best(s, line, cost_s);
     return add_choice(s, line, record, cost_s);
   }
   return !s->failed;
 }
+
+/* Lines of other programs are counted and not parsed. */
+static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
+  survey *s = user;
+  bool is_ours = log_span_is(&glance->key, s->key);
+  (void)text;
+  count_record(s, log_key_hash(glance->key.at, glance->key.n), glance->is_final);
+  s->n_other_programs += !is_ours;
+  s->counted_line = line;
+  return s->failed ? LOG_STOP : is_ours ? LOG_READ : LOG_PASS;
+}
+
+/* ---- by the index ------------------------------------------------------------------------------------------------- */
+
+/* The target's text is needed for the message only. */
+static void note_other_target(survey *s, const log_entry *entry) {
+  autotune_record record;
+  ++s->n_other_targets;
+  if (s->other_target || !log_entry_read(s->log, entry, s->key, &record)) return;
+  s->other_target = strdup(record.target);
+  autotune_record_free(&record);
+}
+
+static void take_entry(survey *s, uint64_t target, const log_entry *e) {
+  const autotune_record facts = {.is_final = e->flags & LOG_FINAL, .rank = e->flags & LOG_WINNER ? 1 : 0};
+  s->n_records += !facts.is_final;
+  if (e->target != target) {
+    note_other_target(s, e);
+  } else if (!(e->flags & LOG_VALID)) {
+    ++s->n_failed;
+  } else if (!(e->flags & LOG_CHECKED)) {
+    ++s->n_unchecked;
+  } else {
+    if (is_best(s, &facts, e->cost_s)) note_best(s, (int)e->line, e->cost_s);
+    choice c = {.line = (int)e->line, .cost_s = e->cost_s, .entry = *e};
+    if (!RUNTIME_PUSH(&s->choices, c)) s->failed = true;
+  }
+}
+
+/* The same as a reading of the log, but for what it says of other programs. */
+static void take_index(survey *s, const log_index *index) {
+  log_part parts[2];
+  uint64_t target = log_target_hash(s->target, strlen(s->target));
+  s->is_indexed = true;
+  log_index_find(index, s->key, parts);
+  for (int i = 0; i < 2; ++i)
+    for (size_t k = 0; k < parts[i].n; ++k) take_entry(s, target, &parts[i].entries[k]);
+}
+
+/* The record's steps, malloc'ed. NULL: the line is no longer that record, or no memory. */
+static char *load_steps(survey *s, const choice *c) {
+  autotune_record record;
+  if (!log_entry_read(s->log, &c->entry, s->key, &record)) return NULL;
+  bool is_ours = is_this_program(s, c->line, &record) && autotune_same_target(record.target, s->target);
+  char *steps = is_ours ? json_dumps(record.steps, JSON_COMPACT) : NULL;
+  autotune_record_free(&record);
+  return steps;
+}
+
+/* ---- choosing ----------------------------------------------------------------------------------------------------- */
 
 /* Of equal times the earlier line, so that the answer does not depend on qsort. */
 static int by_cost(const void *a, const void *b) {
@@ -84,8 +154,10 @@ static int by_cost(const void *a, const void *b) {
 }
 
 /* Replays one record. A refusal is a warning that names the line, not a failure of the context. */
-static tn_schedule *replay(survey *s, tn_program *program, const choice *c) {
+static tn_schedule *replay(survey *s, tn_program *program, choice *c) {
   tn_context *ctx = s->ctx;
+  if (!c->steps) c->steps = load_steps(s, c);
+  if (!c->steps) return ++s->n_stale, NULL;
   tn_schedule *schedule = tn_schedule_new(program);
   if (!schedule) return NULL;
   char why[sizeof ctx->message];
@@ -124,8 +196,11 @@ static void say_none(survey *s) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s holds no usable record of program %s for ", s->log, s->key);
   add_target(&text, s->target);
-  runtime_str_addf(&text, ": %d record%s of %d program%s", s->n_records, s->n_records == 1 ? "" : "s", s->programs.n,
-                   s->programs.n == 1 ? "" : "s");
+  if (s->is_indexed)
+    runtime_str_addf(&text, ": %d record%s of it, by its index", s->n_records, s->n_records == 1 ? "" : "s");
+  else
+    runtime_str_addf(&text, ": %d record%s of %d program%s", s->n_records, s->n_records == 1 ? "" : "s", s->programs.n,
+                     s->programs.n == 1 ? "" : "s");
   if (s->n_records > 0 && s->n_other_programs == s->n_records) runtime_str_add(&text, ", none of them this one");
   add_count(&text, s->n_other_targets, "for other targets");
   if (s->other_target) {
@@ -174,8 +249,21 @@ static void free_survey(survey *s) {
   free(s->other_target);
 }
 
-/* Reads the log once: O(records) in time, and memory for all usable ones, because which is the best is
- * known at the end. */
+/* A large log has an index. A small one is read once: memory for all usable records, because which is the best is known at the
+ * end. */
+static tn_status read_survey(survey *s) {
+  log_index index;
+  bool has_index;
+  tn_status status = log_index_open(s->ctx, s->log, &index, &has_index);
+  if (status == TN_OK && has_index) take_index(s, &index);
+  log_index_close(&index);
+  autotune_log_place start = {0};
+  log_reading reading = {.look = look, .visit = visit, .user = s};
+  if (status == TN_OK && !has_index) status = log_read(s->ctx, s->log, &reading, &start);
+  if (s->failed) status = runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while reading %s", s->log);
+  return status;
+}
+
 tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds) {
   if (!program) return NULL;
   tn_context *ctx = program->ctx;
@@ -187,8 +275,8 @@ tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const c
               .program = tn_program_text(program),
               .target = tn_target_text(target)};
   if (!s.key || !s.program || !s.target) return NULL;
-  tn_status status = autotune_log_read(ctx, log, false, visit, &s);
-  if (s.failed) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
+  if (!log || !*log) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name"), NULL;
+  tn_status status = read_survey(&s);
   tn_schedule *schedule = status == TN_OK ? first_that_replays(&s, program, seconds) : NULL;
   free_survey(&s);
   return schedule;

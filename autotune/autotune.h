@@ -400,7 +400,8 @@ typedef struct tn_log_row {
   double cost_s;       /* median; INFINITY: failed */
   tn_measure_error error;
   bool checked;
-  int64_t time_s; /* unix */
+  int64_t time_s;      /* unix */
+  const char *message; /* why it failed; NULL: not told */
 } tn_log_row;
 
 /* Zero-initialise; free with tn_log_table_free. */
@@ -420,6 +421,51 @@ TN_API tn_status tn_log_best(tn_context *ctx, const char *log, const char *key, 
 /* The LIMIT (0: all) fastest valid records, fastest first, checked or not; KEY as above. */
 TN_API tn_status tn_log_top(tn_context *ctx, const char *log, const char *key, int limit, tn_log_table *out);
 TN_API void tn_log_table_free(TN_TAKE tn_log_table *table);
+/* Which records of a log are meant. Zero: all. */
+typedef struct tn_log_filter {
+  const char *key;          /* tn_program_key */
+  const char *target;       /* triple, CPU and threads as in this target's text */
+  const char *error;        /* the word of an error class; "any": all that failed; "none": all that did not */
+  int64_t since_s, until_s; /* unix times of measuring: from, and to before; 0: no such limit */
+} tn_log_filter;
+/* In which order rows stand. X(NAME, "word") */
+#define TN_LOG_ORDERS(X) X(COST, "cost") X(LINE, "line") X(TIME, "time") X(PROGRAM, "program")
+typedef enum tn_log_order {
+#define X(name, word) TN_LOG_BY_##name,
+  TN_LOG_ORDERS(X)
+#undef X
+} tn_log_order;
+/* The order of a word; -1: there is none. */
+TN_API int tn_log_order_find(const char *word);
+/* The records that FILTER means, finals left out: the LIMIT (0: all) first in the order; by cost those that failed stand last. A row
+ * of a failed record has the cost INFINITY. */
+TN_API tn_status tn_log_select(tn_context *ctx, const char *log, const tn_log_filter *filter, tn_log_order order,
+                               int limit, tn_log_table *out);
+
+/* What a log holds, or what was done with it. */
+typedef struct tn_log_sum {
+  int64_t records, finals, events;    /* whole lines, by kind */
+  int64_t unchecked;                  /* of the valid records those whose output was not compared */
+  int64_t errors[TN_MEASURE_CLASSES]; /* records by class of failure: [0] are the valid ones */
+  int64_t strange;                    /* lines that are no records of this version */
+  int64_t duplicates, kept;           /* lines left out because they were there; lines that were written */
+  int64_t bytes;                      /* that were read */
+  int n_programs, n_targets;          /* distinct */
+  int64_t first_s, last_s;            /* unix; 0: none */
+  int n_wrong;                        /* tn_log_check: records that are whole but wrong */
+} tn_log_sum;
+TN_API tn_status tn_log_stats(tn_context *ctx, const char *log, const tn_log_filter *filter, tn_log_sum *out);
+/* Parses every line whole, each program once, and applies the steps of the best record of each program and target. What is wrong
+ * is a warning with its line. */
+TN_API tn_status tn_log_check(tn_context *ctx, const char *log, tn_log_sum *out);
+/* Writes the lines of all LOGS that FILTER (NULL: all) means to OUT, as they are, each once; what OUT holds already stays. Lines that
+ * are broken are told and left out; lines of a newer version stay, unless there is a filter. OUT appears whole or not at all. */
+TN_API tn_status tn_log_merge(tn_context *ctx, int n, const char *const *logs, const tn_log_filter *filter,
+                              const char *out, tn_log_sum *sum);
+/* Keeps of each program and target the KEEP (0: 16) fastest records that were checked, the winner of the last finals and the best
+ * record, as their lines are; lines of a newer version stay. OUT (NULL: the log itself) is written whole or not at all; what others
+ * append meanwhile stays. What is left out can be measured again. */
+TN_API tn_status tn_log_compact(tn_context *ctx, const char *log, int keep, const char *out, tn_log_sum *sum);
 /* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
 TN_API const char *tn_measure_error_word(tn_measure_error error);
 

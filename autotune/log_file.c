@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autotune/internal.h"
+#include "autotune/log.h"
 
 enum { MAX_WARNINGS = 20, LOCK_SAY_S = 1, LOCK_MOST_S = 10, LOCK_STEP_MS = 20 };
 
@@ -130,6 +130,24 @@ static bool append_line(int fd, const char *line, size_t n) {
   return write_whole(fd, line + !torn, n - !torn, file.st_size);
 }
 
+/* While the lock was waited for, another process may have put a compacted log in the file's place. */
+static bool is_still_there(const char *path, int fd) {
+  struct stat here, there;
+  return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+}
+
+tn_status log_open_locked(tn_context *ctx, const char *path, int *fd) {
+  tn_status status = TN_OK;
+  for (*fd = -1; status == TN_OK && *fd < 0;) {
+    status = open_log(ctx, "open log", path, O_RDWR | O_APPEND | O_CREAT, fd);
+    if (status == TN_OK) status = lock_log(ctx, path, *fd, LOCK_EX);
+    if (status != TN_OK || is_still_there(path, *fd)) break;
+    close(*fd);
+    *fd = -1;
+  }
+  return status;
+}
+
 /* The line is made before the file is opened, so that the lock is held for one write only. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record) {
   if (!path || !record || !record->json) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log: an argument is NULL");
@@ -142,8 +160,7 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
     return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while writing a record");
   }
   int fd;
-  tn_status status = open_log(ctx, "open log", path, O_RDWR | O_APPEND | O_CREAT, &fd);
-  if (status == TN_OK) status = lock_log(ctx, path, fd, LOCK_EX);
+  tn_status status = log_open_locked(ctx, path, &fd);
   if (status == TN_OK && !append_line(fd, line.data, line.n)) status = fail_io(ctx, "append to log", path);
   if (fd >= 0) close(fd);
   runtime_str_free(&line);
@@ -152,118 +169,155 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+enum { PIECE_BYTES = 16 << 20 };
+
 /* Lines that are skipped are all counted, but only MAX_WARNINGS are told: a wrong file would else fill
  * the screen. */
 typedef struct reader {
   tn_context *ctx;
   const char *path;
-  int n_skipped;
-  bool (*visit)(void *user, int line, autotune_record *record);
-  void *user;
+  log_reading *reading;
+  autotune_log_place *place;
 } reader;
 
 /* A bad line costs one record, not the log. Only the first MAX_WARNINGS are told. */
-static void skip(reader *r, int line, const char *why) {
-  if (r->n_skipped++ < MAX_WARNINGS) {
+static void skip(reader *r, int line, bool is_whole, const char *why) {
+  if (r->reading->on_strange) r->reading->on_strange(r->reading->user, line, is_whole);
+  if (r->reading->n_skipped++ < MAX_WARNINGS) {
     runtime_say(r->ctx, TN_SEVERITY_WARNING, "%s:%d: %s: line skipped", r->path, line, why);
   }
 }
 
-/* One line without its newline. False: the visitor stops. */
-static bool read_line(reader *r, int number, const char *text, size_t n, bool whole) {
-  if (strspn(text, " \t\r") >= n) return true;
+static bool visit_record(reader *r, int line, autotune_record *record) {
+  bool goes_on = !r->reading->visit || r->reading->visit(r->reading->user, line, record);
+  autotune_record_free(record);
+  return goes_on;
+}
+
+/* One line without its newline, parsed. False: the visitor stops. */
+static bool parse_line(reader *r, int number, const char *text, size_t n, bool whole) {
   json_error_t error;
   char why[300];
+  bool is_object;
   json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
   autotune_record record;
   if (!json && !whole) {
-    skip(r, number, "the last line was cut short (it has no newline)");
+    skip(r, number, false, "the last line was cut short (it has no newline)");
   } else if (!json) {
     snprintf(why, sizeof why, "no whole JSON object (column %d: %s)", error.column, error.text);
-    skip(r, number, why);
+    skip(r, number, false, why);
   } else if (json_is_string(json_object_get(json, "event"))) {
     json_decref(json); /* that a run began or ended */
-  } else if (!autotune_record_parse(json, &record, why, sizeof why)) {
-    skip(r, number, why);
+  } else if (is_object = json_is_object(json), !autotune_record_parse(json, &record, why, sizeof why)) {
+    skip(r, number, is_object, why);
   } else {
-    bool goes_on = r->visit(r->user, number, &record);
-    autotune_record_free(&record);
-    return goes_on;
+    return visit_record(r, number, &record);
   }
   return true;
 }
 
-/* The bytes of a file from FROM to TO; NULL after a message. */
-static char *load_bytes(tn_context *ctx, const char *path, int fd, off_t from, off_t to) {
-  size_t n = (size_t)(to - from), done = 0;
-  char *text = malloc(n + 1);
-  if (!text) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading log %s", path), NULL;
-  while (done < n) {
+/* Only what a glance does not understand, and what is wanted after it, is parsed. False: the visitor stops. */
+static bool read_line(reader *r, int number, const char *text, size_t n, bool whole) {
+  log_glance glance;
+  log_reading *reading = r->reading;
+  if (strspn(text, " \t\r") >= n) return true;
+  reading->offset = r->place->offset;
+  reading->text = text;
+  reading->bytes = n;
+  if (!reading->look || !log_look(text, n, &glance)) return parse_line(r, number, text, n, whole);
+  if (glance.event.at && !reading->sees_events) return true;
+  log_answer answer = reading->look(reading->user, number, &glance, text);
+  return answer == LOG_READ ? parse_line(r, number, text, n, whole) : answer == LOG_PASS;
+}
+
+/* Fills TEXT from the file, from FROM on. False after a message. */
+static bool load_bytes(reader *r, int fd, char *text, size_t n, off_t from) {
+  for (size_t done = 0; done < n;) {
     ssize_t got = pread(fd, text + done, n - done, from + (off_t)done);
     if (got < 0 && errno == EINTR) continue;
     if (got > 0) done += (size_t)got;
     if (got > 0) continue;
     if (got == 0) errno = EIO; /* it became shorter */
-    fail_io(ctx, "read log", path);
-    return free(text), NULL;
+    fail_io(r->ctx, "read log", r->path);
+    return false;
   }
-  text[n] = '\0';
-  return text;
+  return true;
 }
 
-/* What stands behind PLACE, under a shared lock, so that no line is seen half. A file that is another one now, or
- * shorter, is read from its beginning. *TEXT is NULL when there is nothing. */
-static tn_status load(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place, char **text,
-                      size_t *n) {
-  struct stat file;
-  int fd;
-  *text = NULL;
-  tn_status status = open_log(ctx, "open log", path, O_RDONLY, &fd);
-  if (status != TN_OK) return status;
-  if (fd < 0) return missing_ok ? TN_OK : fail_io(ctx, "open log", path);
-  status = lock_log(ctx, path, fd, LOCK_SH);
-  if (status == TN_OK && fstat(fd, &file) != 0) status = fail_io(ctx, "read log", path);
-  if (status == TN_OK) {
-    bool is_same = place->file == file.st_ino && place->device == file.st_dev && place->offset <= file.st_size;
-    if (!is_same) *place = (autotune_log_place){.device = file.st_dev, .file = file.st_ino};
-    *n = (size_t)(file.st_size - place->offset);
-    if (*n > 0 && !(*text = load_bytes(ctx, path, fd, place->offset, file.st_size))) status = tn_context_status(ctx);
-  }
-  close(fd);
-  return status;
-}
-
-/* Reads the lines of a text that begins at PLACE, which moves behind what was read. False: the visitor stops. */
-static bool read_lines(reader *r, const char *text, size_t n, autotune_log_place *place) {
+/* Reads the whole lines of a piece, the last one of a file also without its newline. The place moves behind what was read. False:
+ * the visitor stops. */
+static bool read_piece(reader *r, const char *text, size_t n, bool is_last) {
   bool goes_on = true;
   for (const char *at = text, *end = text + n; at < end && goes_on;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
+    if (!newline && !is_last) break;
     const char *stop = newline ? newline : end, *next = newline ? newline + 1 : end;
-    goes_on = read_line(r, place->line + 1, at, (size_t)(stop - at), newline != NULL);
-    place->offset += next - at;
-    place->line += newline != NULL;
+    goes_on = read_line(r, r->place->line + 1, at, (size_t)(stop - at), newline != NULL);
+    r->place->offset += next - at;
+    r->place->line += newline != NULL;
     at = next;
   }
   return goes_on;
 }
 
+/* A line that is longer than a piece makes the next piece larger. */
+static tn_status read_pieces(reader *r, int fd, off_t end) {
+  size_t cap = PIECE_BYTES;
+  char *text = NULL;
+  bool goes_on = true;
+  while (goes_on && r->place->offset < end) {
+    off_t from = r->place->offset;
+    size_t n = (size_t)RUNTIME_MIN(end - from, (off_t)cap);
+    free(text);
+    text = malloc(n + 1);
+    if (!text) return runtime_fail(r->ctx, TN_ERROR_MEMORY, "out of memory while reading log %s", r->path);
+    if (!load_bytes(r, fd, text, n, from)) return free(text), tn_context_status(r->ctx);
+    text[n] = '\0';
+    goes_on = read_piece(r, text, n, from + (off_t)n == end);
+    if (r->place->offset == from) cap *= 2;
+  }
+  free(text);
+  return TN_OK;
+}
+
+/* How long the log is, under a shared lock: no line is seen half, as lines are only ever appended. A file that is another one
+ * now, or shorter, is read from its beginning. */
+static tn_status measure(reader *r, int fd, off_t *end) {
+  struct stat file;
+  tn_status status = r->reading->is_locked ? TN_OK : lock_log(r->ctx, r->path, fd, LOCK_SH);
+  if (status == TN_OK && fstat(fd, &file) != 0) status = fail_io(r->ctx, "read log", r->path);
+  flock(fd, LOCK_UN);
+  if (status != TN_OK) return status;
+  bool is_same = r->place->file == file.st_ino && r->place->device == file.st_dev && r->place->offset <= file.st_size;
+  if (!is_same) *r->place = (autotune_log_place){.device = file.st_dev, .file = file.st_ino};
+  *end = file.st_size;
+  return TN_OK;
+}
+
+tn_status log_read(tn_context *ctx, const char *path, log_reading *reading, autotune_log_place *place) {
+  reading->n_skipped = 0;
+  if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
+  reader r = {ctx, path, reading, place};
+  int fd;
+  off_t end;
+  tn_status status = open_log(ctx, "open log", path, O_RDONLY, &fd);
+  if (status != TN_OK) return status;
+  if (fd < 0) return reading->missing_ok ? TN_OK : fail_io(ctx, "open log", path);
+  status = measure(&r, fd, &end);
+  if (status == TN_OK) status = read_pieces(&r, fd, end);
+  close(fd);
+  if (reading->n_skipped > MAX_WARNINGS)
+    runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more lines skipped", path, reading->n_skipped - MAX_WARNINGS);
+  return status;
+}
+
 tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place,
                                int *n_skipped, bool (*visit)(void *user, int line, autotune_record *record),
                                void *user) {
-  if (n_skipped) *n_skipped = 0;
-  if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
-  char *text;
-  size_t n = 0;
-  tn_status status = load(ctx, path, missing_ok, place, &text, &n);
-  if (!text) return status;
-  reader r = {ctx, path, 0, visit, user};
-  read_lines(&r, text, n, place);
-  free(text);
-  if (r.n_skipped > MAX_WARNINGS) {
-    runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more lines skipped", path, r.n_skipped - MAX_WARNINGS);
-  }
-  if (n_skipped) *n_skipped = r.n_skipped;
-  return TN_OK;
+  log_reading reading = {.missing_ok = missing_ok, .visit = visit, .user = user};
+  tn_status status = log_read(ctx, path, &reading, place);
+  if (n_skipped) *n_skipped = reading.n_skipped;
+  return status;
 }
 
 tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,

@@ -2,6 +2,7 @@
  * soon as it is measured. */
 #include <math.h>
 
+#include "autotune/log.h"
 #include "autotune/tuner.h"
 
 enum { FIRST_BUILDS = 4 };
@@ -167,9 +168,44 @@ static bool take_record(void *user, int line, autotune_record *record) {
   return t->visit_status == TN_OK;
 }
 
+/* Lines of other programs are not parsed. */
+static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
+  const tuner *t = user;
+  (void)line, (void)text;
+  return log_span_is(&glance->key, tn_program_key(t->program)) ? LOG_READ : LOG_PASS;
+}
+
+/* The records of a part of the index. */
+static tn_status take_part(tuner *t, const log_part *part) {
+  for (size_t i = 0; i < part->n && t->visit_status == TN_OK; i++) {
+    autotune_record record;
+    if (!log_entry_read(t->options.log, &part->entries[i], tn_program_key(t->program), &record)) continue;
+    take_record(t, (int)part->entries[i].line, &record);
+    autotune_record_free(&record);
+  }
+  return t->visit_status;
+}
+
+/* At the beginning, where the log is so large that it has an index; then it is read on from where the index ends. */
+static tn_status take_index(tuner *t) {
+  log_index index;
+  bool has_index;
+  log_part parts[2];
+  tn_status status = log_index_open(t->ctx, t->options.log, &index, &has_index);
+  if (status == TN_OK && has_index) {
+    log_index_find(&index, tn_program_key(t->program), parts);
+    for (int i = 0; i < 2 && status == TN_OK; i++) status = take_part(t, &parts[i]);
+    t->read = index.place;
+  }
+  log_index_close(&index);
+  return status;
+}
+
 /* From where the last call ended: O(new lines). */
 tn_status tuner_catch_up(tuner *t) {
-  tn_status status = autotune_log_read_on(t->ctx, t->options.log, true, &t->read, NULL, take_record, t);
+  tn_status status = t->read.file == 0 ? take_index(t) : TN_OK;
+  log_reading reading = {.missing_ok = true, .look = look, .visit = take_record, .user = t};
+  if (status == TN_OK) status = log_read(t->ctx, t->options.log, &reading, &t->read);
   return status == TN_OK ? t->visit_status : status;
 }
 

@@ -150,8 +150,8 @@ bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
-/* Lane 0, by the structure that codegen_linear_stride has looked at. */
+/* Lane 0, by the structure that codegen_linear_stride has looked at. What lies in the ramp need not be an index expression. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {
-  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return index_part(m, e->arg[0]);
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return codegen_index(m, e->arg[0]);
   return build_sum(m, e, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]));
 }

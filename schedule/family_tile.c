@@ -11,7 +11,7 @@
 
 enum {
   MAX_VECTORS = 4,
-  MAX_ROW_VECTORS = 8, /* where there are no rows */
+  MAX_THIN = 8,
   MAX_ROWS = 30,
   LEAST_REUSE = 8, /* rows that make a packed copy possible */
 };
@@ -207,18 +207,29 @@ static bool can_prefetch(const tile_facts *f) {
   return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
 }
 
+/* As many as few rows leave registers for: columns of few rows are read in long runs. With sums in lanes a tile may have
+ * all of a few columns. */
+static void add_vectors(const tile_facts *f, plan_space *s) {
+  enum { OTHERS = 4 };
+  int64_t most = (f->machine.vector_registers - OTHERS) / extent_of(f, f->u);
+  bool is_thin = f->can_lane && extent_of(f, f->v) <= MAX_THIN;
+  most = RUNTIME_MAX(most, is_thin ? MAX_THIN : MAX_VECTORS);
+  for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
+}
+
 /* The first value of each field is the plainest: full width, one vector, nothing packed. */
 static void space(const void *facts, plan_space *s) {
   const tile_facts *f = facts;
   int64_t rows = extent_of(f, f->u), rows2 = extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
   for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
     plan_add(s, TILE_WIDTH, width);
-  for (int64_t n = 1; n <= (rows > 1 ? MAX_VECTORS : MAX_ROW_VECTORS); n++) plan_add(s, TILE_VECTORS, n);
+  add_vectors(f, s);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
   if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
   if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
-  add_counts(s, TILE_PANELS, ceil_div(extent_of(f, f->v), lanes), 64);
+  int64_t columns = extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
+  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
   for (int i = 0; i < 2; i++) {
@@ -552,6 +563,7 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
   int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;

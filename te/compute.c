@@ -195,9 +195,9 @@ static bool set_inputs(te_op *op, runtime_arena *arena) {
   return ok;
 }
 
-/* The body is not copied. Axes are, but are not owned by the op yet: see own_axes. */
+/* The body is not copied; NULL: there was no memory for it. Axes are, but are not owned by the op yet: see own_axes. */
 te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body) {
-  te_op *op = new_op(ctx, TE_COMPUTE, tir_n_values(body), names, n_axes);
+  te_op *op = body ? new_op(ctx, TE_COMPUTE, tir_n_values(body), names, n_axes) : NULL;
   if (!op) return NULL;
   op->axes = runtime_copy(&ctx->arena, axes, sizeof *axes * (size_t)n_axes);
   op->body = body;

@@ -86,6 +86,7 @@ static const struct {
     {"tune", "effort", "quick normal thorough"},
     {"tune", "schedule", "gradient round-robin"},
     {"tune", "objective", "latency geomean"},
+    {"log", "sort", "cost line time program"},
     {"", "part", "whole prepack packed"},
 };
 
@@ -264,7 +265,7 @@ static void complete(int n, char **words, int at) {
   else if (strcmp(verb->name, "help") == 0)
     for (int i = 0; tools_verb_at(i); ++i) offer(&here, tools_verb_at(i)->name, "");
   else if (strcmp(verb->name, "log") == 0 && at == 2)
-    offer_words(&here, "best top curve report");
+    offer_words(&here, "best top list show stats curve report check merge compact export import");
 }
 
 /* `completion SHELL` prints the script for a shell; that script calls `completion --at N -- WORDS`. */

@@ -30,7 +30,7 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *error, *since, *until, *sort, *effort, *cost_model, *kind, *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -38,7 +38,8 @@ typedef struct tools_args {
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, checks, is_in_place;
+  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures, checks,
+      is_in_place;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */

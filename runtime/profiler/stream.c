@@ -117,6 +117,7 @@ static void make_room(profiler_out *out, size_t n) {
 
 /* What is larger than the buffer is written past it. */
 void profiler_out_bytes(profiler_out *out, const void *data, size_t n) {
+  if (n == 0) return; /* DATA may be NULL then */
   if (out->cap - out->n < n) make_room(out, n);
   if (out->cap - out->n < n) return write_all(out, data, n);
   memcpy(out->data + out->n, data, n);

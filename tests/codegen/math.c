@@ -122,6 +122,29 @@ static void other_targets(void **state) {
   tn_schedule_free(s);
 }
 
+/* 2^n * e^r is one instruction where there is one; a vector that is no whole registers does without. */
+static void scales_by_instruction(void **state) {
+  (void)state;
+  static const struct {
+    const char *target, *schedule;
+    bool has;
+  } cases[] = {{"triple=x86_64-linux-gnu cpu=znver4", "split(Y, i, 32); vectorize(Y, i.inner)", true},
+               {"triple=x86_64-linux-gnu cpu=znver4", "split(Y, i, 8); vectorize(Y, i.inner)", false},
+               {"triple=x86_64-linux-gnu cpu=haswell", "split(Y, i, 32); vectorize(Y, i.inner)", false},
+               {"triple=aarch64-linux-gnu cpu=neoverse-n1", "split(Y, i, 32); vectorize(Y, i.inner)", false}};
+  for (int i = 0; i < RUNTIME_COUNT(cases); ++i) {
+    tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, "Y[i<64] = exp(X[i])", 0, NULL));
+    tn_schedule_apply(s, cases[i].schedule);
+    tn_build_options options = {.target = tn_target_new(K.ctx, cases[i].target)};
+    char *text = tn_build_text(s, &options, ".s");
+    check_ok(K.ctx);
+    assert_int_equal(strstr(text, "vscalefps") != NULL, cases[i].has);
+    check_has_not(text, "expf");
+    free(text);
+    tn_schedule_free(s);
+  }
+}
+
 /* As libm has them: overflow, results without an exponent's bits, zero, infinities; NaN stays NaN. */
 static void ends_of_exp(void **state) {
   (void)state;
@@ -197,7 +220,8 @@ static void erf_in_c(void **state) {
 
 int test_math(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(other_targets), cmocka_unit_test(ends_of_exp),
-                                            cmocka_unit_test(erf_everywhere), cmocka_unit_test(erf_in_c)};
+                                            cmocka_unit_test(erf_everywhere), cmocka_unit_test(scales_by_instruction),
+                                            cmocka_unit_test(erf_in_c)};
   return CHECK_TABLE("vector functions are accurate", rows, accurate) +
          CHECK_TABLE("vector functions are called", rows, calls_vectors) + CHECK_TESTS("vector functions", tests);
 }

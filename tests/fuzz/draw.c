@@ -2,7 +2,6 @@
  * is counted; it must leave the schedule as it was. */
 #include <stdio.h>
 
-#include "schedule/plan.h"
 #include "schedule/tail.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -580,7 +579,12 @@ static bool draw_plans(runtime_rng *rng, tn_schedule *s, const tn_machine *machi
   int n = plans ? schedule_plans_count(plans) : 0;
   for (int i = 0; i < n && n <= MAX_GROUPS; i++) by_group[i] = draw_plan(rng, plans, i);
   if (plans && n <= MAX_GROUPS) made = schedule_plans_realize(plans, by_group);
-  if (made) schedule_swap_contents(s, made);
+  if (made) {
+    char *text = schedule_plans_text(plans, by_group);
+    schedule_swap_contents(s, made);
+    if (text) schedule_set_plan(s, text);
+    free(text);
+  }
   tn_schedule_free(made);
   schedule_plans_free(plans);
   return made != NULL;

@@ -8,6 +8,7 @@
 #define TENON_TESTS_FUZZ_FUZZ_H
 
 #include "runtime/base.h"
+#include "schedule/plan.h"
 #include "schedule/state.h"
 
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
@@ -83,6 +84,7 @@ enum { FUZZ_MAX_STAGES = 8, FUZZ_MANY_KINDS = 3 };
 /* What a worker did; sent to the driver as it is. The last four: of the programs of the pairs that were compared. */
 typedef struct fuzz_counts {
   int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
+  int64_t families[PLAN_FAMILIES]; /* pairs with a group that is scheduled by a plan of the family */
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
   int64_t stages[FUZZ_MAX_STAGES + 1], ranks[TN_MAX_RANK + 1], dtypes[TN_DTYPE_COUNT], features[FUZZ_FEATURE_COUNT];
   /* Pairs by how many of these are in play: dtypes other than the first, tensorize, a scan, symbols, strides, a call. The last: and more. */

@@ -92,13 +92,19 @@ static const struct regression {
     {"a condition that reads an input, in the padding of data",
      "scalar A0: f64; S0[i<1, j<5] = sum[r<1, s<1 where A0 < A1[j]](1)",
      "cache_write(S0, local); split(S0.local, j.c, 4, tail=pad)"},
+    /* A tile of a transpose began at an index that divides by a symbol (codegen/emit_turn.c). */
+    {"a transpose of a symbolic extent",
+     "symbol M<=1000, N<=60; S0[i<5, j<M + 1] = A1[j, i]*2; S1[i<M, j<N] = A3[i, j]",
+     "split(S0, i, 5); split(S0, j, 16, tail=peel); reorder(S0, i.outer, j.outer, i.inner, j.inner); fuse(S0, i.outer, "
+     "j.outer); split(S0, j.inner, 4); reorder(S0, i.outer.j.outer.fused, j.inner.outer, i.inner, j.inner.inner); "
+     "vectorize(S0, j.inner.inner); unroll(S0, i.inner)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
 static void agrees(void **state) {
   const struct regression *r = *state;
   char why[4096];
-  for (uint64_t data = 1; data <= 3; data++)
+  for (uint64_t data = 1; data <= 8; data++) /* small and large values of symbols */
     if (fuzz_run_texts(r->program, r->schedule, data, why, sizeof why) != FUZZ_AGREES) fail_msg("%s", why);
 }
 

@@ -58,11 +58,17 @@ static int print_tails(const fuzz_counts *c, int64_t least) {
   return rare;
 }
 
+static void print_families(const fuzz_counts *c) {
+  printf("  pairs with a generic schedule: %lld; by plans of", (long long)c->generic_pairs);
+  for (int i = 0; i < PLAN_FAMILIES; i++)
+    printf(" %s %lld%s", schedule_family_at(i)->name, (long long)c->families[i], i + 1 < PLAN_FAMILIES ? "," : "\n");
+}
+
 int fuzz_print_counts(const fuzz_counts *c, int64_t least) {
   print_features(c);
   print_mixed(c);
   int rare = print_primitives(c, least) + print_tails(c, least);
-  printf("  pairs with a generic schedule: %lld\n", (long long)c->generic_pairs);
+  print_families(c);
   printf("  not run: %lld programs refused, %lld with unsafe roundings, %lld schedules too slow\n",
          (long long)c->programs_refused, (long long)c->programs_unsafe, (long long)c->schedules_too_slow);
   return rare;

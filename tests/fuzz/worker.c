@@ -28,6 +28,18 @@ static fuzz_status wrong(const char *why) {
   return FUZZ_DIFFERS;
 }
 
+static void count_families(const tn_schedule *s, fuzz_counts *counts) {
+  const char *text = schedule_plan_text(s);
+  for (int i = 0; text && i < PLAN_FAMILIES; i++) {
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "\"family\":\"%s\"", schedule_family_at(i)->name);
+    counts->families[i] += strstr(text, pattern) != NULL;
+  }
+}
+
+/* One pair in four, or all with TENON_FUZZ_PLANS. */
+static bool takes_plans(uint64_t number) { return number % 4 == 3 || getenv("TENON_FUZZ_PLANS"); }
+
 /* Parsing may refuse a program (an input that nothing needs); that is counted. */
 static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   fuzz_bound bounds[FUZZ_MAX_BOUNDS];
@@ -39,13 +51,14 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (!fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
   tn_schedule *s = tn_schedule_new(p);
   if (!s) return wrong(tn_context_message(x->ctx));
-  bool is_generic = number % 4 == 3;
+  bool is_generic = takes_plans(number);
   const char *why = is_generic ? fuzz_generic_schedule(&x->rng, s, &x->schedule)
                                : fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
   tell_text('s', x->schedule.data ? x->schedule.data : "");
   if (why && fuzz_is_unbounded(why)) return counts->programs_unsafe++, FUZZ_SKIPPED; /* a trial of tensorize */
   if (why) return wrong(why);
   fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
+  if (is_generic && status == FUZZ_AGREES) count_families(s, counts);
   tn_schedule_free(s);
   if (status == FUZZ_DIFFERS) return wrong(x->why);
   if (status == FUZZ_SKIPPED)

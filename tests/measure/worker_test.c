@@ -192,8 +192,12 @@ static void long_kernels_are_called_twice(void **state) {
   fixture_close(&f);
 }
 
-/* A run that is much slower than the best is ended where it is: the worker lives, and with it the reference. */
+/* A run that is much slower than the best is ended where it is: the worker lives, and with it the reference. Not under TSan: it
+ * keeps a signal back until the thread calls something, which a kernel does not. */
 static void ended_early(const char *program, const char *steps) {
+#ifdef __SANITIZE_THREAD__
+  skip();
+#endif
   pool_fixture f;
   int before[2], after[2];
   fixture_open(&f, NULL);

@@ -2,5 +2,6 @@
 int run_record(void);
 int run_log(void);
 int run_apply(void);
+int run_many(void);
 
-int main(void) { return run_record() + run_log() + run_apply(); }
+int main(void) { return run_record() + run_log() + run_apply() + run_many(); }

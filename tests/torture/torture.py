@@ -570,6 +570,8 @@ def main():
     args = parser.parse_args()
     if not os.access(TENON, os.X_OK):
         parser.error(f"{TENON} is no command: TENON must name one")
+    # Started in the background, a program is told to ignore it, and so are those it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = args.seed if args.seed is not None else int(time.time())
     print(f"seed {seed}", flush=True)
     rows, n_wrong = {}, 0

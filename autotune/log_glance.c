@@ -1,0 +1,183 @@
+/* log_glance.c: what a line of a log says on its first level. A log holds the records of many programs, and who looks for one
+ * of them reads over the lines of the others: a glance finds the fields in one pass, without making anything. */
+#include <math.h>
+#include <string.h>
+
+#include "autotune/log.h"
+
+/* The rest of a line. */
+typedef struct glance {
+  const char *at, *end;
+} glance;
+
+static void skip_blanks(glance *g) {
+  while (g->at < g->end && (*g->at == ' ' || *g->at == '\t' || *g->at == '\r')) ++g->at;
+}
+
+static bool take(glance *g, char c) {
+  skip_blanks(g);
+  if (g->at == g->end || *g->at != c) return false;
+  ++g->at;
+  return true;
+}
+
+/* Whether an odd number of backslashes stands before AT. */
+static bool is_escaped(const char *begin, const char *at) {
+  const char *from = at;
+  while (from > begin && from[-1] == '\\') --from;
+  return (at - from) % 2 != 0;
+}
+
+/* From behind its first quote to behind its last one. */
+static bool take_string(glance *g, log_span *out) {
+  const char *begin = g->at;
+  for (const char *quote = begin; quote < g->end; ++quote) {
+    quote = memchr(quote, '"', (size_t)(g->end - quote));
+    if (!quote) return false;
+    if (is_escaped(begin, quote)) continue;
+    *out = (log_span){begin, (size_t)(quote - begin)};
+    g->at = quote + 1;
+    return true;
+  }
+  return false;
+}
+
+/* An array or an object, from its bracket on. */
+static bool take_nested(glance *g, log_span *out) {
+  const char *begin = g->at;
+  log_span text;
+  int depth = 0;
+  while (g->at < g->end) {
+    char c = *g->at++;
+    if (c == '"' && !take_string(g, &text)) return false;
+    depth += c == '[' || c == '{';
+    depth -= c == ']' || c == '}';
+    if (depth > 0) continue;
+    *out = (log_span){begin, (size_t)(g->at - begin)};
+    return true;
+  }
+  return false;
+}
+
+/* A number, true, false or null. */
+static bool take_word(glance *g, log_span *out) {
+  const char *begin = g->at;
+  while (g->at < g->end && !strchr(",]} \t\r\"", *g->at)) ++g->at;
+  *out = (log_span){begin, (size_t)(g->at - begin)};
+  return g->at > begin;
+}
+
+/* *KIND is the value's first character. */
+static bool take_value(glance *g, char *kind, log_span *out) {
+  skip_blanks(g);
+  if (g->at == g->end) return false;
+  *kind = *g->at;
+  if (*kind == '[' || *kind == '{') return take_nested(g, out);
+  if (*kind != '"') return take_word(g, out);
+  ++g->at;
+  return take_string(g, out);
+}
+
+bool log_span_is(const log_span *span, const char *text) {
+  return span->at && strlen(text) == span->n && memcmp(span->at, text, span->n) == 0;
+}
+
+static int64_t whole_number(const log_span *word) {
+  int64_t value = 0;
+  size_t i = word->n > 0 && word->at[0] == '-';
+  for (; i < word->n && word->at[i] >= '0' && word->at[i] <= '9' && value < INT64_MAX / 16; ++i)
+    value = 10 * value + (word->at[i] - '0');
+  return word->n > 0 && word->at[0] == '-' ? -value : value;
+}
+
+/* Of the fields that a glance is for; false: the value is of another kind than it should be. A text with an escape is not what it
+ * looks like: only of programs that does not matter. */
+static bool take_field(log_glance *out, const log_span *name, char kind, const log_span *value, bool *is_ours) {
+  const struct {
+    const char *name;
+    char kind;
+    bool may_escape;
+    log_span *place;
+  } texts[] = {{"key", '"', false, &out->key},       {"program", '"', true, &out->program},
+               {"target", '"', false, &out->target}, {"error", '"', false, &out->error},
+               {"steps", '[', true, &out->steps},    {"costs", '[', true, &out->costs},
+               {"event", '"', true, &out->event}};
+  for (int i = 0; i < RUNTIME_COUNT(texts); ++i) {
+    if (!log_span_is(name, texts[i].name)) continue;
+    if (kind != texts[i].kind || texts[i].place->at) return false;
+    *texts[i].place = *value;
+    return texts[i].may_escape || !memchr(value->at, '\\', value->n);
+  }
+  if (log_span_is(name, "v")) *is_ours = log_span_is(value, "1");
+  if (log_span_is(name, "checked")) out->checked = log_span_is(value, "true");
+  if (log_span_is(name, "final")) out->is_final = log_span_is(value, "true");
+  if (log_span_is(name, "rank")) out->rank = (int)whole_number(value);
+  if (log_span_is(name, "time")) out->time_s = whole_number(value);
+  return true;
+}
+
+/* An event needs no more than its name; a record has all that a reader insists on. */
+static bool has_fields(const log_glance *g) {
+  return g->event.at || (g->key.at && g->program.at && g->target.at && g->error.at && g->steps.at && g->costs.at);
+}
+
+bool log_look(const char *line, size_t n, log_glance *out) {
+  glance g = {line, line + n};
+  bool is_ours = false;
+  *out = (log_glance){0};
+  if (!take(&g, '{')) return false;
+  do {
+    log_span name, value;
+    char kind;
+    if (!take(&g, '"') || !take_string(&g, &name) || !take(&g, ':') || !take_value(&g, &kind, &value)) return false;
+    if (!take_field(out, &name, kind, &value, &is_ours)) return false;
+  } while (take(&g, ','));
+  if (!take(&g, '}')) return false;
+  skip_blanks(&g);
+  return g.at == g.end && is_ours && has_fields(out);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------- */
+
+/* Of the array's text. A number is copied: it ends where the line does not. */
+static int read_costs(const log_span *costs, double *out) {
+  const char *at = costs->at + 1, *end = costs->at + costs->n - 1;
+  int n = 0;
+  while (at < end && n < TN_MAX_COSTS) {
+    char number[40];
+    size_t length = 0;
+    while (at < end && strchr(", \t", *at)) ++at;
+    while (at + length < end && length < sizeof number - 1 && !strchr(", \t", at[length])) ++length;
+    if (length == 0) break;
+    memcpy(number, at, length);
+    number[length] = '\0';
+    out[n] = runtime_parse_float(number, NULL);
+    if (!(out[n] > 0) || isinf(out[n])) return 0;
+    ++n;
+    at += length;
+  }
+  return n;
+}
+
+double log_glance_cost(const log_glance *line) {
+  double costs[TN_MAX_COSTS];
+  int n = log_span_is(&line->error, "none") ? read_costs(&line->costs, costs) : 0;
+  if (n == 0) return INFINITY;
+  runtime_sort(costs, n);
+  return runtime_quantile(costs, n, 0.5);
+}
+
+uint64_t log_key_hash(const char *key, size_t n) { return runtime_hash(key, n, 0) | 1; }
+
+uint64_t log_target_hash(const char *target, size_t n) {
+  static const char *const words[] = {"triple", "cpu", "threads"};
+  char text[1024];
+  uint64_t hash = 1;
+  snprintf(text, sizeof text, "%.*s", (int)RUNTIME_MIN(n, sizeof text - 1), target);
+  for (int i = 0; i < RUNTIME_COUNT(words); ++i) {
+    char value[128] = "";
+    autotune_target_word(text, words[i], value, sizeof value);
+    hash = runtime_hash(value, strlen(value), hash);
+  }
+  return hash;
+}

@@ -1,0 +1,253 @@
+/* log_index.c: the index beside a large log: LOG.index holds, for each record, what decides whether it is wanted, and where it
+ * stands. It is only a help: who takes a record by it reads the line itself, and whatever does not fit makes the index anew.
+ *
+ * The file is a header and entries in the machine's own byte order, sorted by key and line. It is mapped, and lives as long as
+ * the log's file does and its beginning and the end of what was indexed stay the same. What was appended since is read at each
+ * opening, until it is much: then the index is written anew. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autotune/log.h"
+
+/* A smaller log is read as quickly. */
+#define LEAST_LOG_BYTES (4 << 20)
+/* So much appended, and more than a part in eight, is worth a new index. */
+#define MOST_APPENDED_BYTES (1 << 20)
+enum { APPENDED_SHARE = 8, SAMPLE_BYTES = 4096 };
+
+typedef struct index_header {
+  char magic[8];
+  uint64_t sample; /* of the log's first bytes, and of the last ones that were indexed */
+  uint64_t device, file;
+  int64_t covered, line; /* bytes and lines of the log that were indexed */
+  uint64_t n;
+  int64_t changed_ns; /* of the log, when it was as long as COVERED; an edit in its place shows */
+} index_header;
+
+static const char magic[8] = "tnindex1";
+
+/* ---- entries ------------------------------------------------------------------------------------------------------ */
+
+/* Entries that are being made. */
+typedef struct entry_list {
+  RUNTIME_VEC(log_entry) entries;
+  log_reading reading;
+  bool failed; /* no memory */
+} entry_list;
+
+static bool add_entry(entry_list *list, int line, log_entry entry, double cost_s, bool is_final, bool is_winner,
+                      bool checked) {
+  entry.offset = list->reading.offset;
+  entry.bytes = (uint32_t)list->reading.bytes;
+  entry.line = (uint32_t)line;
+  entry.cost_s = isfinite(cost_s) ? cost_s : 0;
+  entry.flags = (checked ? LOG_CHECKED : 0) | (is_final ? LOG_FINAL : 0) | (is_winner ? LOG_WINNER : 0) |
+                (isfinite(cost_s) ? LOG_VALID : 0);
+  if (list->reading.bytes <= UINT32_MAX && !RUNTIME_PUSH(&list->entries, entry)) list->failed = true;
+  return !list->failed;
+}
+
+static log_answer look(void *user, int line, const log_glance *g, const char *text) {
+  (void)text;
+  log_entry entry = {.key = log_key_hash(g->key.at, g->key.n), .target = log_target_hash(g->target.at, g->target.n)};
+  bool added = add_entry(user, line, entry, log_glance_cost(g), g->is_final, g->rank == 1, g->checked);
+  return added ? LOG_PASS : LOG_STOP;
+}
+
+/* What a glance did not understand. */
+static bool visit(void *user, int line, autotune_record *record) {
+  log_entry entry = {.key = log_key_hash(record->key, strlen(record->key)),
+                     .target = log_target_hash(record->target, strlen(record->target))};
+  return add_entry(user, line, entry, autotune_record_cost(record), record->is_final, record->rank == 1,
+                   record->checked);
+}
+
+static int by_key(const void *a, const void *b) {
+  const log_entry *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* The log's lines from PLACE on. */
+static tn_status collect(tn_context *ctx, const char *path, autotune_log_place *place, log_part *out,
+                         log_entry **owned) {
+  entry_list list = {.reading = {.missing_ok = true, .look = look, .visit = visit}};
+  list.reading.user = &list;
+  tn_status status = log_read(ctx, path, &list.reading, place);
+  if (list.failed) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the index of %s", path);
+  if (list.entries.n > 0) qsort(list.entries.data, (size_t)list.entries.n, sizeof *list.entries.data, by_key);
+  *owned = list.entries.data;
+  *out = (log_part){list.entries.data, (size_t)list.entries.n};
+  return status;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------------- */
+
+/* LOG.index, malloc'ed. */
+static char *index_path(const char *log, const char *suffix) {
+  runtime_str path = {0};
+  runtime_str_addf(&path, "%s.index%s", log, suffix);
+  return path.data;
+}
+
+/* Of the first bytes of what was indexed and of the last ones. 0: it cannot be read. */
+static uint64_t sample_of(int fd, int64_t covered) {
+  char bytes[2 * SAMPLE_BYTES];
+  int64_t n = RUNTIME_MIN(covered, (int64_t)SAMPLE_BYTES);
+  bool is_read = pread(fd, bytes, (size_t)n, 0) == n && pread(fd, bytes + n, (size_t)n, covered - n) == n;
+  return is_read ? runtime_hash(bytes, (size_t)(2 * n), (uint64_t)covered) | 1 : 0;
+}
+
+static int64_t changed_ns(const struct stat *file) {
+  return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+}
+
+/* Of the log as it is now, which PLACE has been read to the end of. */
+static bool describe(const char *log, const autotune_log_place *place, index_header *out) {
+  int fd = open(log, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat file;
+  bool is_same = fd >= 0 && fstat(fd, &file) == 0 && file.st_ino == place->file && file.st_dev == place->device &&
+                 file.st_size >= place->offset;
+  *out = (index_header){
+      .device = (uint64_t)place->device, .file = (uint64_t)place->file, .covered = place->offset, .line = place->line};
+  memcpy(out->magic, magic, sizeof magic);
+  if (is_same) out->sample = sample_of(fd, place->offset);
+  if (is_same && file.st_size == place->offset) out->changed_ns = changed_ns(&file);
+  if (fd >= 0) close(fd);
+  return is_same && out->sample;
+}
+
+static bool write_all(const char *path, const index_header *header, const log_entry *entries) {
+  FILE *file = fopen(path, "we");
+  if (!file) return false;
+  bool written = fwrite(header, sizeof *header, 1, file) == 1 &&
+                 (header->n == 0 || fwrite(entries, sizeof *entries, header->n, file) == header->n);
+  return (fclose(file) == 0) && written;
+}
+
+/* Under another name first. Where it cannot be written the index is made again the next time. */
+static void save(const char *log, const autotune_log_place *place, const log_entry *entries, size_t n) {
+  index_header header;
+  char suffix[32];
+  snprintf(suffix, sizeof suffix, ".%d", (int)getpid());
+  char *path = index_path(log, ""), *waiting = index_path(log, suffix);
+  if (path && waiting && describe(log, place, &header)) {
+    header.n = n;
+    bool written = write_all(waiting, &header, entries);
+    if (!written || rename(waiting, path) != 0) unlink(waiting);
+  }
+  free(path);
+  free(waiting);
+}
+
+/* Whether the index is of this log, as far as it reaches. */
+static bool is_fresh(const index_header *h, size_t bytes, int log_fd, const struct stat *log) {
+  if (bytes < sizeof *h || memcmp(h->magic, magic, sizeof magic) != 0) return false;
+  if (h->n > (bytes - sizeof *h) / sizeof(log_entry)) return false;
+  if (h->device != (uint64_t)log->st_dev || h->file != (uint64_t)log->st_ino) return false;
+  if (h->covered <= 0 || h->covered > log->st_size) return false;
+  if (h->covered == log->st_size && h->changed_ns != changed_ns(log)) return false;
+  return sample_of(log_fd, h->covered) == h->sample;
+}
+
+/* False: there is none, or it is stale. */
+static bool map_file(const char *log, int log_fd, const struct stat *log_file, log_index *out) {
+  char *path = index_path(log, "");
+  int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  struct stat file;
+  free(path);
+  bool is_open = fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0;
+  void *mapped = is_open ? mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  if (fd >= 0) close(fd);
+  if (mapped == MAP_FAILED) return false;
+  out->mapped = mapped;
+  out->mapped_bytes = (size_t)file.st_size;
+  const index_header *h = mapped;
+  if (!is_fresh(h, out->mapped_bytes, log_fd, log_file)) {
+    log_index_close(out);
+    return false;
+  }
+  out->parts[0] = (log_part){(const log_entry *)(const void *)(h + 1), (size_t)h->n};
+  out->place = (autotune_log_place){
+      .device = log_file->st_dev, .file = log_file->st_ino, .offset = (off_t)h->covered, .line = (int)h->line};
+  return true;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Of the whole log, and for the next time. */
+static tn_status make_anew(tn_context *ctx, const char *log, log_index *out) {
+  *out = (log_index){0};
+  tn_status status = collect(ctx, log, &out->place, &out->parts[0], &out->owned[0]);
+  if (status == TN_OK) save(log, &out->place, out->parts[0].entries, out->parts[0].n);
+  return status;
+}
+
+tn_status log_index_open(tn_context *ctx, const char *path, log_index *out, bool *is_there) {
+  struct stat file;
+  *out = (log_index){0};
+  *is_there = false;
+  if (stat(path, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size < LEAST_LOG_BYTES) return TN_OK;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return TN_OK; /* reading says why */
+  bool is_mapped = fstat(fd, &file) == 0 && map_file(path, fd, &file, out);
+  close(fd);
+  int64_t appended = is_mapped ? (int64_t)(file.st_size - out->place.offset) : INT64_MAX;
+  bool is_much = appended > MOST_APPENDED_BYTES && appended > file.st_size / APPENDED_SHARE;
+  if (is_much) log_index_close(out);
+  tn_status status = is_much ? make_anew(ctx, path, out) : TN_OK;
+  if (status == TN_OK && !is_much && appended > 0)
+    status = collect(ctx, path, &out->place, &out->parts[1], &out->owned[1]);
+  *is_there = status == TN_OK;
+  if (status != TN_OK) log_index_close(out);
+  return status;
+}
+
+void log_index_close(log_index *index) {
+  if (index->mapped) munmap(index->mapped, index->mapped_bytes);
+  free(index->owned[0]);
+  free(index->owned[1]);
+  *index = (log_index){0};
+}
+
+/* ---- looking up --------------------------------------------------------------------------------------------------- */
+
+/* The first entry of a part that is not before KEY. */
+static size_t lower_bound(const log_part *part, uint64_t key) {
+  size_t low = 0, high = part->n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (part->entries[middle].key < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void log_index_find(const log_index *index, const char *key, log_part out[2]) {
+  uint64_t hash = log_key_hash(key, strlen(key));
+  for (int i = 0; i < 2; ++i) {
+    size_t first = lower_bound(&index->parts[i], hash);
+    size_t end = hash == UINT64_MAX ? index->parts[i].n : lower_bound(&index->parts[i], hash + 1);
+    out[i] = (log_part){index->parts[i].entries + first, end - first};
+  }
+}
+
+bool log_entry_read(const char *path, const log_entry *entry, const char *key, autotune_record *out) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  char *text = malloc((size_t)entry->bytes + 1), why[300];
+  bool is_read = fd >= 0 && text && pread(fd, text, entry->bytes, entry->offset) == (ssize_t)entry->bytes;
+  json_t *json = is_read ? json_loadb(text, entry->bytes, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  if (fd >= 0) close(fd);
+  free(text);
+  if (!json || !autotune_record_parse(json, out, why, sizeof why)) return false;
+  if (strcmp(out->key, key) == 0) return true;
+  autotune_record_free(out);
+  return false;
+}

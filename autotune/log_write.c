@@ -1,0 +1,292 @@
+/* log_write.c: logs made of logs: several put together, a part of one, the best of one. Lines go over as they are, so that fields
+ * nobody here knows survive.
+ *
+ * A log is written beside its place and renamed when it is whole. Where it takes the place of a log that others append to, what
+ * they added meanwhile is copied at the end, under the lock; who waits for that lock then finds the new file. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "autotune/log_work.h"
+
+enum { KEEP = 16, BUFFER_BYTES = 1 << 20 };
+
+/* A log that is being written. */
+typedef struct writer {
+  tn_context *ctx;
+  const char *path;
+  char *waiting; /* malloc'ed: its name until it is whole */
+  FILE *file;
+  runtime_map seen; /* hashes of lines */
+  tn_log_sum *sum;
+  bool failed; /* errno says why */
+  bool lacks_memory;
+} writer;
+
+/* ---- writing ------------------------------------------------------------------------------------------------------ */
+
+static tn_status fail_write(const writer *w) {
+  if (w->lacks_memory) return runtime_fail(w->ctx, TN_ERROR_MEMORY, "out of memory while writing log %s", w->path);
+  return runtime_fail(w->ctx, TN_ERROR_IO, "cannot write log %s: %s", w->path, strerror(errno));
+}
+
+static tn_status begin(writer *w, tn_context *ctx, const char *path, tn_log_sum *sum) {
+  runtime_str waiting = {0};
+  *w = (writer){.ctx = ctx, .path = path, .sum = sum};
+  runtime_str_addf(&waiting, "%s.part.%d", path, (int)getpid());
+  w->waiting = waiting.data;
+  w->lacks_memory = waiting.failed || !waiting.data;
+  w->file = w->lacks_memory ? NULL : fopen(w->waiting, "we");
+  if (!w->file) return fail_write(w);
+  setvbuf(w->file, NULL, _IOFBF, BUFFER_BYTES);
+  return TN_OK;
+}
+
+static void write_line(writer *w, const char *text, size_t n) {
+  bool written = fwrite(text, 1, n, w->file) == n && fputc('\n', w->file) != EOF;
+  w->failed |= !written;
+  w->sum->kept += written;
+}
+
+/* A line that was written before is left out. */
+static void write_once(writer *w, const char *text, size_t n) {
+  uint64_t hash = runtime_hash(text, n, 0) | 1;
+  if (runtime_map_find(&w->seen, hash)) {
+    w->sum->duplicates++;
+    return;
+  }
+  w->lacks_memory |= !runtime_map_at(&w->seen, hash);
+  write_line(w, text, n);
+}
+
+/* Nothing is left behind unless the log is whole and in its place. */
+static tn_status end(writer *w, tn_status status) {
+  if (status == TN_OK && (w->failed || w->lacks_memory)) status = fail_write(w);
+  if (w->file && fclose(w->file) != 0 && status == TN_OK) status = fail_write(w);
+  if (status == TN_OK && rename(w->waiting, w->path) != 0) status = fail_write(w);
+  if (status != TN_OK && w->waiting && w->file) unlink(w->waiting);
+  free(w->waiting);
+  runtime_map_free(&w->seen);
+  return status;
+}
+
+/* ---- what others append meanwhile --------------------------------------------------------------------------------- */
+
+static log_answer copy_any(void *user, int line, const log_glance *glance, const char *text) {
+  log_copier *c = user;
+  (void)line, (void)glance;
+  c->write(c->writer, text, c->reading.bytes);
+  return LOG_PASS;
+}
+
+static void write_copied(void *user, const char *text, size_t n) { write_line(user, text, n); }
+
+/* Locks the log, so that nobody appends until it is replaced; -1 where there is none. Copies what stands behind PLACE. */
+static tn_status copy_appended(writer *w, autotune_log_place *place, int *fd) {
+  *fd = -1;
+  if (access(w->path, F_OK) != 0) return TN_OK;
+  log_copier c = {.reading = {.missing_ok = true, .sees_events = true, .is_locked = true, .look = copy_any},
+                  .writer = w,
+                  .write = write_copied};
+  c.reading.user = &c;
+  tn_status status = log_open_locked(w->ctx, w->path, fd);
+  return status == TN_OK ? log_read(w->ctx, w->path, &c.reading, place) : status;
+}
+
+/* ---- putting together --------------------------------------------------------------------------------------------- */
+
+/* One log on its way into another. */
+typedef struct joining {
+  log_work work;
+  writer *writer;
+} joining;
+
+static void join_line(void *user, const log_facts *facts) {
+  joining *j = user;
+  (void)facts;
+  write_once(j->writer, j->work.reading.text, j->work.reading.bytes);
+}
+
+/* Of a newer version, perhaps. */
+static void join_strange(void *user, bool is_whole) {
+  joining *j = user;
+  if (is_whole && !j->work.filter) write_once(j->writer, j->work.reading.text, j->work.reading.bytes);
+}
+
+static tn_status join(writer *w, const char *log, bool missing_ok, const tn_log_filter *filter,
+                      autotune_log_place *place) {
+  joining j = {.work = {.filter = filter, .sum = w->sum, .on_line = join_line, .on_strange = join_strange},
+               .writer = w};
+  j.work.user = &j;
+  return log_work_through(w->ctx, log, missing_ok, &j.work, place);
+}
+
+tn_status tn_log_merge(tn_context *ctx, int n, const char *const *logs, const tn_log_filter *filter, const char *out,
+                       tn_log_sum *sum) {
+  tn_log_sum own;
+  if (!sum) sum = &own;
+  *sum = (tn_log_sum){0};
+  if (!ctx || n < 1 || !logs || !out || !*out)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_log_merge: an argument is NULL, or there are no logs");
+  writer w;
+  autotune_log_place held = {0};
+  int fd = -1;
+  tn_status status = log_filter_check(ctx, filter);
+  if (status != TN_OK) return status;
+  status = begin(&w, ctx, out, sum);
+  if (status == TN_OK) status = join(&w, out, true, NULL, &held);
+  for (int i = 0; status == TN_OK && i < n; ++i) {
+    autotune_log_place start = {0};
+    if (strcmp(logs[i], out) != 0) status = join(&w, logs[i], false, filter, &start);
+  }
+  if (status == TN_OK) status = copy_appended(&w, &held, &fd);
+  status = end(&w, status);
+  if (fd >= 0) close(fd);
+  return status;
+}
+
+/* ---- keeping the best --------------------------------------------------------------------------------------------- */
+
+/* A record that may be kept. */
+typedef struct candidate {
+  uint64_t place; /* of program and target */
+  double cost_s;
+  int line;
+} candidate;
+
+/* Of a program and target. */
+typedef struct best {
+  int line, winner; /* of the best record, and of the last finals' winner; 0: none */
+  double cost_s;
+} best;
+
+typedef struct compacting {
+  log_work work;
+  tn_context *ctx;
+  RUNTIME_VEC(candidate) candidates;
+  RUNTIME_VEC(best) bests;
+  runtime_map places;      /* of BESTS, from 1 */
+  RUNTIME_VEC(int) kept;   /* lines, in order */
+  int weighed;             /* lines that were weighed: what was appended behind them stays */
+  int next;                /* of KEPT */
+  autotune_log_place file; /* that was weighed */
+  writer *writer;
+  bool failed; /* no memory */
+} compacting;
+
+static best *best_of(compacting *c, uint64_t place) {
+  runtime_map_value *at = runtime_map_at(&c->places, place);
+  if (!at) return NULL;
+  if (at->i == 0 && RUNTIME_PUSH(&c->bests, ((best){.cost_s = INFINITY}))) at->i = c->bests.n;
+  return at->i > 0 ? &c->bests.data[at->i - 1] : NULL;
+}
+
+/* Finals outweigh what came before them, as when the best is applied. */
+static void weigh_line(void *user, const log_facts *f) {
+  compacting *c = user;
+  if (f->is_event || !f->checked || isinf(f->cost_s)) return;
+  uint64_t place = runtime_hash(&f->target, sizeof f->target, f->key) | 1;
+  best *b = best_of(c, place);
+  c->failed |= !b;
+  if (!b) return;
+  if (f->is_winner || (!f->is_final && f->cost_s < b->cost_s)) {
+    b->line = f->line;
+    b->cost_s = f->cost_s;
+  }
+  if (f->is_winner) b->winner = f->line;
+  if (!f->is_final && !RUNTIME_PUSH(&c->candidates, ((candidate){place, f->cost_s, f->line}))) c->failed = true;
+}
+
+static int by_place_and_cost(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  if (x->place != y->place) return x->place < y->place ? -1 : 1;
+  if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+  return x->line - y->line;
+}
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static void choose_lines(compacting *c, int keep) {
+  int n_of_place = 0;
+  if (c->candidates.n > 1)
+    qsort(c->candidates.data, (size_t)c->candidates.n, sizeof *c->candidates.data, by_place_and_cost);
+  for (int i = 0; i < c->candidates.n; ++i) {
+    bool is_first = i == 0 || c->candidates.data[i].place != c->candidates.data[i - 1].place;
+    n_of_place = is_first ? 0 : n_of_place + 1;
+    if (n_of_place < keep && !RUNTIME_PUSH(&c->kept, c->candidates.data[i].line)) c->failed = true;
+  }
+  for (int i = 0; i < c->bests.n; ++i) {
+    const best *b = &c->bests.data[i];
+    if (b->line && !RUNTIME_PUSH(&c->kept, b->line)) c->failed = true;
+    if (b->winner && !RUNTIME_PUSH(&c->kept, b->winner)) c->failed = true;
+  }
+  if (c->kept.n > 1) qsort(c->kept.data, (size_t)c->kept.n, sizeof *c->kept.data, by_number);
+}
+
+static void keep_line(void *user, const log_facts *f) {
+  compacting *c = user;
+  while (c->next < c->kept.n && c->kept.data[c->next] < f->line) ++c->next;
+  bool is_kept = c->next < c->kept.n && c->kept.data[c->next] == f->line;
+  if (f->line > c->weighed || (is_kept && !f->is_event))
+    write_once(c->writer, c->work.reading.text, c->work.reading.bytes);
+}
+
+static void keep_strange(void *user, bool is_whole) {
+  compacting *c = user;
+  if (is_whole) write_line(c->writer, c->work.reading.text, c->work.reading.bytes);
+}
+
+static void release(compacting *c) {
+  RUNTIME_VEC_FREE(&c->candidates);
+  RUNTIME_VEC_FREE(&c->bests);
+  RUNTIME_VEC_FREE(&c->kept);
+  runtime_map_free(&c->places);
+}
+
+/* Weighs all lines, then reads them once more. What was appended between the two is kept as it is, too. */
+static tn_status choose(compacting *c, const char *log, int keep) {
+  autotune_log_place start = {0};
+  c->work = (log_work){.sum = c->writer->sum, .on_line = weigh_line, .user = c};
+  tn_status status = log_work_through(c->ctx, log, false, &c->work, &start);
+  c->weighed = start.line;
+  c->file = start;
+  choose_lines(c, keep);
+  if (c->failed && status == TN_OK)
+    status = runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory while compacting %s", log);
+  return status;
+}
+
+static tn_status rewrite(compacting *c, const char *log, autotune_log_place *place) {
+  tn_log_sum again = {0};
+  runtime_quiet quiet = runtime_quiet_begin(c->ctx); /* what is broken was said */
+  c->work = (log_work){.sum = &again, .on_line = keep_line, .on_strange = keep_strange, .user = c};
+  tn_status status = log_work_through(c->ctx, log, false, &c->work, place);
+  runtime_quiet_end(&quiet);
+  return status;
+}
+
+tn_status tn_log_compact(tn_context *ctx, const char *log, int keep, const char *out, tn_log_sum *sum) {
+  tn_log_sum own;
+  if (!sum) sum = &own;
+  *sum = (tn_log_sum){0};
+  if (!ctx || !log || !*log || keep < 0)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_log_compact: %s",
+                        ctx && log && *log ? "keep is below 0: give 1 or more, or 0 for 16" : "an argument is NULL");
+  bool is_in_place = !out || strcmp(out, log) == 0;
+  writer w;
+  compacting c = {.ctx = ctx, .writer = &w};
+  autotune_log_place place = {0};
+  int fd = -1;
+  tn_status status = begin(&w, ctx, is_in_place ? log : out, sum);
+  if (status == TN_OK) status = choose(&c, log, keep > 0 ? keep : KEEP);
+  if (status == TN_OK) status = rewrite(&c, log, &place);
+  if (status == TN_OK && is_in_place) status = copy_appended(&w, &place, &fd);
+  if (status == TN_OK && (place.file != c.file.file || place.device != c.file.device))
+    status =
+        runtime_fail(ctx, TN_ERROR_IO, "%s was replaced while it was compacted: it is as it is now, try again", log);
+  status = end(&w, status);
+  if (fd >= 0) close(fd);
+  release(&c);
+  return status;
+}

@@ -1,0 +1,87 @@
+/* log_remeasure.c: `tenon log check --remeasure`: what the best records take now, on this machine. */
+#include <math.h>
+
+#include "tools/log.h"
+
+/* What is slower or faster than this was another machine, or another load. */
+#define ALIKE 1.15
+
+/* One record beside its time of now. */
+typedef struct again {
+  const tn_log_row *row;
+  tn_measurement measured;
+} again;
+
+static bool is_measured(const again *a) { return a->measured.error == TN_MEASURE_NONE && a->measured.n_costs > 0; }
+
+static double cost_of(const again *a) { return a->measured.costs[a->measured.n_costs / 2]; }
+
+/* As a finalist: compared whole, and never dropped. */
+static bool measure(const tn_builder *builder, const tn_runner *runner, again *a) {
+  const tn_candidate candidate = {
+      .program = a->row->program, .steps = a->row->steps, .target = a->row->target, .is_final = true};
+  if (builder->build(builder->self, 1, &candidate, &a->measured) != TN_OK) return false;
+  return a->measured.error != TN_MEASURE_NONE || runner->run(runner->self, 1, &candidate, &a->measured) == TN_OK;
+}
+
+static int print_line(tools_session *session, const again *a) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%6d  %-16s  %10s  ", a->row->line, a->row->key, tools_time(a->row->cost_s).text);
+  if (is_measured(a)) {
+    double ratio = cost_of(a) / a->row->cost_s;
+    runtime_str_addf(&text, "%10s  %6.2f  %s", tools_time(cost_of(a)).text, ratio,
+                     ratio > ALIKE       ? "slower now"
+                     : ratio < 1 / ALIKE ? "faster now"
+                                         : "alike");
+  } else {
+    runtime_str_addf(&text, "%10s  %6s  %s", tn_measure_error_word(a->measured.error), "-",
+                     a->measured.message ? a->measured.message : "");
+  }
+  if (!text.failed) return tools_print_text(text.data);
+  runtime_str_free(&text);
+  return tools_fail(session, "out of memory for a row of the table");
+}
+
+static json_t *line_object(const again *a) {
+  return json_pack("{s:i, s:s, s:f, s:o, s:s}", "line", a->row->line, "key", a->row->key, "seconds_logged",
+                   a->row->cost_s, "seconds", is_measured(a) ? json_real(cost_of(a)) : json_null(), "error",
+                   tn_measure_error_word(a->measured.error));
+}
+
+/* Records of other targets cannot be run here. *N_FAILED counts those that could not be measured. */
+static bool measure_all(tools_session *session, const tools_args *args, const tn_log_table *table, json_t *lines,
+                        int *n_failed) {
+  tn_builder builder;
+  tn_runner runner;
+  bool works = tn_workers_new(session->ctx, &(tn_worker_options){0}, &builder, &runner);
+  for (int i = 0; works && i < table->n_rows; ++i) {
+    again a = {.row = &table->rows[i]};
+    if (!tools_log_same_target(session, a.row->target)) continue;
+    works = measure(&builder, &runner, &a);
+    if (works && args->is_json) json_array_append_new(lines, line_object(&a));
+    if (works && !args->is_json) works = print_line(session, &a) == TOOLS_OK;
+    *n_failed += !is_measured(&a);
+    free(a.measured.message);
+    free(a.measured.object);
+  }
+  if (builder.free) builder.free(builder.self);
+  if (runner.free) runner.free(runner.self);
+  return works;
+}
+
+int tools_log_remeasure(tools_session *session, const tools_args *args) {
+  tn_log_table table;
+  int n_failed = 0;
+  if (tn_log_best(session->ctx, args->operands[1], NULL, &table) != TN_OK) return TOOLS_FAILED;
+  json_t *lines = json_array();
+  if (!args->is_json) printf("%6s  %-16s  %10s  %10s  %6s\n", "line", "program", "logged", "now", "ratio");
+  bool measured = measure_all(session, args, &table, lines, &n_failed);
+  tn_log_table_free(&table);
+  int status = measured && n_failed == 0 ? TOOLS_OK : TOOLS_FAILED;
+  if (args->is_json && measured) {
+    int printed = tools_print_json(session, json_pack("{s:s, s:O}", "log", args->operands[1], "rows", lines));
+    if (printed != TOOLS_OK) status = printed;
+  }
+  json_decref(lines);
+  return measured && n_failed > 0 ? tools_fail(session, "%d records cannot be measured now", n_failed) : status;
+}
