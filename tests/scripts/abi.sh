@@ -12,7 +12,7 @@ grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt" || skip "an ins
 
 git clone -q --shared "$TENON_SOURCE" old
 git -C old checkout -q "$tag"
-cmake -S old -B old/build -G Ninja -DCMAKE_BUILD_TYPE=Release >log 2>&1 && cmake --build old/build --target tenon >>log 2>&1 ||
+cmake -S old -B old/build -G Ninja -DCMAKE_BUILD_TYPE=Release >log 2>&1 && cmake --build old/build --target libtenon.so >>log 2>&1 ||
   { tail -5 log; skip "$tag does not build here"; }
 version() { sed -n 's/^project(.*VERSION \([0-9]*\.[0-9]*\).*/\1/p' "$1/CMakeLists.txt"; }
 

@@ -3,6 +3,7 @@
 set -euo pipefail
 source "$TENON_SOURCE/tests/scripts/common.bash"
 mkdir bin && ln -s "$TENON" bin/tenon
+ln -s "$TENON_SOURCE/examples" examples # some commands stand in the clone
 PATH=$work/bin:$PATH
 n=0
 while read -r line; do
