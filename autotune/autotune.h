@@ -466,6 +466,10 @@ TN_API tn_status tn_log_merge(tn_context *ctx, int n, const char *const *logs, c
  * record, as their lines are; lines of a newer version stay. OUT (NULL: the log itself) is written whole or not at all; what others
  * append meanwhile stays. What is left out can be measured again. */
 TN_API tn_status tn_log_compact(tn_context *ctx, const char *log, int keep, const char *out, tn_log_sum *sum);
+/* Appends the records of FILE, which TVM's auto_scheduler wrote (v0.2 to v0.6) for the same program, to LOG. Their steps are applied to
+ * PROGRAM: those that are refused, and steps without a counterpart, are warnings with their line, and counted in n_wrong. The
+ * records have TVM's times, are not checked, and their target has no triple, so that nobody applies them unmeasured. */
+TN_API tn_status tn_log_import_tvm(tn_program *program, const char *file, const char *log, tn_log_sum *out);
 /* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
 TN_API const char *tn_measure_error_word(tn_measure_error error);
 

@@ -111,6 +111,17 @@ double cost_conflict(const tn_machine *m, double rows, double stride) {
   return rows <= room ? 0 : 1 - room / rows;
 }
 
+/* Rows that are a power of two and a little apart creep through a few sets. */
+double cost_crowded(const tn_machine *m, int rows, int lines, double stride) {
+  enum { MOST_SETS = 256 };
+  int count[MOST_SETS] = {0}, ways = m->cache_ways[1], lost = 0;
+  int sets = (int)RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / ways, MOST_SETS);
+  for (int r = 0; r < rows; r++)
+    for (int l = 0; l < lines; l++) count[(int)fmod(floor(r * stride / COST_LINE) + l, sets)]++;
+  for (int s = 0; s < sets; s++) lost += count[s] > ways ? count[s] : 0;
+  return lost / fmax((double)rows * lines, 1);
+}
+
 /* Parts that the threads do not divide leave some of them idle in the last turn. */
 double cost_threads(const tn_machine *m, double ns, double parts) {
   double turns = ceil(parts / m->threads);

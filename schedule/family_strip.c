@@ -74,23 +74,37 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-/* What several rows of a sum share stays in registers from its first use to its last, over many taps: loads that are
- * more than twice the registers, with the N sums, go to the stack and back. */
-static double spilled(const tn_machine *m, const strip_stage *s, double n, double loads) {
-  return s->reduces && s->columns > 0 ? fmax((n + loads) / (2 * m->vector_registers), 1) : 1;
+/* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads that
+ * are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS registers the
+ * next rows share, beside the N values that are stored when all are there. */
+static double spilled(const tn_machine *m, const strip_stage *s, double n, double loads, double columns) {
+  enum { OTHERS = 2 };
+  if (s->columns == 0) return 1;
+  double most = s->reduces ? 2 * m->vector_registers : m->vector_registers;
+  return fmax((s->reduces ? n + loads : n + columns + OTHERS) / most, 1);
+}
+
+/* Lines of the rows that a block shares come again from the second cache where they fall into few sets of the first. */
+static double crowded_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  const tn_machine *m = &f->machine;
+  int rows = (int)(shape->together + s->reach), lines = (int)(shape->vector * s->bytes / COST_LINE) + 1;
+  if (rows <= m->cache_ways[1]) return 0;
+  return cost_crowded(m, rows, lines, s->stride) * rows * lines * cost_line(m, 2, false);
 }
 
 /* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow; addresses
  * and the loop are as long as one sum's wait. Most loads begin inside of a vector: the part of them that touches two lines
  * counts twice. */
-static double block_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double hidden = 0.5, unaligned = 0.75;
+  const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors;
   double loads = s->near * n + s->columns * shape->vectors + s->fixed + (s->last_reader >= 0 && s->is_local ? 0 : n);
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
   loads *= 1 + unaligned * m->vector_bytes / COST_LINE;
   double busy = fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
-  return busy * spilled(m, s, n, s->near * n + s->columns * shape->vectors) + m->costs.chain;
+  double columns = s->columns * shape->vectors;
+  return busy * spilled(m, s, n, s->near * n + columns, columns) + crowded_ns(f, shape, s) + m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -116,7 +130,7 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
     const strip_stage *s = &level->stages[i];
     double blocks =
         ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
-    double compute = blocks * s->lead * block_ns(&f->machine, shape, s);
+    double compute = blocks * s->lead * block_ns(f, shape, s);
     ns += i == 0 || s->is_local ? compute : cost_overlap(compute, buffer_ns(f, shape, level, i));
   }
   return ns;

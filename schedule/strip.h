@@ -20,6 +20,7 @@ typedef struct strip_stage {
   double near, columns, fixed; /* loads, above */
   double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
   double bytes;                /* of an element */
+  double reach, stride;        /* rows more than its own that it reads of one tensor; bytes between such rows */
   int last_reader;             /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 

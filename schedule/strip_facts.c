@@ -102,6 +102,23 @@ static void count_loads(const generic_reads *r, int at, strip_stage *out) {
   out->columns += taps * (row_taps - uses(read, row));
 }
 
+/* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as long
+ * as the tensor's at most. */
+static void count_reach(const generic_reads *r, int row, strip_stage *out) {
+  for (int i = 0; i < r->n; i++) {
+    double low = INFINITY, high = -INFINITY;
+    for (int k = 0; k < r->n; k++) {
+      double from, to;
+      if (r->reads[k].tensor != r->reads[i].tensor || r->reads[k].dim[row] < 0) continue;
+      offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
+      low = fmin(low, from), high = fmax(high, to);
+    }
+    if (high - low <= out->reach) continue;
+    out->reach = high - low;
+    out->stride = fabs((double)r->reads[i].stride[row]) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
+  }
+}
+
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static void count_stage(const generic_draft *d, int stage, const generic_reads *r, strip_stage *out) {
@@ -116,6 +133,7 @@ static void count_stage(const generic_draft *d, int stage, const generic_reads *
   out->ops = out->taps * (body ? operations_of(body) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(r, i, out);
+  count_reach(r, r->n_data - 2 - out->trailing, out);
 }
 
 /* What STAGE, at place AT, reads of the stages behind it, they have to compute. */

@@ -60,7 +60,11 @@ static tir_func *time_pass(tir_pass_context *p, const tir_pass *pass, tir_func *
 /* Runs, dumps and, where the options ask, checks. */
 static tir_func *run_pass(tir_pass_context *p, const tir_pass *pass, tir_func *f) {
   tir_func *after = time_pass(p, pass, f);
-  if (after == NULL || p->arena->failed) return NULL; /* a pass may leave out what it has no memory for */
+  if (after == NULL) return NULL;
+  if (p->arena->failed) { /* a pass may leave out what it has no memory for, and tells nobody */
+    runtime_fail(p->ctx, TN_ERROR_MEMORY, "out of memory in the pass %s of \"%s\"", pass->name, f->name);
+    return NULL;
+  }
   dump(p, pass->name, f, after);
   if (!p->options.check || after == f || tir_check(p->ctx, after) == TN_OK) return after;
   runtime_say(p->ctx, TN_SEVERITY_ERROR, "the pass %s broke the loop IR", pass->name);

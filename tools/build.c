@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "tools/tools.h"
+#include "tools/build.h"
 
 static int run(const tools_args *args);
 
@@ -14,6 +14,8 @@ static const tools_option options[] = {
     TOOLS_OPTION("name", 'n', TEXT, name, "F", "the function's name, a C identifier (kernel)"),
     TOOLS_OPTION_PART,
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
+    TOOLS_OPTION("missing", 0, TEXT, missing, "FILE.tenon",
+                 "write the programs that have no record to a network's file, which `tenon tune` takes"),
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
     TOOLS_OPTION_LINK,
@@ -30,15 +32,20 @@ const tools_verb tools_build = {
     .summary = "compile a program to a file that C can link",
     .details =
         "Compiles PROGRAM with the schedule of the best checked record in LOG, with SCHEDULE, or, without\n"
-        "either, with the `schedule { ... }` blocks of the program itself. The file defines one function,\n"
+        "either, with the `schedule { ... }` blocks of the program itself; where it has none, with what `tenon\n"
+        "tune` has found of it, or else the generic schedule: a line says which. The file defines one function,\n"
         "int32_t F(const T *input..., T *output...), which returns 0, or 1 when there was no memory for scratch. It "
         "needs libc, and libgomp where it has parallel loops. C functions that\n"
         "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
+        "\n"
+        "A network's file (NAME.tenon) is built into a folder, -o FOLDER: an object and a header for each\n"
+        "distinct program.\n"
         "\n"
         "When LOG has no record that fits this program and target, the default schedule is built after a\n"
         "warning; with --strict that is a failure. A failure leaves no file behind.",
     .examples =
         "tenon build layer.te -s auto --link my_gemv.bc -o layer.o\n"
+        "tenon build examples/networks/resnet50.tenon -o kernels --missing to_tune.tenon\n"
         "tenon build matmul.te --log matmul.json --strict -o matmul.o --header matmul.h --name matmul\n"
         "tenon build 'C[i<64] = A[i] * 2' -s 'vectorize(C, i)' -o twice.so",
     .options = options,
@@ -63,46 +70,147 @@ static tn_schedule *choose_schedule(tools_session *session, const tools_args *ar
   return tn_schedule_new(session->program);
 }
 
+/* ---- what was tuned ----------------------------------------------------------------------------------------------- */
+
+static tn_schedule *generic_schedule(tools_session *session) {
+  if (!tools_know_machine(session, false)) return NULL;
+  const tn_machine machine = tn_target_machine(session->target);
+  tn_schedule *schedule = tn_schedule_new(session->program);
+  if (schedule && tn_schedule_auto(schedule, &machine) == TN_OK) return schedule;
+  tn_schedule_free(schedule);
+  return NULL;
+}
+
+/* A line of a network's file: the program's text on one line, in quotes that it does not hold. */
+static void add_missing(const tn_program *program, runtime_str *out) {
+  const char *text = tn_program_text(program);
+  const char *quote = strchr(text, '"') ? "'" : "\"";
+  size_t n = strlen(text);
+  runtime_str_add(out, quote);
+  for (size_t i = 0; i < n; ++i)
+    if (text[i] != '\n' || i + 1 < n) runtime_str_addn(out, text[i] == '\n' ? ";" : &text[i], 1);
+  runtime_str_addf(out, "%s\n", quote);
+}
+
+tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args, tools_found *found) {
+  session->is_muted = true;
+  bool is_there = access(found->log, F_OK) == 0;
+  tn_schedule *schedule =
+      is_there ? tn_apply_best(session->program, session->target, found->log, &found->exact_s) : NULL;
+  session->is_muted = false;
+  found->n_exact += schedule != NULL;
+  if (schedule) return schedule;
+  bool is_missing = !is_there || tn_context_status(session->ctx) == TN_ERROR_RECORD;
+  if (!is_missing || args->is_strict) {
+    tools_fail(session, "%s",
+               is_there ? tn_context_message(session->ctx) : "there is no log yet: `tenon tune` makes it");
+    return NULL;
+  }
+  tn_context_clear(session->ctx);
+  found->n_missing++;
+  add_missing(session->program, &found->missing);
+  return generic_schedule(session);
+}
+
+bool tools_tell_found(tools_session *session, const tools_args *args, tools_found *found) {
+  FILE *file = args->missing && !found->missing.failed ? fopen(args->missing, "we") : NULL;
+  bool written = !args->missing || (file && fwrite(found->missing.data, 1, found->missing.n, file) == found->missing.n);
+  if (file && fclose(file) != 0) written = false;
+  runtime_str_free(&found->missing);
+  if (!written) return tools_fail(session, "cannot write %s: %s", args->missing, strerror(errno)), false;
+  printf("%d exact", found->n_exact);
+  if (found->n_exact == 1 && found->n_missing == 0) printf(" (%s when it was tuned)", tools_time(found->exact_s).text);
+  printf(", %d missing%s, of %s\n", found->n_missing,
+         found->n_missing > 0 ? " (built with the generic schedule: tenon tune finds better ones)" : "", found->log);
+  return true;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------------------- */
+
 /* The header waits under another name until the kernel is written, so that both appear or neither. */
-static bool write_with_header(tools_session *session, const tools_args *args, const tn_schedule *schedule,
-                              const tn_build_options *build, const char *waiting) {
+static bool write_with_header(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
+                              const char *out, const char *header, const char *waiting) {
   if (tn_build_header(schedule, build, waiting) != TN_OK) return false;
-  bool written = tn_build_file(schedule, build, args->output) == TN_OK;
-  if (written && rename(waiting, args->header) == 0) return true;
+  bool written = tn_build_file(schedule, build, out) == TN_OK;
+  if (written && rename(waiting, header) == 0) return true;
   if (written) {
-    tools_fail(session, "cannot write %s: %s", args->header, strerror(errno));
-    unlink(args->output);
+    tools_fail(session, "cannot write %s: %s", header, strerror(errno));
+    unlink(out);
   }
   unlink(waiting);
   return false;
 }
 
 /* The header's waiting name lies in the same folder, so that renaming it cannot fail for want of space. */
-static bool write_files(tools_session *session, const tools_args *args, const tn_schedule *schedule) {
-  tn_build_options build = {
-      .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
-  if (!args->header) return tn_build_file(schedule, &build, args->output) == TN_OK;
+bool tools_write_kernel(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
+                        const char *out, const char *header) {
+  if (!header) return tn_build_file(schedule, build, out) == TN_OK;
   runtime_str waiting = {0};
-  runtime_str_addf(&waiting, "%s.part", args->header);
-  bool ok = !waiting.failed && write_with_header(session, args, schedule, &build, waiting.data);
+  runtime_str_addf(&waiting, "%s.part", header);
+  bool ok = !waiting.failed && write_with_header(session, schedule, build, out, header, waiting.data);
   runtime_str_free(&waiting);
   return ok;
 }
 
-/* One of --log, --schedule and the program's own schedule: what is built must not depend on a default that a release may better. */
-static int run(const tools_args *args) {
+/* ---- the run ------------------------------------------------------------------------------------------------------ */
+
+static bool is_network(const char *operand) {
+  size_t n = strlen(operand);
+  return n > 6 && strcmp(operand + n - 6, ".tenon") == 0;
+}
+
+/* What the line says, or else the program itself, or else what was tuned (LOG). */
+static int build(tools_session *session, const tools_args *args, const char *log) {
+  bool is_said = args->log || args->schedule || tn_program_schedule(session->program);
+  tools_found found = {.log = log};
+  tn_schedule *schedule = is_said ? choose_schedule(session, args) : tools_find_schedule(session, args, &found);
+  const tn_build_options how = {
+      .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
+  bool ok = schedule && tools_write_kernel(session, schedule, &how, args->output, args->header);
+  if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
+  runtime_str_free(&found.missing);
+  return ok ? TOOLS_OK : TOOLS_FAILED;
+}
+
+/* Words that a network's file and the log that nobody named do not go with. */
+static int check(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (args->log && args->schedule) return tools_usage(args->verb, "--schedule and --log exclude each other");
   if (tools_find_part(args) < 0) return TOOLS_USAGE;
-  if (args->is_strict && !args->log) return tools_usage(args->verb, "--strict is about the records of --log");
-  tools_session session;
-  bool is_loaded = tools_open_program(&session, args);
-  if (is_loaded && !args->log && !args->schedule && !tn_program_schedule(session.program)) {
-    tools_close(&session);
-    return tools_usage(args->verb, "give either --log or --schedule: the program has no schedule of its own");
+  if (args->is_strict && args->schedule) return tools_usage(args->verb, "--strict is about the records of --log");
+  if (!is_network(args->operands[0])) {
+    bool is_said = args->log || args->schedule;
+    return args->missing && is_said
+               ? tools_usage(args->verb, "--missing is about the log that nobody named: leave out --%s",
+                             args->log ? "log" : "schedule")
+               : TOOLS_OK;
   }
-  tn_schedule *schedule = is_loaded ? choose_schedule(&session, args) : NULL;
-  bool ok = schedule && write_files(&session, args, schedule);
+  const char *wrong = args->schedule ? "schedule"
+                      : args->header ? "header"
+                      : args->name   ? "name"
+                      : args->part   ? "part"
+                                     : NULL;
+  return wrong ? tools_usage(args->verb, "--%s is about one program, not a network's file", wrong) : TOOLS_OK;
+}
+
+/* The log is that of the line or the usual one. */
+static int run_with(tools_session *session, const tools_args *args, const char *log) {
+  bool is_net = is_network(args->operands[0]);
+  if (!tools_open(session, args) || (!is_net && !tools_load(session, args, args->operands[0]))) return TOOLS_FAILED;
+  bool is_said = !is_net && (args->log || args->schedule || tn_program_schedule(session->program));
+  if (!is_said && !log)
+    return tools_usage(args->verb, "give either --log or --schedule: the program has no schedule of its own");
+  return is_net ? tools_build_tasks(session, args, log) : build(session, args, log);
+}
+
+static int run(const tools_args *args) {
+  int status = check(args);
+  if (status != TOOLS_OK) return status;
+  tools_session session = {0};
+  runtime_str usual = {0};
+  const char *log = args->log ? args->log : tools_usual_log(false, &usual) ? usual.data : NULL;
+  status = run_with(&session, args, log);
+  runtime_str_free(&usual);
   tools_close(&session);
-  return ok ? TOOLS_OK : TOOLS_FAILED;
+  return status;
 }

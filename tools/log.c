@@ -23,8 +23,11 @@ static const tools_option options[] = {
     TOOLS_OPTION("since", 0, TEXT, since, "DAY", "only records measured on YYYY-MM-DD or later"),
     TOOLS_OPTION("until", 0, TEXT, until, "DAY", "only records measured before YYYY-MM-DD"),
     TOOLS_OPTION("csv", 0, FLAG, is_csv, NULL, "best, top, list: as comma-separated values, a line of names first"),
+    TOOLS_OPTION("from", 0, TEXT, from, "FORMAT", "import: the files' format, tvm (auto_scheduler's, v0.2 to v0.6)"),
+    TOOLS_OPTION("program", 0, TEXT, program, "PROGRAM", "import --from tvm: the program that the files are about"),
     TOOLS_OPTION("remeasure", 0, FLAG, remeasures, NULL,
-                 "check: build and time the best records of this target again, and print both times"),
+                 "check: build and time the best records of this target again, and print both times;\n"
+                 "import --from tvm: build and time the fastest of them here, and record it"),
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_JSON,
@@ -52,7 +55,7 @@ const tools_verb tools_log = {
         "compact LOG [-n N]     keep the N fastest checked records of each program and target, and the winners;\n"
         "                       in place, or as OUT\n"
         "export LOG [PROGRAM] -o OUT   the lines that the filters mean\n"
-        "import LOG FILE...     add the lines of other logs to LOG\n"
+        "import LOG FILE...     add the lines of other logs to LOG; --from tvm --program P: records of TVM\n"
         "\n"
         "With PROGRAM only its records count. Lines that are no records are warned about by number; when logs\n"
         "are written the broken ones are left out. The exit status is 1 when there is nothing to print, or when\n"
@@ -63,6 +66,7 @@ const tools_verb tools_log = {
         "tenon log list matmul.json --error any --sort time\n"
         "tenon log merge monday.json tuesday.json -o all.json\n"
         "tenon log compact all.json -n 8\n"
+        "tenon log import gmm.json tvm.json --from tvm --program gmm.te --remeasure\n"
         "tenon log report matmul.json -o matmul.html",
     .options = options,
     .min_operands = 2,
@@ -302,7 +306,12 @@ static int check_word(const tools_args *args, const struct word *word) {
   if (args->sort && tn_log_order_find(args->sort) < 0)
     return tools_usage(args->verb, "--sort is cost, line, time or program, not '%s'", args->sort);
   if (args->is_csv && !word->is_table) return tools_usage(args->verb, "--csv is for best, top and list");
-  if (args->remeasures && strcmp(word->name, "check") != 0) return tools_usage(args->verb, "--remeasure is for check");
+  bool is_tvm = strcmp(word->name, "import") == 0 && args->from;
+  if (args->remeasures && strcmp(word->name, "check") != 0 && !is_tvm)
+    return tools_usage(args->verb, "--remeasure is for check, and for import --from tvm");
+  if (args->from && (!is_tvm || strcmp(args->from, "tvm") != 0))
+    return tools_usage(args->verb, "--from is for import, and takes tvm, not '%s'", args->from);
+  if (!args->from != !args->program) return tools_usage(args->verb, "--from tvm and --program belong together");
   return TOOLS_OK;
 }
 
@@ -314,7 +323,8 @@ static int run(const tools_args *args) {
   tools_session session;
   status = TOOLS_FAILED;
   bool has_program = word->takes_program && args->n_operands > 2;
-  if (tools_open(&session, args) && (!has_program || tools_load(&session, args, args->operands[2])))
+  const char *program = has_program ? args->operands[2] : args->program;
+  if (tools_open(&session, args) && (!program || tools_load(&session, args, program)))
     status = word->run(&session, args);
   tools_close(&session);
   return status;

@@ -16,6 +16,8 @@ int tools_log_merge(tools_session *session, const tools_args *args);
 int tools_log_compact(tools_session *session, const tools_args *args);
 int tools_log_export(tools_session *session, const tools_args *args);
 int tools_log_import(tools_session *session, const tools_args *args);
+/* Builds and times the fastest record of the session's program, of whatever target, here, and appends that to the log. */
+int tools_log_measure_best(tools_session *session, const tools_args *args);
 /* Times the best records of the session's target again (log_remeasure.c). */
 int tools_log_remeasure(tools_session *session, const tools_args *args);
 

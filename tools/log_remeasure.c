@@ -1,6 +1,7 @@
 /* log_remeasure.c: `tenon log check --remeasure`: what the best records take now, on this machine. */
 #include <math.h>
 
+#include "autotune/internal.h"
 #include "tools/log.h"
 
 /* What is slower or faster than this was another machine, or another load. */
@@ -84,4 +85,48 @@ int tools_log_remeasure(tools_session *session, const tools_args *args) {
   }
   json_decref(lines);
   return measured && n_failed > 0 ? tools_fail(session, "%d records cannot be measured now", n_failed) : status;
+}
+
+/* ---- what another compiler found ---------------------------------------------------------------------------------- */
+
+/* As a trial: what is wrong is recorded, too. */
+static bool append_measured(tools_session *session, const tools_args *args, const again *a) {
+  autotune_record record = {0};
+  const tn_candidate candidate = {
+      .program = a->row->program, .steps = a->row->steps, .target = tn_target_text(session->target)};
+  bool done = autotune_record_make(session->ctx, &candidate, session->program, session->target, &a->measured,
+                                   &record) == TN_OK &&
+              autotune_record_append(session->ctx, args->operands[1], &record) == TN_OK;
+  autotune_record_free(&record);
+  return done;
+}
+
+int tools_log_measure_best(tools_session *session, const tools_args *args) {
+  tn_log_table table;
+  tn_builder builder;
+  tn_runner runner;
+  if (tn_log_top(session->ctx, args->operands[1], tn_program_key(session->program), 1, &table) != TN_OK)
+    return TOOLS_FAILED;
+  int status = TOOLS_FAILED;
+  if (table.n_rows == 0) {
+    tools_fail(session, "%s has no time of this program", args->operands[1]);
+  } else if (tn_workers_new(session->ctx, &(tn_worker_options){0}, &builder, &runner)) {
+    tn_log_row here = table.rows[0];
+    here.target = tn_target_text(session->target);
+    again a = {.row = &here};
+    bool done = measure(&builder, &runner, &a) && append_measured(session, args, &a);
+    if (done && is_measured(&a) && !args->is_json)
+      printf("line %d: %s there, %s here%s\n", here.line, tools_time(here.cost_s).text, tools_time(cost_of(&a)).text,
+             a.measured.checked ? ", checked" : "");
+    if (done && !is_measured(&a))
+      tools_fail(session, "line %d cannot be measured here: %s", here.line,
+                 a.measured.message ? a.measured.message : tn_measure_error_word(a.measured.error));
+    if (done && is_measured(&a)) status = TOOLS_OK;
+    free(a.measured.message);
+    free(a.measured.object);
+    builder.free(builder.self);
+    runner.free(runner.self);
+  }
+  tn_log_table_free(&table);
+  return status;
 }

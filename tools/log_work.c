@@ -184,7 +184,23 @@ int tools_log_export(tools_session *session, const tools_args *args) {
   return write_merged(session, args, 1, args->operands + 1, args->output);
 }
 
+/* Records that TVM wrote, of the program of --program. */
+static int import_tvm(tools_session *session, const tools_args *args) {
+  int status = TOOLS_OK;
+  const char *log = args->operands[1];
+  for (int i = 2; i < args->n_operands && status == TOOLS_OK; ++i) {
+    tn_log_sum sum;
+    if (tn_log_import_tvm(session->program, args->operands[i], log, &sum) != TN_OK) return TOOLS_FAILED;
+    if (sum.kept == 0) status = tools_fail(session, "%s: no record of it fits the program", args->operands[i]);
+    if (status == TOOLS_OK && !args->is_json)
+      printf("%s: %lld records of %s, %d are refused\n", log, (long long)sum.kept, args->operands[i], sum.n_wrong);
+    if (status == TOOLS_OK && args->is_json) status = tools_print_json(session, sum_object(log, &sum));
+  }
+  return status == TOOLS_OK && args->remeasures ? tools_log_measure_best(session, args) : status;
+}
+
 int tools_log_import(tools_session *session, const tools_args *args) {
+  if (args->from) return import_tvm(session, args);
   return write_merged(session, args, args->n_operands - 2, args->operands + 2, args->operands[1]);
 }
 

@@ -34,6 +34,8 @@ const char *const tools_environment =
     "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n"
     "TENON_LIMITS=text_bytes=64M,params=10000 raises limits on what is read and made (docs/limits.md).\n"
     "TENON_PROFILE=FILE lets `tenon tune` record a profile (docs/profiler.md).\n"
+    "TENON_LOG=LOG is the log where none is named (XDG_DATA_HOME, or else HOME, say where it is otherwise);\n"
+    "TENON_LOG=off: there is none.\n"
     "XDG_CACHE_HOME, or else HOME, say where the measured costs of this machine are kept.\n";
 
 const tools_verb *tools_verb_at(int index) { return index < RUNTIME_COUNT(verbs) ? verbs[index] : NULL; }

@@ -30,7 +30,8 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *error, *since, *until, *sort, *effort, *cost_model, *kind, *report;
+      *strategy, *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind,
+      *report;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -178,6 +179,9 @@ bool tools_cache_path(runtime_str *out);
 bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
+/* The log that is used where none is named: $TENON_LOG, or tenon/log.json in the user's data directory. False: TENON_LOG is off,
+ * or there is no such directory. The library knows nothing of it. */
+bool tools_usual_log(bool makes_folders, runtime_str *out);
 /* tools_open and tools_load with the first operand. */
 bool tools_open_program(tools_session *session, const tools_args *args);
 /* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */

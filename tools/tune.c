@@ -13,7 +13,8 @@ static int run(const tools_args *args);
 static const tools_option options[] = {
     TOOLS_OPTION("log", 'l', TEXT, log, "LOG",
                  "where records are appended, one JSON line a measurement (docs/records.md); what\n"
-                 "it holds of this program is used and not measured again"),
+                 "it holds of this program is used and not measured again (tenon/log.json in the user's\n"
+                 "data directory, or what TENON_LOG names)"),
     TOOLS_OPTION("trials", 'n', COUNT, trials, "N",
                  "records of this program that LOG shall hold at the end\n(64; without --trials, --seconds and "
                  "--effort have their own limits)"),
@@ -69,7 +70,8 @@ static const tools_option options[] = {
 const tools_verb tools_tune = {
     .name = "tune",
     .operands =
-        "PROGRAM... --log LOG [--trials N] [--seconds S] [--for TIME] [--effort E] [--target T] [--seed X] [--jobs J] "
+        "PROGRAM... [--log LOG] [--trials N] [--seconds S] [--for TIME] [--effort E] [--target T] [--seed X] [--jobs "
+        "J] "
         "[--json]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
@@ -360,8 +362,7 @@ static int tune_and_print(tools_session *session, const tools_args *args, tn_pro
   return tools_fail(session, "nothing valid was measured in the time that was given");
 }
 
-static int run(const tools_args *args) {
-  if (!args->log) return tools_usage(args->verb, "--log is missing: the file that records go to");
+static int run_with_log(const tools_args *args) {
   if (find_effort(args) < 0)
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
   if (tools_check_tasks(args) != TOOLS_OK) return TOOLS_USAGE;
@@ -379,5 +380,16 @@ static int run(const tools_args *args) {
       status = TOOLS_FAILED;
   }
   tools_close(&session);
+  return status;
+}
+
+/* The log is the line's, or else the usual one, whose folders are made. */
+static int run(const tools_args *args) {
+  tools_args with = *args;
+  runtime_str usual = {0};
+  if (!with.log && tools_usual_log(true, &usual)) with.log = usual.data;
+  int status =
+      with.log ? run_with_log(&with) : tools_usage(args->verb, "--log is missing: the file that records go to");
+  runtime_str_free(&usual);
   return status;
 }

@@ -3,5 +3,6 @@ int run_record(void);
 int run_log(void);
 int run_apply(void);
 int run_many(void);
+int run_tvm(void);
 
-int main(void) { return run_record() + run_log() + run_apply() + run_many(); }
+int main(void) { return run_record() + run_log() + run_apply() + run_many() + run_tvm(); }

@@ -139,6 +139,39 @@ static void all_realize(void **state) {
   fixture_free(&f);
 }
 
+/* Twelve ways, 64 sets: rows that a page or two and eight bytes lie apart share a few sets. */
+static void rows_crowd_sets(void **state) {
+  (void)state;
+  tn_machine m = cost_fill_machine(&machine);
+  assert_true(cost_crowded(&m, 12, 1, 4096) == 0);
+  assert_true(cost_crowded(&m, 13, 1, 4096) == 1);
+  assert_true(cost_crowded(&m, 10, 2, 8200) == 0);
+  assert_float_equal(cost_crowded(&m, 14, 2, 8200), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
+  assert_true(cost_crowded(&m, 18, 2, 4012) == 0);
+  assert_true(cost_crowded(&m, 0, 2, 4012) == 0);
+}
+
+/* Few rows together, so that they keep their registers, and their lines the first cache. */
+static void keeps_rows_in_registers(void **state) {
+  (void)state;
+  fixture f = fixture_new(
+      "O[y<2048, x<2048] = I[y,x] + I[y,x+1] + I[y,x+2] + I[y+1,x] + I[y+1,x+1] + I[y+1,x+2] + I[y+2,x] + "
+      "I[y+2,x+1] + I[y+2,x+2]",
+      "");
+  runtime_arena arena = {0};
+  planning p;
+  plan_stage(&f, "O", &arena, &p);
+  const schedule_family *strip = schedule_family_at(p.plans[0].family);
+  assert_string_equal(strip->name, "strip");
+  int sums = 1;
+  for (int i = 0; i < strip->n_fields; i++)
+    if (strcmp(strip->fields[i].name, "together") == 0 || strcmp(strip->fields[i].name, "vectors") == 0)
+      sums *= p.plans[0].value[i];
+  assert_in_range(sums, 4, 20);
+  runtime_arena_free(&arena);
+  fixture_free(&f);
+}
+
 /* How many of the plans store W; all of them by vectors of columns. */
 static int stores_vectors_of_columns(const fixture *f, planning *p) {
   int n = 0;
@@ -339,7 +372,8 @@ static void packs_what_is_read_once(void **state) {
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves),
                                             cmocka_unit_test(packs_what_is_read_once),
-                                            cmocka_unit_test(short_axes_in_front)};
+                                            cmocka_unit_test(short_axes_in_front), cmocka_unit_test(rows_crowd_sets),
+                                            cmocka_unit_test(keeps_rows_in_registers)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +

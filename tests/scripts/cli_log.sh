@@ -45,6 +45,15 @@ run log check all.json
 [ "$got" -eq 1 ] || complain "check of a torn log ended with $got"
 grep -q "all.json:$(wc -l <all.json): " err || complain "the torn line is not named: $(cat err)"
 
+# A record of TVM's, measured here.
+printf '%s\n' '{"i": [["k", "llvm -mcpu=haswell", [2, 64, 64, 0, 0, 0, 0, 0], "", 1, []], [[], [["AN", 2, 0, 3]]]], "r": [[0.001], 0, 0.1, 1700000000], "v": "v0.6"}' >tvm.json
+shows 'line 1: 1.00 ms there' log import imported.json tvm.json --from tvm --program "$product" --remeasure
+run log best imported.json --json
+[ "$(json out 'len(o["rows"]), o["rows"][0]["checked"]')" = '(1, True)' ] || complain "the imported record was not measured: $(cat out)"
+refuses 1 'no record of it fits the program' log import imported.json tvm.json --from tvm --program 'C = 1'
+refuses 2 'belong together' log import imported.json tvm.json --from tvm
+refuses 2 'takes tvm' log import imported.json tvm.json --from halide --program "$product"
+
 refuses 2 "did you mean 'list'" log lst a.json
 refuses 2 'which file? merge LOG... -o OUT' log merge a.json b.json
 refuses 2 'which file? export LOG -o OUT' log export a.json

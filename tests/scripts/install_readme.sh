@@ -27,7 +27,7 @@ block cmake find_package >room/CMakeLists.txt
 cd room
 
 # ---- from the build folder: build/ of the commands is the one that is tested
-block sh $'build/env\ncc example.c' | sed -e '/^make build$/d' -e "s|^\. build/env|. $TENON_BUILD/env|" >use.sh
+block sh 'cc example.c' | sed -e '/^make build$/d' -e "s|^\. build/env|. $TENON_BUILD/env|" >use.sh
 grep -q pkg-config use.sh || complain "README.md shows no command for the build folder"
 clean sh -eu use.sh >out 2>err || complain "from the build folder: $(cat err)"
 answers out 'the program from the build folder'

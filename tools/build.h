@@ -1,0 +1,26 @@
+/* build.h: what `tenon build` of one program (build.c) and of a network (build_tasks.c) share. */
+#ifndef TENON_TOOLS_BUILD_H
+#define TENON_TOOLS_BUILD_H
+
+#include "tools/tools.h"
+
+/* What became of the programs: a record of theirs was used, or there is none. */
+typedef struct tools_found {
+  const char *log;
+  int n_exact, n_missing;
+  double exact_s;      /* the record's time, of the last one */
+  runtime_str missing; /* lines of a network's file */
+} tools_found;
+
+/* The schedule of the log's best record of the session's program; the generic one where there is none and the line does not say
+ * --strict. NULL after a message. */
+tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args, tools_found *found);
+/* Prints the one line about it, and writes the missing ones to the file of --missing. False after a message. Frees FOUND's text. */
+bool tools_tell_found(tools_session *session, const tools_args *args, tools_found *found);
+/* Writes the kernel to OUT and its header to HEADER (may be NULL), both or neither; NAME NULL: kernel. False after a message. */
+bool tools_write_kernel(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
+                        const char *out, const char *header);
+/* Builds the distinct programs of a network's file into a folder. Returns the exit status. */
+int tools_build_tasks(tools_session *session, const tools_args *args, const char *log);
+
+#endif

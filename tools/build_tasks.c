@@ -1,0 +1,79 @@
+/* build_tasks.c: `tenon build NETWORK.tenon -o FOLDER`: a kernel and a header for each distinct program of a network. */
+#include <ctype.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "tools/build.h"
+
+/* The task's name as C takes it, malloc'ed; NULL: no memory. Of what is no letter or digit becomes an underscore. */
+static char *c_name(const tn_task *task) {
+  const char *name = task->name ? task->name : tn_program_key(task->program);
+  runtime_str out = {0};
+  if (!isalpha((unsigned char)*name)) runtime_str_add(&out, "kernel_");
+  for (const char *c = name; *c; ++c) runtime_str_addn(&out, isalnum((unsigned char)*c) ? c : "_", 1);
+  return out.data;
+}
+
+/* Whether a task before task I is the same program, or has the same name: *SAME says which. */
+static bool is_known(const tn_network *net, int i, bool *same) {
+  char *name = c_name(&net->tasks[i]);
+  bool is_clash = false;
+  *same = false;
+  for (int k = 0; k < i && name; ++k) {
+    char *other = c_name(&net->tasks[k]);
+    *same |= strcmp(tn_program_key(net->tasks[k].program), tn_program_key(net->tasks[i].program)) == 0;
+    is_clash |= other && strcmp(other, name) == 0;
+    free(other);
+  }
+  free(name);
+  return *same || is_clash;
+}
+
+static bool write_task(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule) {
+  runtime_str out = {0}, header = {0};
+  const tn_build_options build = {.target = session->target, .name = name};
+  runtime_str_addf(&out, "%s/%s.o", args->output, name);
+  runtime_str_addf(&header, "%s/%s.h", args->output, name);
+  bool written = !out.failed && !header.failed && tools_write_kernel(session, schedule, &build, out.data, header.data);
+  runtime_str_free(&out);
+  runtime_str_free(&header);
+  return written;
+}
+
+static bool build_task(tools_session *session, const tools_args *args, const tn_task *task, tools_found *found) {
+  session->program = task->program;
+  tn_schedule *schedule = tools_find_schedule(session, args, found);
+  char *name = c_name(task);
+  bool built = schedule && name && write_task(session, args, name, schedule);
+  free(name);
+  tn_schedule_free(schedule);
+  session->program = NULL;
+  return built;
+}
+
+static bool build_all(tools_session *session, const tools_args *args, const tn_network *net, tools_found *found) {
+  for (int i = 0; i < net->n; ++i) {
+    bool same;
+    bool known = is_known(net, i, &same);
+    if (same) continue;
+    if (known) {
+      tools_fail(session, "%s: two tasks would be called alike: give the second one another name (as NAME)",
+                 net->tasks[i].name);
+      return false;
+    }
+    if (!build_task(session, args, &net->tasks[i], found)) return false;
+  }
+  return true;
+}
+
+int tools_build_tasks(tools_session *session, const tools_args *args, const char *log) {
+  tn_network net;
+  tools_found found = {.log = log};
+  if (tn_network_read(session->ctx, args->operands[0], &net) != TN_OK) return TOOLS_FAILED;
+  bool ok = mkdir(args->output, 0777) == 0 || errno == EEXIST;
+  if (!ok) tools_fail(session, "cannot make folder %s: %s", args->output, strerror(errno));
+  ok = ok && build_all(session, args, &net, &found);
+  tn_network_free(&net);
+  if (!ok) return runtime_str_free(&found.missing), TOOLS_FAILED;
+  return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
+}
