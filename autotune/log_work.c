@@ -192,6 +192,8 @@ tn_status tn_log_check(tn_context *ctx, const char *log, tn_log_sum *out) {
   checking c = {.ctx = ctx, .log = log, .sum = out};
   log_work work = {.sum = out, .parses = true, .on_record = check_record, .user = &c};
   tn_status status = log_work_through(ctx, log, false, &work, &start);
+  if (status == TN_OK && c.programs.failed)
+    status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking %s", log);
   runtime_map_free(&c.programs);
   if (status != TN_OK) return status;
   tn_message_fn on_message = ctx->options.on_message;
