@@ -26,7 +26,8 @@ struct autotune_search {
   int model_task;
   runtime_rng rng;
   autotune_space space;
-  runtime_map seen; /* schedules proposed or observed */
+  runtime_map seen;  /* schedules proposed or observed */
+  bool has_fixed[2]; /* the default schedule and the generic one are among them: ranking takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   runtime_arena arena;
@@ -161,11 +162,14 @@ static void say_plans(autotune_search *search, tn_schedule *s) {
 /* The default schedule or the generic one, while it was neither proposed nor observed: they are measured even when they
  * have no features. */
 static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
+  if (search->has_fixed[generic]) return 0;
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
   if (generic && s) say_plans(search, s);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {
+  bool is_known = s && runtime_map_find(&search->seen, hash);
+  search->has_fixed[generic] = s && runtime_map_at(&search->seen, hash);
+  if (search->has_fixed[generic] && !is_known) {
     *out = s;
     number(search, &scope);
     return 1;
