@@ -111,6 +111,7 @@ int test_strided(void);
 int test_prepack(void);
 int test_scan(void);
 int test_extern(void);
+int test_extern_symbols(void);
 
 /* A call after which memory of others is left: what LLVM held at a fatal error is given up. */
 #if defined(__SANITIZE_ADDRESS__)
