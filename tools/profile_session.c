@@ -1,9 +1,9 @@
 /* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
  * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
 #include "tools/profile_session.h"
-#include "runtime/profiler/profiler_analysis.h"
-#include "runtime/profiler/profiler_files.h"
-#include "runtime/profiler/profiler_loader.h"
+#include "profile/profiler_analysis.h"
+#include "profile/profiler_files.h"
+#include "profile/profiler_loader.h"
 
 /* Messages of what must not end the run: said as warnings. */
 static void warn(tools_session *session, tn_context *ctx) {

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "runtime/profiler/analysis.h"
+#include "profile/analysis.h"
 #include "tests/profiler/rows.h"
 #include "tests/profiler/scripted.h"
 
