@@ -1,5 +1,6 @@
 /* analyse_types.c: the library's analysers: most answer with a table as it is, some work one out from tables. */
 #include <math.h>
+#include <stdio.h>
 
 #include "profile/analysis.h"
 
@@ -89,28 +90,90 @@ static bool load_utilisation(const tn_rows *const *tables, tn_rows *out) {
 
 /* ---- roofline ---------------------------------------------------------------------------------------------------- */
 
-static const tn_column roofline_columns[] = {{"name", TN_CELL_TEXT},           {"gflops", TN_CELL_REAL},
-                                             {"flops_per_byte", TN_CELL_REAL}, {"peak_gflops", TN_CELL_REAL},
-                                             {"memory_gbps", TN_CELL_REAL},    {"roof_gflops", TN_CELL_REAL},
-                                             {"achieved", TN_CELL_REAL},       {"bound", TN_CELL_TEXT}};
+static const tn_column roofline_columns[] = {
+    {"name", TN_CELL_TEXT},        {"shapes", TN_CELL_TEXT},      {"calls", TN_CELL_INT},
+    {"gflops", TN_CELL_REAL},      {"gbps", TN_CELL_REAL},        {"flops_per_byte", TN_CELL_REAL},
+    {"moved_share", TN_CELL_REAL}, {"peak_gflops", TN_CELL_REAL}, {"memory_gbps", TN_CELL_REAL},
+    {"achieved", TN_CELL_REAL},    {"bound", TN_CELL_TEXT}};
 
-/* What a kernel (category kernel, argument flops) did, under the lower of two roofs: the machine's arithmetic and its
- * memory (where the bytes that it moves are known). */
+/* Above the roof by more than this, which is what measured limits are off by, something is wrong. */
+#define ROOF_SLACK 1.1
+
+/* Two limits of time: a kernel's arithmetic, and its bytes from where they all have room. */
+typedef struct roof {
+  double arithmetic_ns, bytes_ns, peak_gflops, gbps;
+  const char *place; /* of the bytes */
+} roof;
+
+/* Of the machine's f32 arithmetic, what values of these dtypes get; NAN: not known. */
+static double arithmetic_share(const char *shapes) {
+  double share = 1;
+  for (const char *at = shapes; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+    if (strncmp(at, "f64[", 4) == 0) share = 0.5;
+    if (strncmp(at, "f64[", 4) != 0 && strncmp(at, "f32[", 4) != 0) return NAN;
+  }
+  return share;
+}
+
+/* The nearest of the caches that the bytes fit in, by the run's facts; else memory. Inside of a cache reads and writes
+ * are two streams, on the way to memory they are one. */
+static void find_bytes(roof *out, const tn_rows *run, double read, double written) {
+  static const char *const places[] = {"cache 1", "cache 2", "cache 3"};
+  for (int level = 1; level <= 3; ++level) {
+    char bytes_key[32], gbps_key[32];
+    snprintf(bytes_key, sizeof bytes_key, "cache%d_bytes", level);
+    snprintf(gbps_key, sizeof gbps_key, "cache%d_gbps", level);
+    double gbps = analysis_fact(run, gbps_key);
+    if (!(read + written <= analysis_fact(run, bytes_key)) || isnan(gbps)) continue;
+    *out = (roof){out->arithmetic_ns, fmax(read, written) / gbps, out->peak_gflops, gbps, places[level - 1]};
+    return;
+  }
+  out->gbps = analysis_fact(run, "peak_gbps");
+  out->bytes_ns = (read + written) / out->gbps;
+  out->place = "memory";
+}
+
+/* Of one call of the kernel in ROW of table op; times are NAN where something is not known. */
+static roof roof_of(const tn_rows *ops, int row, const tn_rows *run) {
+  double calls = analysis_number(ops, row, "calls"), flops = analysis_number(ops, row, "flops") / calls;
+  double written = analysis_number(ops, row, "bytes_written") / calls;
+  roof r = {.peak_gflops = analysis_fact(run, "peak_gflops") * arithmetic_share(analysis_text(ops, row, "shapes"))};
+  r.arithmetic_ns = flops > 0 ? flops / r.peak_gflops : NAN;
+  if (analysis_is_missing(ops, row, "bytes"))
+    r.bytes_ns = r.gbps = NAN;
+  else
+    find_bytes(&r, run, analysis_number(ops, row, "bytes") / calls - written, written);
+  return r;
+}
+
+/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one: then
+ * nothing is said to be wrong. */
+static bool add_roof(tn_rows *out, const tn_rows *ops, int i, const tn_rows *run) {
+  roof r = roof_of(ops, i, run);
+  bool is_memory = !(r.arithmetic_ns >= r.bytes_ns) && !isnan(r.bytes_ns);
+  double least_ns = is_memory ? r.bytes_ns : r.arithmetic_ns;
+  double calls = analysis_number(ops, i, "calls"), achieved = least_ns * calls / analysis_number(ops, i, "total_ns");
+  bool knows_caches = !isnan(analysis_fact(run, "cache3_gbps")) || !is_memory;
+  const char *bound = isnan(least_ns)                         ? ""
+                      : achieved > ROOF_SLACK && knows_caches ? "error: above the roof"
+                      : is_memory                             ? r.place
+                                                              : "arithmetic";
+  bool has_bytes = !analysis_is_missing(ops, i, "bytes"), has_gflops = !analysis_is_missing(ops, i, "gflops");
+  double bytes = has_bytes ? analysis_number(ops, i, "bytes") : NAN;
+  double moved = analysis_is_missing(ops, i, "bytes_moved") ? NAN : analysis_number(ops, i, "bytes_moved");
+  return tn_rows_add(out, analysis_text(ops, i, "name"), analysis_text(ops, i, "shapes"), (int64_t)calls,
+                     has_gflops ? analysis_number(ops, i, "gflops") : NAN,
+                     has_bytes ? analysis_number(ops, i, "gbps") : NAN, analysis_number(ops, i, "flops") / bytes,
+                     moved / bytes, r.peak_gflops, r.gbps, achieved, bound);
+}
+
+/* Kernels: what is of that category and says what it did. */
 static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
-  double peak = analysis_fact(tables[1], "peak_gflops"), gbps = analysis_fact(tables[1], "peak_gbps");
   bool done = true;
   for (int i = 0; done && i < tables[0]->n; ++i) {
-    if (strcmp(analysis_text(tables[0], i, "category"), "kernel") != 0) continue;
-    if (analysis_is_missing(tables[0], i, "gflops")) continue;
-    double gflops = analysis_number(tables[0], i, "gflops"), intensity = NAN, roof = peak;
-    if (!analysis_is_missing(tables[0], i, "moved_bytes"))
-      intensity = analysis_number(tables[0], i, "flops") / analysis_number(tables[0], i, "moved_bytes");
-    bool is_memory_bound = intensity * gbps < peak;
-    if (is_memory_bound) roof = intensity * gbps;
-    done = tn_rows_add(out, analysis_text(tables[0], i, "name"), gflops, intensity, peak, gbps, roof, gflops / roof,
-                       isnan(roof)       ? ""
-                       : is_memory_bound ? "memory"
-                                         : "arithmetic");
+    bool says = !analysis_is_missing(tables[0], i, "gflops") || !analysis_is_missing(tables[0], i, "bytes");
+    if (says && strcmp(analysis_text(tables[0], i, "category"), "kernel") == 0)
+      done = add_roof(out, tables[0], i, tables[1]);
   }
   return done;
 }
@@ -120,7 +183,7 @@ static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
 #define COLUMNS(array) array, RUNTIME_COUNT(array)
 
 const tn_analyser analysis_analysers[] = {
-    {"op_type", "scopes by name: calls, times, memory, FLOPs", {"op"}, NULL, 0, NULL},
+    {"op_type", "scopes by name and shapes: calls, times, memory, FLOPs, bytes", {"op"}, NULL, 0, NULL},
     {"op_instance", "every scope and range", {"event"}, NULL, 0, NULL},
     {"category", "self times by category", {"op"}, COLUMNS(category_columns), load_category},
     {"step_trace", "rounds by phase; round 0 is the mean of all but the first", {"round"}, NULL, 0, load_step_trace},
@@ -137,7 +200,7 @@ const tn_analyser analysis_analysers[] = {
     {"host", "the machine and the recording", {"run"}, NULL, 0, NULL},
     {"utilisation", "processor and memory in use", {"run", "worker"}, COLUMNS(utilisation_columns), load_utilisation},
     {"roofline",
-     "rates of what has FLOPs against the machine's peaks",
+     "kernels against the machine: arithmetic, and bytes from the cache or memory that they fit in",
      {"op", "run"},
      COLUMNS(roofline_columns),
      load_roofline},

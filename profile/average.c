@@ -183,6 +183,10 @@ static void add_event(grouping *g, int64_t index, int row) {
   a->max_ns = RUNTIME_MAX(a->max_ns, e->duration_ns);
   a->first_end_ns = RUNTIME_MIN(a->first_end_ns, e->start_ns + e->duration_ns);
   a->flops += profiler_arg_number(g->r, e, "flops", 0);
+  a->bytes += profiler_arg_number(g->r, e, "bytes", 0);
+  a->bytes_written += profiler_arg_number(g->r, e, "bytes_written", 0);
+  a->bytes_moved += profiler_arg_number(g->r, e, "bytes_moved", 0);
+  a->launches += profiler_arg_number(g->r, e, "launches", 0);
   a->self_bytes += e->kind == TN_EVENT_MEMORY ? e->bytes : g->self_bytes[index];
   a->total_bytes += e->kind == TN_EVENT_MEMORY ? e->bytes : g->total_bytes[index];
 }

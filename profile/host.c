@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profile/analysis.h"
+#include "schedule/schedule.h"
 
 enum { MOST_THREADS = 256, REPEATS = 3 };
 
@@ -156,13 +157,39 @@ void tn_host_get(tn_host *out, bool measure) {
   out->peak_gbps = measure_gbps(threads);
 }
 
+/* Nanoseconds of one operation on each of THREADS at once as a rate; 0: not known. */
+static double rate(double amount, int threads, double ns) { return ns > 0 ? amount * threads / ns : 0; }
+
+/* Caches of the first two levels are each core's own, the third is shared. */
+void tn_host_set_machine(tn_host *host, const struct tn_machine *m) {
+  enum { LINE = 64 };
+  if (!host || !m) return;
+  const tn_machine_costs *c = &m->costs;
+  double fma_ns = m->vector_bytes >= 64 ? c->fma64 : m->vector_bytes >= 32 ? c->fma32 : c->fma16;
+  double gflops = rate(2.0 * m->vector_bytes / sizeof(float), m->threads, fma_ns);
+  double all = rate(LINE, m->threads, c->shared4), one = rate(LINE, 1, c->line4);
+  if (gflops > 0) host->peak_gflops = gflops;
+  if (RUNTIME_MAX(all, one) > 0) host->peak_gbps = RUNTIME_MAX(all, one);
+  const double gbps[] = {0, rate(m->vector_bytes, m->threads, c->load), rate(LINE, m->threads, c->line2),
+                         rate(LINE, m->threads, c->line3)};
+  for (int level = 1; level <= 3; ++level) {
+    host->cache_gbps[level] = gbps[level];
+    host->cache_bytes[level] = m->cache_bytes[level] * (level < 3 ? m->threads : 1);
+  }
+}
+
+/* What is not known is not written. */
 void tn_host_record(const tn_host *host) {
   static const tn_site site = TN_SITE(DEVICE, 0);
   if (!host) return;
   tn_event_arg args[] = {
-      tn_event_arg_text("cpu_model", host->cpu_model),    tn_event_arg_i64("cores", host->cores),
-      tn_event_arg_i64("vector_bits", host->vector_bits), tn_event_arg_i64("memory_bytes", host->memory_bytes),
-      tn_event_arg_f64("peak_gflops", host->peak_gflops), tn_event_arg_f64("peak_gbps", host->peak_gbps)};
-  int n = host->peak_gflops > 0 ? RUNTIME_COUNT(args) : RUNTIME_COUNT(args) - 2;
+      tn_event_arg_text("cpu_model", host->cpu_model),        tn_event_arg_i64("cores", host->cores),
+      tn_event_arg_i64("vector_bits", host->vector_bits),     tn_event_arg_i64("memory_bytes", host->memory_bytes),
+      tn_event_arg_f64("peak_gflops", host->peak_gflops),     tn_event_arg_f64("peak_gbps", host->peak_gbps),
+      tn_event_arg_f64("cache1_gbps", host->cache_gbps[1]),   tn_event_arg_f64("cache2_gbps", host->cache_gbps[2]),
+      tn_event_arg_f64("cache3_gbps", host->cache_gbps[3]),   tn_event_arg_i64("cache1_bytes", host->cache_bytes[1]),
+      tn_event_arg_i64("cache2_bytes", host->cache_bytes[2]), tn_event_arg_i64("cache3_bytes", host->cache_bytes[3]),
+  };
+  int n = host->peak_gflops <= 0 ? 4 : host->cache_gbps[3] <= 0 ? 6 : RUNTIME_COUNT(args);
   tn_mark(&site, "host", args, n);
 }

@@ -67,39 +67,35 @@ static bool parse_run(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(run);
 
-/* ---- op: averages by name ---------------------------------------------------------------------------------------- */
+/* ---- op: averages by name and shapes ---------------------------------------------------------------------------------------- */
 
 static const tn_column columns_op[] = {
-    {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},   {"node_id", TN_CELL_INT},    {"calls", TN_CELL_INT},
-    {"total_ns", TN_CELL_INT},      {"self_ns", TN_CELL_INT},     {"min_ns", TN_CELL_INT},     {"max_ns", TN_CELL_INT},
-    {"mean_ns", TN_CELL_REAL},      {"p50_ns", TN_CELL_INT},      {"p90_ns", TN_CELL_INT},     {"p99_ns", TN_CELL_INT},
-    {"deviation_ns", TN_CELL_REAL}, {"total_bytes", TN_CELL_INT}, {"self_bytes", TN_CELL_INT}, {"flops", TN_CELL_REAL},
-    {"moved_bytes", TN_CELL_REAL},  {"gflops", TN_CELL_REAL}};
+    {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},   {"node_id", TN_CELL_INT},
+    {"calls", TN_CELL_INT},         {"total_ns", TN_CELL_INT},    {"self_ns", TN_CELL_INT},
+    {"min_ns", TN_CELL_INT},        {"max_ns", TN_CELL_INT},      {"mean_ns", TN_CELL_REAL},
+    {"p50_ns", TN_CELL_INT},        {"p90_ns", TN_CELL_INT},      {"p99_ns", TN_CELL_INT},
+    {"deviation_ns", TN_CELL_REAL}, {"total_bytes", TN_CELL_INT}, {"self_bytes", TN_CELL_INT},
+    {"flops", TN_CELL_REAL},        {"bytes", TN_CELL_REAL},      {"bytes_written", TN_CELL_REAL},
+    {"bytes_moved", TN_CELL_REAL},  {"launches", TN_CELL_REAL},   {"gflops", TN_CELL_REAL},
+    {"gbps", TN_CELL_REAL},         {"shapes", TN_CELL_TEXT}};
 
-/* The sum of the arguments "bytes" of the scopes of a name: what a kernel moves. */
-static double moved_bytes(const tn_recording *r, const tn_average *row) {
-  double sum = 0;
-  for (int64_t i = 0; row->flops > 0 && i < r->n_events; ++i) {
-    const tn_event *e = &r->events[i];
-    if (profiler_has_time(e) && e->name == row->name) sum += profiler_arg_number(r, e, "bytes", 0);
-  }
-  return sum;
-}
+/* 0 is not known. */
+static double known(double value) { return value > 0 ? value : NAN; }
 
 /* Rates that would divide by nothing are NAN: missing cells. */
-static bool add_op(const tn_recording *r, const tn_average *a, tn_rows *out) {
-  double moved = moved_bytes(r, a);
+static bool add_op(const tn_average *a, tn_rows *out) {
+  double ns = known((double)a->total_ns);
   return tn_rows_add(out, a->name, tn_category_name(a->category), (int64_t)a->node_id, a->calls, a->total_ns,
                      a->self_ns, a->min_ns, a->max_ns, a->mean_ns, a->p50_ns, a->p90_ns, a->p99_ns, a->deviation_ns,
-                     a->total_bytes, a->self_bytes, a->flops, moved > 0 ? moved : NAN,
-                     a->flops > 0 && a->total_ns > 0 ? a->flops / (double)a->total_ns : NAN);
+                     a->total_bytes, a->self_bytes, a->flops, known(a->bytes), known(a->bytes_written),
+                     known(a->bytes_moved), known(a->launches), known(a->flops) / ns, known(a->bytes) / ns, a->shapes);
 }
 
-/* O(names * events) by moved_bytes: names are few. */
+/* Equal names of other shapes are other rows. */
 static bool parse_op(const tn_recording *r, tn_rows *out) {
-  tn_averages *a = tn_key_averages(NULL, r, NULL);
+  tn_averages *a = tn_key_averages(NULL, r, &(tn_average_options){.by_shapes = true});
   bool done = a != NULL;
-  for (int i = 0; done && i < a->rows.n; ++i) done = add_op(r, &a->rows.data[i], out);
+  for (int i = 0; done && i < a->rows.n; ++i) done = add_op(&a->rows.data[i], out);
   tn_averages_free(a);
   return done;
 }

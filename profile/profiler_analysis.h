@@ -122,11 +122,17 @@ typedef struct tn_host {
   int cores;       /* that this process may use */
   int vector_bits; /* of the widest registers that can add floats */
   int64_t memory_bytes;
-  double peak_gflops; /* f32 multiply-adds on all cores, measured; 0: not measured */
-  double peak_gbps;   /* reading memory from all cores, measured; 0: not measured */
+  double peak_gflops;     /* f32 multiply-adds on all cores, measured; 0: not measured */
+  double peak_gbps;       /* reading memory from all cores, measured; 0: not measured */
+  double cache_gbps[4];   /* of the data caches by level, from all cores; [0] is unused; 0: not known */
+  int64_t cache_bytes[4]; /* of all cores */
 } tn_host;
-/* Fills *out. MEASURE also measures the peaks, which takes about a tenth of a second. */
+/* Fills *out. MEASURE also measures the peaks, which takes about a tenth of a second, and is true of a quiet machine
+ * only: where a target has measured costs, tn_host_set_machine takes the limits from them. */
 TN_API void tn_host_get(tn_host *out, bool measure);
+/* Takes the limits from a machine's measured costs (tn_target_machine); those that nobody measured stay as they are. */
+struct tn_machine;
+TN_API void tn_host_set_machine(tn_host *host, const struct tn_machine *machine);
 /* Writes it into the running session: a mark "host" with an argument for every field, for reports and rooflines. */
 TN_API void tn_host_record(const tn_host *host);
 

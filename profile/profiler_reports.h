@@ -44,6 +44,9 @@ typedef struct tn_average {
   int64_t total_bytes, self_bytes; /* memory allocated less released */
   double flops;                    /* sum of the arguments "flops" */
   int64_t first_end_ns;            /* when the first of them ended */
+  /* Sums of the arguments that kernels have. bytes: distinct ones of a call, read and written; moved: past the last
+   * cache, by the schedule; launches: parallel loops. */
+  double bytes, bytes_written, bytes_moved, launches;
 } tn_average;
 
 typedef struct tn_averages tn_averages;

@@ -149,7 +149,50 @@ static void check_serial_root(proposer *p, const tn_rows *rows) {
   }
 }
 
-const analysis_rule analysis_rules_kernel[] = {{"few_samples", "kernel", "kernel", 100, check_samples},
+/* ---- kernels against the machine --------------------------------------------------------------------------------- */
+
+/* The rows of the analyser roofline; NULL: no memory, or a table is missing. To be freed. */
+static tn_rows *roofline_of(const proposer *p) {
+  int k = 0;
+  while (analysis_analysers[k].type && strcmp(analysis_analysers[k].type, "roofline") != 0) ++k;
+  return analysis_load(NULL, p->analysis, &analysis_analysers[k]);
+}
+
+/* No kernel is faster than the machine: one of the figures is wrong, and none should be believed. */
+static void check_above_roof(proposer *p, const tn_rows *ops) {
+  (void)ops;
+  tn_rows *roofs = roofline_of(p);
+  for (int i = 0; i < tn_rows_count(roofs); ++i) {
+    const char *name = analysis_text(roofs, i, "name");
+    double achieved = analysis_number(roofs, i, "achieved");
+    if (strncmp(analysis_text(roofs, i, "bound"), "error", 5) == 0 && achieved > p->threshold)
+      analysis_say(p, name, achieved,
+                   "'%s' would take %.2f times what the machine can do: its limits were measured while it was busy "
+                   "(`tenon target --measure` measures them anew), or the kernel does not do its work",
+                   name, achieved);
+  }
+  analysis_rows_free(roofs);
+}
+
+/* What comes from memory again and again, of kernels that memory limits. */
+static void check_moved(proposer *p, const tn_rows *ops) {
+  (void)ops;
+  tn_rows *roofs = roofline_of(p);
+  for (int i = 0; i < tn_rows_count(roofs); ++i) {
+    const char *name = analysis_text(roofs, i, "name");
+    double share = analysis_number(roofs, i, "moved_share");
+    if (share > p->threshold && strcmp(analysis_text(roofs, i, "bound"), "memory") == 0)
+      analysis_say(p, name, share,
+                   "'%s' brings each byte that it needs %.1f times from memory: tile its loops so that what is used "
+                   "again is still in a cache",
+                   name, share);
+  }
+  analysis_rows_free(roofs);
+}
+
+const analysis_rule analysis_rules_kernel[] = {{"above_roof", "kernel", "op", 1, check_above_roof},
+                                               {"bytes_moved", "kernel", "op", 1.5, check_moved},
+                                               {"few_samples", "kernel", "kernel", 100, check_samples},
                                                {"recompute", "kernel", "kernel", 2, check_recompute},
                                                {"not_vectorised", "kernel", "kernel", 0, check_not_vectorised},
                                                {"gathers", "kernel", "kernel", 1, check_gathers},

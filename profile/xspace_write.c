@@ -402,7 +402,9 @@ static void add_info_stats(writer *w) {
 
 /* The machine, as the mark "host" tells it (tn_host_record), as stats of the plane. */
 static void add_host_stats(writer *w) {
-  static const char *const keys[] = {"cpu_model", "cores", "vector_bits", "memory_bytes", "peak_gflops", "peak_gbps"};
+  static const char *const keys[] = {"cpu_model",   "cores",        "vector_bits",  "memory_bytes",
+                                     "peak_gflops", "peak_gbps",    "cache1_gbps",  "cache2_gbps",
+                                     "cache3_gbps", "cache1_bytes", "cache2_bytes", "cache3_bytes"};
   const tn_event *e = profiler_host_mark(w->r);
   for (int i = 0; e && i < RUNTIME_COUNT(keys); ++i) {
     const tn_event_arg *arg = profiler_find_arg(w->r, e, keys[i]);

@@ -352,8 +352,15 @@ enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
 /* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False:
  * out of memory, and nothing changed. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
-/* What recordings say of one call: operations, and heap memory outside of parallel loops. */
-void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
+/* What recordings say of one call; 0: unknown. */
+typedef struct runtime_kernel_work {
+  double flops;
+  double bytes_read, bytes_written; /* distinct bytes of arguments */
+  double bytes_moved;               /* past the last cache, by the schedule */
+  double launches;                  /* parallel loops that are started */
+  size_t scratch_bytes;             /* taken from the heap, outside of parallel loops */
+} runtime_kernel_work;
+void runtime_kernel_describe(tn_kernel *kernel, const runtime_kernel_work *work);
 
 /* ---- arrays from inside ------------------------------------------------------------------------------------------ */
 

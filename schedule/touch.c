@@ -1,4 +1,4 @@
-/* feature_touch.c: which part of a buffer a store touches, by loop level.
+/* touch.c: which part of a buffer a store touches, by loop level.
  *
  * An index is taken apart into a linear form (tir/linear.h) of the store's loops; then the range of a level is the
  * range of the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not
@@ -6,14 +6,14 @@
 #include <assert.h>
 #include <math.h>
 
-#include "autotune/feature.h"
+#include "schedule/touch.h"
 #include "tir/linear.h"
 
 enum { MAX_INDEX_CASTS = 16 };
 
 /* An index as base + sum(step * loop variable). Only the steps of used loops are set. */
 typedef struct index_steps {
-  int64_t base, step[FEATURE_MAX_LOOPS];
+  int64_t base, step[TOUCH_MAX_LOOPS];
   uint64_t used;
   bool is_linear; /* else the steps are only estimates */
   int budget;     /* casts that may still be looked through: shared subtrees could blow up */
@@ -21,20 +21,20 @@ typedef struct index_steps {
 
 /* One access being added. DIMS is filled up to the buffer's rank; the rest is garbage. */
 typedef struct access {
-  const feature_store *store;
+  const touch_store *store;
   const tir_env *env;
   index_steps dims[TN_MAX_RANK];
 } access;
 
 /* From the inside: most indices use inner loops. */
-static int find_loop(const feature_store *store, const tir_var *var) {
+static int find_loop(const touch_store *store, const tir_var *var) {
   int i = store->depth - 1;
   while (i >= 0 && store->loops[i].var != var) --i;
   return i;
 }
 
 /* Steps are set when a loop is first used: an index_steps is not cleared for every index. */
-static void add_var(const feature_store *store, const tir_var *var, int64_t step, index_steps *out) {
+static void add_var(const touch_store *store, const tir_var *var, int64_t step, index_steps *out) {
   int i = find_loop(store, var);
   if (i < 0) return; /* a loop of extent 1: constant, and the same in all accesses */
   if (!(out->used >> i & 1)) out->step[i] = 0;
@@ -43,7 +43,7 @@ static void add_var(const feature_store *store, const tir_var *var, int64_t step
 }
 
 typedef struct opaque {
-  const feature_store *store;
+  const touch_store *store;
   index_steps *out;
 } opaque;
 
@@ -57,15 +57,15 @@ static tir_walk mark_var(void *user, const tir_expr *e) {
 }
 
 /* A part that is not linear: its variables step by about one. */
-static void add_opaque(const feature_store *store, const tir_expr *e, index_steps *out) {
+static void add_opaque(const touch_store *store, const tir_expr *e, index_steps *out) {
   out->is_linear = false;
   tir_walk_expr(e, mark_var, &(opaque){store, out});
 }
 
-static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out);
+static void add_index(const touch_store *store, const tir_expr *e, int64_t scale, index_steps *out);
 
 /* The interval of a form of loop variables; a loop of extent 1 stands at 0. */
-static tir_interval form_range(const feature_store *store, const tir_linear *form) {
+static tir_interval form_range(const touch_store *store, const tir_linear *form) {
   tir_interval range = {form->constant, form->constant};
   for (int i = 0; i < form->n; ++i) {
     const tir_expr *atom = form->terms[i].atom;
@@ -80,7 +80,7 @@ static tir_interval form_range(const feature_store *store, const tir_linear *for
 
 /* (c*q + r) // c is q, and (c*q + r) % c is r, where r stays in [0, c): so panels are indexed. False: E is none
  * such. */
-static bool add_division(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
+static bool add_division(const touch_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
   tir_linear form, whole, rest;
   int64_t by;
   if ((e->op != TIR_FLOORDIV && e->op != TIR_FLOORMOD) || !tir_is_int(e->arg[1], &by) || by < 1) return false;
@@ -101,7 +101,7 @@ static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_d
 
 /* Adds SCALE * E. The sum may overflow for absurd extents: then the index counts as not linear, and its
  * interval is asked of tir_bounds, which saturates. */
-static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
+static void add_index(const touch_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
   tir_linear form;
   tir_linear_zero(&form);
   if (!tir_linear_add_expr(&form, e, scale)) {
@@ -124,13 +124,13 @@ static void add_index(const feature_store *store, const tir_expr *e, int64_t sca
 
 /* Changes the range in the chain that the walk holds: tir_bounds sees it at once. The caller restores
  * nothing, since each question sets all loops anew. */
-static void set_range(const feature_loop *loop, bool runs) {
+static void set_range(const touch_loop *loop, bool runs) {
   int64_t min = (int64_t)loop->min;
   loop->env->range = (tir_interval){min, runs ? min + (int64_t)loop->extent - 1 : min};
 }
 
 /* Widens the hull of one level by a range, cut to the buffer: a guarded tail does not run over its end. */
-static void widen(feature_hull *hull, int dim, bool first, tir_interval range, int64_t extent) {
+static void widen(touch_hull *hull, int dim, bool first, tir_interval range, int64_t extent) {
   range.lo = RUNTIME_MIN(RUNTIME_MAX(range.lo, 0), extent - 1);
   range.hi = RUNTIME_MAX(RUNTIME_MIN(range.hi, extent - 1), range.lo);
   hull->dim[dim] = first ? range : tir_interval_hull(hull->dim[dim], range);
@@ -149,7 +149,7 @@ static tir_interval first_point(const access *a, const index_steps *index) {
 
 /* O(loops): the range of a level is that of the level inside plus one term. Loops are taken to be
  * independent. */
-static void widen_linear(const access *a, int dim, feature_hull *hulls, bool first, int64_t extent) {
+static void widen_linear(const access *a, int dim, touch_hull *hulls, bool first, int64_t extent) {
   const index_steps *index = &a->dims[dim];
   tir_interval range = first_point(a, index);
   for (int i = a->store->depth - 1; i >= 0; --i) {
@@ -161,11 +161,11 @@ static void widen_linear(const access *a, int dim, feature_hull *hulls, bool fir
 }
 
 /* O(loops that the index uses) questions to tir_bounds, each a walk over the index. */
-static void widen_opaque(const access *a, const tir_expr *index, int dim, feature_hull *hulls, bool first,
+static void widen_opaque(const access *a, const tir_expr *index, int dim, touch_hull *hulls, bool first,
                          int64_t extent) {
-  const feature_store *store = a->store;
+  const touch_store *store = a->store;
   tir_interval range = TIR_UNBOUNDED;
-  assert(store->depth >= 0 && store->depth <= FEATURE_MAX_LOOPS);
+  assert(store->depth >= 0 && store->depth <= TOUCH_MAX_LOOPS);
   for (int i = 0; i < store->depth; ++i) set_range(&store->loops[i], false);
   for (int i = store->depth - 1; i >= 0; --i) {
     set_range(&store->loops[i], true);
@@ -178,22 +178,22 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, featur
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
 
 /* The store's entry for a buffer; NULL when there are too many. */
-static feature_touched *find_touched(feature_program *p, const tir_buffer *buffer, bool *is_new) {
-  feature_store *store = &p->stores[p->n_stores];
+static touch_region *find_touched(touch_program *p, const tir_buffer *buffer, bool *is_new) {
+  touch_store *store = &p->stores[p->n_stores];
   *is_new = false;
   for (int i = 0; i < store->n_touched; ++i) {
     if (store->touched[i].buffer == buffer) return &store->touched[i];
   }
-  if (store->n_touched == FEATURE_MAX_BUFFERS || p->n_touched == FEATURE_MAX_TOUCHED) return NULL;
+  if (store->n_touched == TOUCH_MAX_BUFFERS || p->n_touched == TOUCH_MAX_TOUCHED) return NULL;
   *is_new = true;
   ++p->n_touched;
-  feature_touched *touched = &store->touched[store->n_touched++];
-  *touched = (feature_touched){.buffer = buffer, .contiguous = 1};
+  touch_region *touched = &store->touched[store->n_touched++];
+  *touched = (touch_region){.buffer = buffer, .contiguous = 1};
   return touched;
 }
 
 /* Steps of the loops through the rightmost index that has them. */
-static void take_strides(const access *a, feature_touched *touched) {
+static void take_strides(const access *a, touch_region *touched) {
   uint64_t seen = 0;
   double right = 1;
   for (int dim = touched->buffer->ndim - 1; dim >= 0; --dim) {
@@ -212,16 +212,16 @@ static void take_strides(const access *a, feature_touched *touched) {
 
 /* An access with another rank than its buffer (a flattened one), or to more buffers than there is room
  * for, is left out. */
-void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buffer, int n_index,
-                   const tir_expr *const *index, bool is_write) {
+void touch_access(touch_program *p, const tir_env *env, const tir_buffer *buffer, int n_index,
+                  const tir_expr *const *index, bool is_write) {
   bool is_new;
-  feature_touched *touched = n_index == buffer->ndim ? find_touched(p, buffer, &is_new) : NULL;
+  touch_region *touched = n_index == buffer->ndim ? find_touched(p, buffer, &is_new) : NULL;
   if (!touched) return;
   *(is_write ? &touched->is_written : &touched->is_read) = true;
   access a;
   a.store = &p->stores[p->n_stores];
   a.env = env;
-  feature_hull *hulls = p->hulls[touched - a.store->touched];
+  touch_hull *hulls = p->hulls[touched - a.store->touched];
   for (int dim = 0; dim < n_index; ++dim) {
     index_steps *steps = &a.dims[dim];
     steps->base = 0;
@@ -232,7 +232,8 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
     if (steps->is_linear)
       widen_linear(&a, dim, hulls, is_new, buffer->shape[dim]);
     else
-      widen_opaque(&a, index[dim], dim, hulls, is_new, buffer->shape[dim]);
+      touched->is_gathered |= tir_has_op(index[dim], TIR_LOAD),
+          widen_opaque(&a, index[dim], dim, hulls, is_new, buffer->shape[dim]);
   }
   take_strides(&a, touched);
 }
@@ -240,14 +241,14 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
 static double length(tir_interval range) { return (double)(range.hi - range.lo + 1); }
 
 /* A box: of a strided access also the elements between, since whole lines come in anyway. */
-static double hull_elements(const feature_hull *hull, int ndim) {
+static double hull_elements(const touch_hull *hull, int ndim) {
   double n = 1;
   for (int dim = 0; dim < ndim; ++dim) n *= length(hull->dim[dim]);
   return n;
 }
 
 /* From the right: whole dimensions, and the first one that is not whole. */
-static double hull_contiguous(const feature_hull *hull, const tir_buffer *buffer) {
+static double hull_contiguous(const touch_hull *hull, const tir_buffer *buffer) {
   double n = 1;
   for (int dim = buffer->ndim - 1; dim >= 0; --dim) {
     double extent = length(hull->dim[dim]);
@@ -257,14 +258,15 @@ static double hull_contiguous(const feature_hull *hull, const tir_buffer *buffer
   return n;
 }
 
-void feature_touch_finish(feature_program *p) {
-  feature_store *store = &p->stores[p->n_stores];
+void touch_finish(touch_program *p) {
+  touch_store *store = &p->stores[p->n_stores];
   for (int i = 0; i < store->n_touched; ++i) {
-    feature_touched *touched = &store->touched[i];
+    touch_region *touched = &store->touched[i];
     int levels = RUNTIME_MAX(store->depth, 1);
     for (int level = 0; level < levels; ++level) {
       touched->elements[level] = hull_elements(&p->hulls[i][level], touched->buffer->ndim);
     }
+    touched->all = p->hulls[i][0];
     touched->contiguous = hull_contiguous(&p->hulls[i][0], touched->buffer);
   }
 }
