@@ -19,6 +19,9 @@ typedef struct measured {
   autotune_genome genome;
 } measured;
 
+/* Schedules that are measured before what the search draws. */
+typedef enum fixed { FIXED_DEFAULT, FIXED_OWN, FIXED_GENERIC, N_FIXED } fixed;
+
 struct autotune_search {
   autotune_task task;
   autotune_policy policy;
@@ -26,7 +29,8 @@ struct autotune_search {
   int model_task;
   runtime_rng rng;
   autotune_space space;
-  runtime_map seen; /* schedules proposed or observed */
+  runtime_map seen;        /* schedules proposed or observed */
+  bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   runtime_arena arena;
@@ -165,8 +169,6 @@ tn_schedule *autotune_own_schedule(const autotune_task *task) {
   return NULL;
 }
 
-typedef enum fixed { FIXED_DEFAULT, FIXED_OWN, FIXED_GENERIC, N_FIXED } fixed;
-
 /* NULL: there is none. That the program's own is refused, was said before the search began. */
 static tn_schedule *make_fixed(autotune_search *search, fixed which) {
   if (which == FIXED_DEFAULT) return tn_schedule_new(search->task.program);
@@ -180,10 +182,13 @@ static tn_schedule *make_fixed(autotune_search *search, fixed which) {
 /* One of the fixed schedules, while it was neither proposed nor observed: they are measured even when they have no
  * features. */
 static int propose_fixed(autotune_search *search, fixed which, tn_schedule **out) {
+  if (search->has_fixed[which]) return 0;
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   tn_schedule *s = make_fixed(search, which);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {
+  bool is_known = s && runtime_map_find(&search->seen, hash);
+  search->has_fixed[which] = s && runtime_map_at(&search->seen, hash);
+  if (search->has_fixed[which] && !is_known) {
     *out = s;
     number(search, &scope);
     return 1;

@@ -17,18 +17,9 @@ enum { LANES = 8, BLOCKS = 3 };
 #define SCHEDULE "schedule {\n  split(C, i, 8)\n  tensorize(C, i.inner, twice)\n}\n"
 
 /* A folder with program.te and twice.ll; the program is parsed in it. */
-static void write_file(const char *folder, const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static tn_program *parse_in(tn_context *ctx, const char *folder, const char *text) {
   char path[128];
-  write_file(folder, "program.te", text);
+  kit_write(folder, "program.te", text);
   snprintf(path, sizeof path, "%s/program.te", folder);
   return tn_program_parse_file(ctx, path, 0, NULL);
 }
@@ -43,7 +34,7 @@ static void linked_from_text(void **state) {
   char folder[64];
   tn_context *ctx = check_context();
   kit_folder(folder);
-  write_file(folder, "twice.ll", TWICE("2"));
+  kit_write(folder, "twice.ll", TWICE("2"));
   tn_program *p = parse_in(ctx, folder, "link \"twice.ll\"\n" DECLARATION PROGRAM SCHEDULE);
   assert_int_equal(tn_program_link_files(p, 0, NULL), TN_OK);
   tn_schedule *s = tn_schedule_new(p);
@@ -88,7 +79,7 @@ static void refused_link(void **state) {
   char folder[64];
   tn_context *ctx = check_context();
   kit_folder(folder);
-  write_file(folder, "twice.ll", row->ir);
+  kit_write(folder, "twice.ll", row->ir);
   tn_program *p = parse_in(ctx, folder, "link \"twice.ll\"\n" DECLARATION PROGRAM);
   check_ok(ctx);
   assert_int_equal(tn_program_link_files(p, 0, NULL), row->status);
