@@ -41,5 +41,9 @@ refuses 2 '--log is missing' tune "$product"
 refuses 2 'either --log or --schedule' build "$product" -o off.o
 [ "$(wc -l <data/tenon/log.json)" -eq "$before" ] || complain "TENON_LOG=off wrote to the log"
 refuses 2 '--schedule is about one program' build net.tenon -s auto -o kernels
+mkdir a_folder
+refuses 1 'cannot write a_folder: Is a directory' build 'C[i<9] = A[i] + 3' -o m.o --missing a_folder
+refuses 1 'cannot write nowhere/m.tenon: No such file' build 'C[i<9] = A[i] + 3' -o m.o --missing nowhere/m.tenon
+[ -z "$(ls a_folder)" ] && [ -z "$(find . -name '*.tmp')" ] || complain "a file of what is missing was left half written: $(find .)"
 refuses 2 '--missing is about' build "$product" -o k.o --log other.json --missing m.tenon
 exit "$status"
