@@ -426,7 +426,7 @@ ANALYSIS_TABLE(candidate);
   X(vector_stores)         \
   X(scatters)              \
   X(store_bits)            \
-  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
+  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(is_root) X(is_parallel) X(visits)
 
 #define X(name) \
   , { #name, TN_CELL_REAL }

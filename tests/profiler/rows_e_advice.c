@@ -181,7 +181,6 @@ ROW(e12_suggestions) {
 /* ---- E13 --------------------------------------------------------------------------------------------------------- */
 
 static const rule_fixture kernel_rules[] = {
-    {"few_samples", "kernel", "stage=a samples=99", "stage=a samples=500"},
     {"recompute", "kernel", "stage=a recompute=9", "stage=a recompute=1.0"},
     {"not_vectorised", "kernel", "stage=a stores=100 vector_stores=0 vector_loads=0",
      "stage=a stores=4 vector_stores=100"},
@@ -197,8 +196,7 @@ static const rule_fixture kernel_rules[] = {
      "stage=a loops=1 tasks=32 threads=8 active=0.5"},
     {"serial_root", "kernel",
      "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=k stage=b is_root=1 is_parallel=1 share=0.7",
-     "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=m stage=b is_root=1 is_parallel=1 share=0.7"},
-    {"allocations", "kernel", "stage=a tasks=8 loops=1 allocations=80", "stage=a tasks=8 loops=1 allocations=8"}};
+     "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=m stage=b is_root=1 is_parallel=1 share=0.7"}};
 
 ROW(e13_schedule_rules) {
   (void)state;
