@@ -131,8 +131,9 @@ struct measure_job {
   tn_measurement *out;
   int cores; /* that it keeps busy; 0: all of the machine */
   bool is_done;
-  double seconds; /* wall time spent on it */
-  tn_job *given;  /* what poll gives back, this job being freed then; NULL: somebody waits for it */
+  double seconds;    /* wall time spent on it */
+  uint64_t added_ns; /* when it came to wait */
+  tn_job *given;     /* what poll gives back, this job being freed then; NULL: somebody waits for it */
   measure_job *next;
 };
 
@@ -152,6 +153,7 @@ struct measure_pool {
   measure_worker *workers;
   measure_queue waiting[MEASURE_LANES], done[MEASURE_LANES];
   bool caller_works; /* between two steps the caller uses a core */
+  double build_s;    /* of the last builds, on the average; 0: none has ended */
   int64_t next_id;
   int failed_starts; /* in a row, and why the last one failed */
   char start_error[1024];

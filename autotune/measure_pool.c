@@ -9,6 +9,8 @@
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
+/* Runs that hold builders up come so many together, or as have gathered in the time of so many builds. */
+enum { RUNS_TOGETHER = 20, GATHER_BUILDS = 10 };
 enum { MAX_WORKERS = 256, MAX_CORES = 1 << 16, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
 
 #define GREETING_S 60.0
@@ -43,6 +45,7 @@ static measure_job *pop(measure_queue *q) {
 void measure_pool_add(measure_pool *pool, measure_job *job) {
   bool is_idle = pool->waiting[MEASURE_BUILDS].n + pool->waiting[MEASURE_RUNS].n == 0;
   if (is_idle) pool->failed_starts = 0;
+  job->added_ns = runtime_now_ns();
   push(&pool->waiting[job->kind->lane], job);
 }
 
@@ -130,7 +133,10 @@ static void start_worker(measure_pool *pool, measure_worker *w) {
 /* The worker is free for the next job. */
 static void end_work(measure_pool *pool, measure_worker *w) {
   measure_job *job = w->job;
-  job->seconds += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  double seconds = (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  job->seconds += seconds;
+  if (job->kind->lane == MEASURE_BUILDS)
+    pool->build_s = pool->build_s > 0 ? 0.8 * pool->build_s + 0.2 * seconds : seconds;
   w->job = NULL;
   w->state = MEASURE_IDLE;
   end_job(pool, job);
@@ -324,11 +330,17 @@ static bool fits(const measure_pool *pool, measure_lane lane) {
   return busy + cores_of(pool, pool->waiting[lane].first) <= RUNTIME_MAX(pool->cores, 1 + pool->caller_works);
 }
 
+/* Whether the runs that wait have waited for each other long enough. Before anything is known the first one is not held up. */
+static bool have_gathered(const measure_pool *pool) {
+  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
+  if (runs->n == 0) return false;
+  uint64_t gather_ns = (uint64_t)(GATHER_BUILDS * pool->build_s * 1e9);
+  return runs->n >= RUNS_TOGETHER || !runs->first->given || runtime_now_ns() - runs->first->added_ns >= gather_ns;
+}
+
 /* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. */
 static bool holds_builds(const measure_pool *pool) {
-  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
-  bool is_urgent = runs->n > 0 && (runs->n >= pool->n_workers || !runs->first->given);
-  return is_urgent && !pool->caller_works && !fits(pool, MEASURE_RUNS);
+  return have_gathered(pool) && !pool->caller_works && !fits(pool, MEASURE_RUNS);
 }
 
 /* A worker takes jobs of its lane while there are cores for them. */
