@@ -18,9 +18,11 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 7, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 #define SHORT 0.08
 
 /* What is slower than this many times the best in its trial does not take part. The generic schedule and the program's own,
- * which have one trial while the best is the luckiest of many, do up to a higher bound. */
+ * which have one trial while the best is the luckiest of many, do up to a higher bound; the generic one always does where its
+ * turns cost nothing, since on a busy machine its trial may have been ended for what others did. */
 #define TAKES_PART 1.3
 #define KEPT_TAKES_PART 3
+#define GENERIC_TAKES_PART_S 1e-2
 /* Finalists whose short turns differ by less are as good as each other. */
 #define AS_GOOD 1.01
 /* Whose short turns are so much longer than the leader's is beaten, however much its turns vary. */
@@ -106,8 +108,9 @@ int finals_judge(finals_entry *entries, int n) {
   return left;
 }
 
-/* Simpler, or as simple and faster. */
+/* Simpler, or as simple and faster. The generic schedule, which needs no record, is the simplest. */
 static bool is_preferred(const finals_entry *e, const finals_entry *to) {
+  if (e->is_generic != to->is_generic) return e->is_generic;
   return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->short_s < to->short_s);
 }
 
@@ -142,6 +145,7 @@ typedef struct finals {
 static void enter(finals *f, tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
+  f->entries[f->n].is_generic = top->hash == t->kept[TUNER_GENERIC].hash;
   f->measurements[f->n].object = top->object;
   f->measurements[f->n].object_bytes = top->object_bytes;
   top->object = NULL;
@@ -178,7 +182,8 @@ static int find_finalist(const finals *f, uint64_t hash) {
 /* Even when others crowd it out. */
 static void enter_kept(finals *f, tuner_top *kept) {
   bool is_known = kept->steps && isfinite(kept->cost_s) && find_finalist(f, kept->hash) < 0;
-  bool is_near = is_known && kept->cost_s <= KEPT_TAKES_PART * f->t->top[0].cost_s;
+  double least_s = kept == &f->t->kept[TUNER_GENERIC] ? GENERIC_TAKES_PART_S : 0;
+  bool is_near = is_known && kept->cost_s <= fmax(KEPT_TAKES_PART * f->t->top[0].cost_s, least_s);
   if (is_near || (is_known && f->n == 1)) enter(f, kept); /* nobody wins alone */
 }
 

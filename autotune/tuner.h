@@ -178,6 +178,7 @@ double tuner_finals_need_s(const tuner *t);
 /* Finalists as numbers: what decides. */
 typedef struct finals_entry {
   int n_steps;      /* how complex the schedule is */
+  bool is_generic;  /* the simplest of all */
   int n;            /* turns so far */
   double turns[32]; /* the least time of each */
   bool is_out;

@@ -510,6 +510,10 @@ static void test_finals_judged(void **state) {
   assert_int_equal(finals_judge(tied, 3), 3);
   assert_int_equal(finals_winner(tied, 3, &is_tie), 1); /* the simplest of those as good; the third is slower */
   assert_true(is_tie);
+  finals_entry with_auto[] = {entry(9, 7, 1.0, 0.01), entry(3, 7, 1.001, 0.01), entry(30, 7, 1.005, 0.01)};
+  with_auto[2].is_generic = true;
+  assert_int_equal(finals_judge(with_auto, 3), 3);
+  assert_int_equal(finals_winner(with_auto, 3, &is_tie), 2); /* it needs no record */
   finals_entry few[] = {entry(9, 4, 1.0, 0.01), entry(3, 4, 1.5, 0.01)};
   assert_int_equal(finals_judge(few, 2), 2);                      /* not sure yet */
   finals_entry torn[] = {entry(3, 7, 1.5, 0), entry(9, 7, 1, 0)}; /* each slower in some turns: the median decides */
