@@ -171,7 +171,8 @@ static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s
   if (!s->is_counted) return;
 #define X(name) add_arg(m, tn_event_arg_i64(#name, s->name));
   X(points)
-  X(required) X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters) X(loops) X(tasks) X(store_bits)
+  X(required)
+  X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters) X(loops) X(tasks) X(store_bits)
       X(native_bits)
 #undef X
 }
