@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/profiler_files.h"
 #include "runtime/profiler/storage.h"
 #include "tests/profiler/rows.h"
 
@@ -191,6 +192,55 @@ static void check_rebuilt(const tn_recording *r, uint32_t finished) {
   assert_true(whole >= finished && n <= whole + 1);
   assert_true(r->processes.data[0].was_killed);
   check_has(tn_recording_warnings(r), "ended before its session was stopped");
+}
+
+/* Records scopes, names, arguments and memory as fast as it can. */
+static void record_without_end(const char *path) {
+  tn_profile_options options = {.file = path, .max_bytes = 1 << 20, .drop = TN_KEEP_LAST};
+  if (tn_profile_start(NULL, &options) != TN_OK) _exit(1);
+  for (uint64_t i = 0;; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "name%llu", (unsigned long long)(i % 500));
+    tn_timed scope = tn_timed_begin(name);
+    TN_SCOPE_AS(inner, APP, 2, "inner");
+    TN_EVENT_ARG(inner, tn_event_arg_u64("i", i));
+    tn_memory_alloc("pool", &inner, i % 100 + 1);
+    tn_memory_free("pool", &inner, 0);
+    if (i % 50 == 0) tn_profile_step(NULL);
+    tn_timed_end(&scope);
+  }
+}
+
+/* From before the session begins to long after its buffers are full; what there is can be read and is whole. */
+ROW(b12_killed_at_200_points) {
+  (void)state;
+  char path[64];
+  int n_read = 0;
+  snprintf(path, sizeof path, "/tmp/tenon-b12-%d", (int)getpid());
+  for (int k = 0; k < 200; ++k) {
+    unlink(path);
+    pid_t child = fork();
+    if (child == 0) record_without_end(path);
+    usleep((useconds_t)(50 * k));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    tn_context *ctx = tn_context_new(NULL);
+    tn_recording *r = tn_recording_load(ctx, path);
+    bool has_header = r || strstr(tn_context_message(ctx), path); /* killed before it was made: that is said */
+    assert_true(has_header);
+    for (int64_t i = 0; r && i < r->n_events; ++i) {
+      const tn_event *e = &r->events[i];
+      bool is_known = strncmp(e->name, "name", 4) == 0 || strcmp(e->name, "inner") == 0 ||
+                      strcmp(e->name, "pool") == 0 || strncmp(e->name, "Round#", 6) == 0 || strcmp(e->name, "") == 0;
+      if (!is_known || e->parent >= i || e->duration_ns < 0)
+        fail_msg("kill %d: event %lld '%s'", k, (long long)i, e->name);
+    }
+    n_read += r && r->n_events > 0;
+    tn_recording_free(r);
+    tn_context_free(ctx);
+  }
+  unlink(path);
+  if (n_read < 100) fail_msg("only %d of 200 recordings could be read", n_read);
 }
 
 ROW(b12_killed_process) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Row E4 on the command: averages by shapes, by thread, by call stack, and of what is outermost; PyTorch's sort keys.
+# Row E19: on the command: averages by shapes, by thread, by call stack, and of what is outermost; PyTorch's sort keys.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
