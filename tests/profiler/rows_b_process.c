@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -195,9 +196,9 @@ static void check_rebuilt(const tn_recording *r, uint32_t finished) {
 }
 
 /* Records scopes, names, arguments and memory as fast as it can. */
-static void record_without_end(const char *path) {
+static void record_without_end(const char *path, _Atomic int *has_started) {
   tn_profile_options options = {.file = path, .max_bytes = 1 << 20, .drop = TN_KEEP_LAST};
-  if (tn_profile_start(NULL, &options) != TN_OK) _exit(1);
+  if (tn_profile_start(NULL, &options) == TN_OK) *has_started = 1;
   for (uint64_t i = 0;; ++i) {
     char name[32];
     snprintf(name, sizeof name, "name%llu", (unsigned long long)(i % 500));
@@ -211,36 +212,38 @@ static void record_without_end(const char *path) {
   }
 }
 
-/* From before the session begins to long after its buffers are full; what there is can be read and is whole. */
+/* From the session's beginning to long after its buffers are full: each time there is a recording, and it is whole. */
 ROW(b12_killed_at_200_points) {
   (void)state;
   char path[64];
-  int n_read = 0;
+  _Atomic int *has_started = mmap(NULL, sizeof *has_started, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   snprintf(path, sizeof path, "/tmp/tenon-b12-%d", (int)getpid());
+  int n_with_events = 0;
   for (int k = 0; k < 200; ++k) {
-    unlink(path);
+    *has_started = 0;
     pid_t child = fork();
-    if (child == 0) record_without_end(path);
+    if (child == 0) record_without_end(path, has_started);
+    while (!*has_started) sched_yield();
     usleep((useconds_t)(50 * k));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    tn_context *ctx = tn_context_new(NULL);
+    tn_context *ctx = check_context();
     tn_recording *r = tn_recording_load(ctx, path);
-    bool has_header = r || strstr(tn_context_message(ctx), path); /* killed before it was made: that is said */
-    assert_true(has_header);
-    for (int64_t i = 0; r && i < r->n_events; ++i) {
+    if (!r) fail_msg("kill %d: %s", k, tn_context_message(ctx));
+    for (int64_t i = 0; i < r->n_events; ++i) {
       const tn_event *e = &r->events[i];
       bool is_known = strncmp(e->name, "name", 4) == 0 || strcmp(e->name, "inner") == 0 ||
-                      strcmp(e->name, "pool") == 0 || strncmp(e->name, "Round#", 6) == 0 || strcmp(e->name, "") == 0;
+                      strcmp(e->name, "pool") == 0 || strncmp(e->name, "Round#", 6) == 0;
       if (!is_known || e->parent >= i || e->duration_ns < 0)
         fail_msg("kill %d: event %lld '%s'", k, (long long)i, e->name);
     }
-    n_read += r && r->n_events > 0;
+    n_with_events += r->n_events > 0;
     tn_recording_free(r);
-    tn_context_free(ctx);
+    check_context_free(ctx);
   }
   unlink(path);
-  if (n_read < 100) fail_msg("only %d of 200 recordings could be read", n_read);
+  print_message("200 killed, %d had recorded something\n", n_with_events);
+  assert_true(n_with_events > 150);
 }
 
 ROW(b12_killed_process) {
