@@ -139,7 +139,9 @@ static tn_plugin *open_plugin(tn_context *ctx, const char *path) {
     void *object;
     tn_plugin_init_fn init;
   } symbol = {dlsym(p->library, TN_PLUGIN_INIT)};
-  if (!symbol.object) return refuse(ctx, p, path, "it does not define " TN_PLUGIN_INIT);
+  if (!symbol.object) symbol.object = dlsym(p->library, TN_PLUGIN_TENSORFLOW_INIT);
+  if (!symbol.object)
+    return refuse(ctx, p, path, "it defines neither " TN_PLUGIN_INIT " nor " TN_PLUGIN_TENSORFLOW_INIT);
   tn_plugin_status status = fresh_status();
   call_init(p, symbol.init, &status);
   if (is_failed(&status)) return refuse(ctx, p, path, status.message[0] ? status.message : "its init failed");

@@ -78,8 +78,11 @@ static inline void tn_plugin_set_status(tn_plugin_status *status, tn_plugin_code
 typedef struct tn_plugin_profiler {
   size_t struct_size;
   void *ext;
-  const char *device_type; /* capital letters, digits and underscores, a letter first: "PERF" */
-  const char *name;        /* since 0.2, may be NULL: of the plug-in, for messages */
+  union {
+    const char *device_type; /* capital letters, digits and underscores, a letter first: "PERF" */
+    const char *type;        /* TensorFlow's name of it */
+  };
+  const char *name; /* since 0.2, may be NULL: of the plug-in, for messages */
 } tn_plugin_profiler;
 #define TN_PLUGIN_PROFILER_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler, name)
 #define TN_PLUGIN_PROFILER_SIZE_0_1 TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler, device_type)
@@ -108,13 +111,45 @@ typedef struct tn_plugin_registration {
 } tn_plugin_registration;
 #define TN_PLUGIN_REGISTRATION_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_registration, destroy_profiler_fns)
 
-/* The one symbol that a plug-in defines. */
+/* The one symbol that a plug-in defines; TF_InitProfiler is looked for where it is missing. */
 #define TN_PLUGIN_INIT "tn_plugin_init"
 typedef void (*tn_plugin_init_fn)(tn_plugin_registration *params, tn_plugin_status *status);
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
 void tn_plugin_init(tn_plugin_registration *params, tn_plugin_status *status);
+
+/* A plug-in that was written for TensorFlow compiles with this header in the place of
+ * tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h and tf_status.h:
+ *
+ *   #define TN_PLUGIN_TENSORFLOW_NAMES
+ *   #include <tenon/profiler_plugin.h> */
+#define TN_PLUGIN_TENSORFLOW_INIT "TF_InitProfiler"
+#ifdef TN_PLUGIN_TENSORFLOW_NAMES
+typedef tn_plugin_profiler TP_Profiler;
+typedef tn_plugin_profiler_fns TP_ProfilerFns;
+typedef tn_plugin_registration TF_ProfilerRegistrationParams;
+typedef tn_plugin_status TF_Status;
+typedef tn_plugin_code TF_Code;
+#define TF_OK TN_PLUGIN_OK
+#define TF_UNKNOWN TN_PLUGIN_UNKNOWN
+#define TF_INVALID_ARGUMENT TN_PLUGIN_INVALID_ARGUMENT
+#define TF_RESOURCE_EXHAUSTED TN_PLUGIN_RESOURCE_EXHAUSTED
+#define TF_FAILED_PRECONDITION TN_PLUGIN_FAILED_PRECONDITION
+#define TF_UNIMPLEMENTED TN_PLUGIN_UNIMPLEMENTED
+#define TF_INTERNAL TN_PLUGIN_INTERNAL
+#define TF_UNAVAILABLE TN_PLUGIN_UNAVAILABLE
+#define TP_PROFILER_STRUCT_SIZE TN_PLUGIN_PROFILER_SIZE_0_1
+#define TP_PROFILER_FNS_STRUCT_SIZE TN_PLUGIN_PROFILER_FNS_SIZE
+#define TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE TN_PLUGIN_REGISTRATION_SIZE
+static inline void TF_SetStatus(TF_Status *status, TF_Code code, const char *message) {
+  tn_plugin_set_status(status, code, message);
+}
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status);
+#endif
 
 #ifdef __cplusplus
 }

@@ -98,6 +98,14 @@ static bool parse_link(const char *text, void *field) {
   return true;
 }
 
+/* Like parse_param, for plug-ins of the profiler. */
+static bool parse_plugin(const char *text, void *field) {
+  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, plugins));
+  if (args->n_plugins == TOOLS_MAX_PLUGINS) return false;
+  args->plugins[args->n_plugins++] = text;
+  return true;
+}
+
 /* Like parse_param, for the inputs' data; whether it can be had is found out with the program. */
 static bool parse_fill(const char *text, void *field) {
   tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, fills));
@@ -123,7 +131,7 @@ static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_FLAG] = parse_flag,         [TOOLS_TEXT] = parse_text,   [TOOLS_COUNT] = parse_count,
     [TOOLS_LEVEL] = parse_level,       [TOOLS_SEED] = parse_seed,   [TOOLS_SECONDS] = parse_seconds,
     [TOOLS_DURATION] = parse_duration, [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link,
-    [TOOLS_FILL] = parse_fill};
+    [TOOLS_PLUGIN] = parse_plugin,     [TOOLS_FILL] = parse_fill};
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,10 @@
 /* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
  * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
 #include "tools/profile_session.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
 #include "profile/profiler_analysis.h"
 #include "profile/profiler_files.h"
 #include "profile/profiler_loader.h"
@@ -11,12 +15,29 @@ static void warn(tools_session *session, tn_context *ctx) {
 }
 
 /* A plug-in that cannot be loaded is told, and the recording goes on without its planes. */
-static bool load_plugin(tools_session *session, tn_context *ctx, const char *path, tools_recording *recording) {
-  if (!path) return true;
-  recording->plugin = tn_plugin_load(ctx, path);
-  if (!recording->plugin) tools_warn(session, "%s", tn_context_message(ctx));
-  tn_context_clear(ctx);
-  return recording->plugin != NULL;
+static void load_plugin(tools_session *session, const char *path, tools_recording *recording) {
+  if (recording->n_plugins == RUNTIME_COUNT(recording->plugins))
+    return tools_warn(session, "%s: too many plug-ins", path);
+  tn_plugin *plugin = tn_plugin_load(recording->ctx, path);
+  if (plugin)
+    recording->plugins[recording->n_plugins++] = plugin;
+  else
+    tools_warn(session, "%s", tn_context_message(recording->ctx));
+  tn_context_clear(recording->ctx);
+}
+
+/* A folder's shared objects in the order of their names; a path that is no folder is a plug-in's. */
+static void load_plugins(tools_session *session, const char *path, tools_recording *recording) {
+  glob_t found;
+  runtime_str pattern = {0};
+  struct stat info;
+  if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return load_plugin(session, path, recording);
+  runtime_str_addf(&pattern, "%s/*.so", path);
+  int status = pattern.failed ? GLOB_NOSPACE : glob(pattern.data, 0, NULL, &found);
+  for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) load_plugin(session, found.gl_pathv[i], recording);
+  if (status == 0) globfree(&found);
+  if (status != 0) tools_warn(session, "%s has no profiler plug-in: no file that ends in .so", path);
+  runtime_str_free(&pattern);
 }
 
 /* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its
@@ -43,14 +64,14 @@ static bool start(const tools_session *session, const char *text, tools_recordin
 }
 
 /* Never fails: what cannot be recorded is a warning, and recording.is_on is false. */
-tools_recording tools_record(tools_session *session, const char *option, const char *plugin) {
+tools_recording tools_record(tools_session *session, const tools_args *args) {
   tools_recording recording = {0};
-  const char *text = option ? option : getenv("TENON_PROFILE");
+  const char *text = args->profile ? args->profile : getenv("TENON_PROFILE");
   if (!text || !*text) return recording;
   recording.ctx = tn_context_new(NULL);
   recording.lacks_memory = !recording.ctx;
   if (!recording.ctx) return tools_warn(session, "out of memory; the run is not recorded"), recording;
-  load_plugin(session, recording.ctx, plugin, &recording);
+  for (int i = 0; i < args->n_plugins; ++i) load_plugins(session, args->plugins[i], &recording);
   recording.is_on = start(session, text, &recording);
   recording.lacks_memory = tn_context_status(recording.ctx) == TN_ERROR_MEMORY;
   if (!recording.is_on) warn(session, recording.ctx);
@@ -79,7 +100,7 @@ static bool save(tools_session *session, const tools_recording *recording) {
 
 bool tools_record_end(tools_session *session, tools_recording *recording) {
   bool saved = recording->is_on ? save(session, recording) : !recording->lacks_memory;
-  if (recording->plugin) tn_plugin_unload(recording->ctx, recording->plugin);
+  for (int i = 0; i < recording->n_plugins; ++i) tn_plugin_unload(recording->ctx, recording->plugins[i]);
   tn_context_free(recording->ctx);
   free(recording->output);
   *recording = (tools_recording){0};

@@ -8,14 +8,14 @@
 typedef struct tools_recording {
   tn_context *ctx;
   char *output; /* the file that is asked for */
-  struct tn_plugin *plugin;
+  struct tn_plugin *plugins[64];
+  int n_plugins;
   bool is_on, lacks_memory;
 } tools_recording;
 
-/* Starts a session when OPTION (of the command line) or the environment asks for one. The buffers lie in OUTPUT.buffers
- * until the end, so that `tenon profile convert` can rebuild what a killed run recorded. PLUGIN: a plug-in's path, or
- * NULL. */
-tools_recording tools_record(tools_session *session, const char *option, const char *plugin);
+/* Starts a session when --profile or the environment asks for one. The buffers lie in OUTPUT.buffers
+ * until the end, so that `tenon profile convert` can rebuild what a killed run recorded. */
+tools_recording tools_record(tools_session *session, const tools_args *args);
 /* Stops and writes the file; false after a message, and when there was no memory to begin. */
 bool tools_record_end(tools_session *session, tools_recording *recording);
 

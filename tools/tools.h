@@ -14,7 +14,13 @@ enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2, TOOLS_SIGNALLED = 128 /*
 
 /* ---- what a command line says (options.c) ------------------------------------------------------------------------ */
 
-enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64, TOOLS_MAX_LINKS = 16, TOOLS_MAX_FILLS = 16 };
+enum {
+  TOOLS_MAX_PARAMS = 32,
+  TOOLS_MAX_OPERANDS = 64,
+  TOOLS_MAX_LINKS = 16,
+  TOOLS_MAX_FILLS = 16,
+  TOOLS_MAX_PLUGINS = 16
+};
 
 typedef struct tools_verb tools_verb;
 
@@ -29,9 +35,11 @@ typedef struct tools_args {
   int n_links;
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
-  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *strategy, *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind,
-      *report, *rules, *by;
+  const char *plugins[TOOLS_MAX_PLUGINS];
+  int n_plugins;
+  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,
+      *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind, *report,
+      *rules, *by;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
   bool no_sketches, flushes_cache;
@@ -44,16 +52,17 @@ typedef struct tools_args {
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
-#define TOOLS_KINDS(X)                                                  \
-  X(FLAG, "nothing")                           /* bool */               \
-  X(TEXT, "a text")                            /* const char * */       \
-  X(COUNT, "a whole number of 1 or more")      /* int64_t */            \
-  X(LEVEL, "0, 1 or 2")                        /* int64_t, plus 1 */    \
-  X(SEED, "a whole number of 0 or more")       /* uint64_t */           \
-  X(SECONDS, "a number above 0")               /* double */             \
-  X(DURATION, "a time such as 30s, 10m or 2h") /* double, seconds */    \
-  X(PARAM, "NAME=N with a whole number")       /* one more of params */ \
-  X(LINK, "a file's name, 16 times at most")   /* one more of links */  \
+#define TOOLS_KINDS(X)                                                   \
+  X(FLAG, "nothing")                           /* bool */                \
+  X(TEXT, "a text")                            /* const char * */        \
+  X(COUNT, "a whole number of 1 or more")      /* int64_t */             \
+  X(LEVEL, "0, 1 or 2")                        /* int64_t, plus 1 */     \
+  X(SEED, "a whole number of 0 or more")       /* uint64_t */            \
+  X(SECONDS, "a number above 0")               /* double */              \
+  X(DURATION, "a time such as 30s, 10m or 2h") /* double, seconds */     \
+  X(PARAM, "NAME=N with a whole number")       /* one more of params */  \
+  X(LINK, "a file's name, 16 times at most")   /* one more of links */   \
+  X(PLUGIN, "a path, 16 times at most")        /* one more of plugins */ \
   X(FILL, "NAME=HOW, as in A=uniform(0.1,2)")  /* one more of fills */
 
 typedef enum tools_kind {

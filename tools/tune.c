@@ -38,7 +38,8 @@ static const tools_option options[] = {
                  "record where the time goes, worker processes included, into FILE: .json (Chrome\n"
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
                  "the environment variable TENON_PROFILE does the same"),
-    TOOLS_OPTION("profile-plugin", 0, TEXT, plugin, "PATH", "a profiler plug-in whose planes join the recording"),
+    TOOLS_OPTION("profile-plugin", 0, PLUGIN, plugins, "PATH",
+                 "a profiler plug-in whose planes join the recording, or a folder of them; any number of times"),
     TOOLS_OPTION("report", 0, TEXT, report, "FILE.html",
                  "write a page about what LOG holds of the program then, to look at (tenon log report)"),
     TOOLS_OPTION("model", 0, TEXT, cost_model, "MODEL",
@@ -377,7 +378,7 @@ static int run_with_log(const tools_args *args) {
   bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
-    tools_recording recording = tools_record(&session, args->profile, args->plugin);
+    tools_recording recording = tools_record(&session, args);
     status = are_tasks ? tools_tune_tasks(&session, args, profiler) : tune_and_print(&session, args, profiler);
     if (!tools_record_end(&session, &recording) && status == TOOLS_OK) status = TOOLS_FAILED;
     tn_profiler_free(profiler);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/profiler_files.h"
 #include "runtime/profiler/storage.h"
 #include "tests/profiler/rows.h"
 
@@ -191,6 +193,57 @@ static void check_rebuilt(const tn_recording *r, uint32_t finished) {
   assert_true(whole >= finished && n <= whole + 1);
   assert_true(r->processes.data[0].was_killed);
   check_has(tn_recording_warnings(r), "ended before its session was stopped");
+}
+
+/* Records scopes, names, arguments and memory as fast as it can. */
+static void record_without_end(const char *path, _Atomic int *has_started) {
+  tn_profile_options options = {.file = path, .max_bytes = 1 << 20, .drop = TN_KEEP_LAST};
+  if (tn_profile_start(NULL, &options) == TN_OK) *has_started = 1;
+  for (uint64_t i = 0;; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "name%llu", (unsigned long long)(i % 500));
+    tn_timed scope = tn_timed_begin(name);
+    TN_SCOPE_AS(inner, APP, 2, "inner");
+    TN_EVENT_ARG(inner, tn_event_arg_u64("i", i));
+    tn_memory_alloc("pool", &inner, i % 100 + 1);
+    tn_memory_free("pool", &inner, 0);
+    if (i % 50 == 0) tn_profile_step(NULL);
+    tn_timed_end(&scope);
+  }
+}
+
+/* From the session's beginning to long after its buffers are full: each time there is a recording, and it is whole. */
+ROW(b12_killed_at_200_points) {
+  (void)state;
+  char path[64];
+  _Atomic int *has_started = mmap(NULL, sizeof *has_started, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  snprintf(path, sizeof path, "/tmp/tenon-b12-%d", (int)getpid());
+  int n_with_events = 0;
+  for (int k = 0; k < 200; ++k) {
+    *has_started = 0;
+    pid_t child = fork();
+    if (child == 0) record_without_end(path, has_started);
+    while (!*has_started) sched_yield();
+    usleep((useconds_t)(50 * k));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    tn_context *ctx = check_context();
+    tn_recording *r = tn_recording_load(ctx, path);
+    if (!r) fail_msg("kill %d: %s", k, tn_context_message(ctx));
+    for (int64_t i = 0; i < r->n_events; ++i) {
+      const tn_event *e = &r->events[i];
+      bool is_known = strncmp(e->name, "name", 4) == 0 || strcmp(e->name, "inner") == 0 ||
+                      strcmp(e->name, "pool") == 0 || strncmp(e->name, "Round#", 6) == 0;
+      if (!is_known || e->parent >= i || e->duration_ns < 0)
+        fail_msg("kill %d: event %lld '%s'", k, (long long)i, e->name);
+    }
+    n_with_events += r->n_events > 0;
+    tn_recording_free(r);
+    check_context_free(ctx);
+  }
+  unlink(path);
+  print_message("200 killed, %d had recorded something\n", n_with_events);
+  assert_true(n_with_events > 150);
 }
 
 ROW(b12_killed_process) {

@@ -62,7 +62,7 @@ ROW(d1_loading) {
   assert_string_equal(tn_plugin_device_type(plugin), "STUB");
   refuse(ctx, "/nowhere/plugin.so", "/nowhere/plugin.so");
   refuse(ctx, "/proc/self/status", "/proc/self/status");
-  refuse(ctx, TENON_PLUGIN_DIR "/libtest_tracer.so", "does not define tn_plugin_init");
+  refuse(ctx, TENON_PLUGIN_DIR "/libtest_tracer.so", "defines neither tn_plugin_init");
   refuse(ctx, path_of("FAIL_INIT"), "no init today");
   tn_recording *r = record_once();
   assert_int_equal(rows_count(r, "stub"), 1); /* the others did not stop it */
@@ -309,7 +309,7 @@ static void check_levels(unsigned level, int users, int fine, int finest) {
   tn_recording_free(r);
 }
 
-ROW(d6_options_are_obeyed) {
+ROW(d8_options_are_obeyed) {
   (void)state;
   check_levels(0, 0, 0, 0);
   check_levels(1, 1, 0, 0);
@@ -332,7 +332,7 @@ ROW(d6_options_are_obeyed) {
   tn_recording_free(r);
 }
 
-ROW(d6_the_repository_is_written) {
+ROW(d8_the_repository_is_written) {
   (void)state;
   char folder[] = "/tmp/tenon-d6-XXXXXX", command[256];
   assert_non_null(mkdtemp(folder));

@@ -329,7 +329,7 @@ ROW(e14_utilisation_and_roofline) {
   "[{\"id\": \"slow_load\", \"query\": {\"type\": \"op_type\", \"filter_condition\": {\"name\": {\"in\": [\"A\"]}}}," \
   " \"column\": \"mean_ns\", \"above\": 500, \"sentence\": \"'{name}' takes {mean_ns} ns {of what}\"}]"
 
-ROW(e12_rules_of_users) {
+ROW(e17_rules_of_users) {
   (void)state;
   tn_context *ctx = check_context();
   tn_recording *r = rows_tree(); /* A takes 1000 ns */

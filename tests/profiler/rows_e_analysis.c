@@ -377,7 +377,7 @@ static tn_recording *record_training(void) {
   return rows_collect();
 }
 
-ROW(e10_steps_of_users) {
+ROW(e18_steps_of_users) {
   (void)state;
   tn_recording *r = record_training();
   tn_analysis *a = tn_analysis_of(NULL, r);

@@ -127,7 +127,7 @@ static double difference(int n, const double *a, const double *b) {
   return most;
 }
 
-ROW(a21_shares_on_many_threads) {
+ROW(a24_shares_on_many_threads) {
   (void)state;
   for (int k = 0; k < RUNTIME_COUNT(parallel_kernels); ++k) {
     const char *program = parallel_kernels[k].program, *schedule = parallel_kernels[k].schedule;
@@ -164,7 +164,7 @@ static double active_of(const char *schedule, int tasks) {
 
 /* What threads wait for each other is no stage's time, and shows as threads that are not active: 384 and 128 rows keep two
  * threads busy for two thirds of the time at most. */
-ROW(a21_active_threads) {
+ROW(a24_active_threads) {
   (void)state;
   double even = 0, uneven = 1;
   for (int i = 0; i < TRIES && even < 0.8; ++i)

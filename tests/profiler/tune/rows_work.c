@@ -65,7 +65,7 @@ static uint64_t number(const kernel_run *k, const char *key) {
   return arg ? arg->u64 : 0;
 }
 
-/* ---- A12: bytes and launches ------------------------------------------------------------------------------------- */
+/* ---- A23: bytes and launches ------------------------------------------------------------------------------------- */
 
 static const struct work_case {
   const char *text, *schedule;
@@ -84,7 +84,7 @@ static const struct work_case {
     {"input I: i32[32], E: f32[1000, 16]\nC[i<32, j<16] = E[I[i], j]", "", 0, 32 * 4 + 32 * 16 * 4, 32 * 16 * 4, 0},
 };
 
-ROW(a12_bytes_and_launches) {
+ROW(a23_bytes_and_launches) {
   (void)state;
   for (int i = 0; i < RUNTIME_COUNT(work_cases); ++i) {
     const struct work_case *w = &work_cases[i];
@@ -101,7 +101,7 @@ ROW(a12_bytes_and_launches) {
 }
 
 /* Columns of a matrix that no cache holds come in a line at a time: 16 times what is needed, unless loops are tiled. */
-ROW(a12_moved_bytes_are_the_schedules) {
+ROW(a23_moved_bytes_are_the_schedules) {
   (void)state;
   static const char text[] = "C[i<8192, j<8192] = A[j,i]";
   tn_context *ctx = check_context();
@@ -122,7 +122,7 @@ ROW(a12_moved_bytes_are_the_schedules) {
   check_context_free(ctx);
 }
 
-/* ---- E14: the roofline of kernels -------------------------------------------------------------------------------- */
+/* ---- E16: the roofline of kernels -------------------------------------------------------------------------------- */
 
 static const char *bound_of(const kernel_run *k, double *achieved) {
   int type = 0;
@@ -152,7 +152,7 @@ static void check_bound(const char *text, const char *costs, const char *bound) 
 
 /* 192 MB of additions are limited by memory, a product by arithmetic, small data by a cache; and nothing is faster than
  * the machine. */
-ROW(e14_roofline_of_kernels) {
+ROW(e16_roofline_of_kernels) {
   (void)state;
   check_bound("C[i<16777216] = A[i] + B[i]", COSTS("0.01"), "memory");
   check_bound("C[i<512, j<512] = sum[k<512](A[i,k] * B[k,j])", COSTS("0.01"), "arithmetic");
