@@ -282,8 +282,20 @@ static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
   return nearest.word;
 }
 
+/* What is written instead, where the name says what is meant; NULL: it does not. */
+static const char *cpu_advice(const char *cpu) {
+  if (strcmp(cpu, "native") == 0 || strcmp(cpu, "host") == 0)
+    return "leave it out: without a triple a target is this machine";
+  return strchr(cpu, ',') != NULL ? "parts of a target stand apart by blanks, as in cpu=znver4 threads=4" : NULL;
+}
+
 /* All names are listed: they are few and cannot be guessed. */
 static void refuse_cpu(const spec *s, const codegen_arch *arch) {
+  if (cpu_advice(s->cpu) != NULL) {
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "unknown cpu \"%s\" in the target \"%s\": %s", s->cpu, s->whole,
+                 cpu_advice(s->cpu));
+    return;
+  }
   runtime_str names = {0};
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)
     runtime_str_addf(&names, "%s%s", names.n > 0 ? " " : "", cpu->name);

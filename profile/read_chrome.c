@@ -407,7 +407,7 @@ static bool read_object(reader *x) {
     c = profiler_json_peek(x->in);
     if (c != ',' && c != '}') return x->why = "',' or '}' is expected", false;
   }
-  if (!x->has_events) x->why = "it has no traceEvents";
+  if (!x->has_events) x->why = "it has no traceEvents: a recording is what --profile FILE.json wrote";
   return x->has_events;
 }
 

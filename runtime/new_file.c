@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_NAMES = 1000 };
@@ -55,8 +56,16 @@ bool runtime_new_file_open_named(runtime_new_file *f, const char *path) {
   return false;
 }
 
+/* Renaming a file onto a folder would say so at the end only, and of some folders that they are busy. */
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool runtime_new_file_open(runtime_new_file *f, const char *path) {
-  *f = (runtime_new_file){.fd = open_nameless(path)};
+  *f = (runtime_new_file){.fd = -1};
+  if (is_folder(path)) return errno = EISDIR, false;
+  f->fd = open_nameless(path);
   return f->fd >= 0 || runtime_new_file_open_named(f, path);
 }
 

@@ -174,8 +174,8 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
     te_fail(site, TN_ERROR_PROGRAM,
             "'/' between integers (%s) is not defined: use // for floor division, or f32(x) / y", tn_dtype_name(dtype));
   else if ((op == TIR_FLOORDIV || op == TIR_FLOORMOD) && is_float)
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' between floats (%s) is not defined: use floor(x / y)", text,
-            tn_dtype_name(dtype));
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' between floats (%s) is not defined: use %s", text, tn_dtype_name(dtype),
+            op == TIR_FLOORDIV ? "floor(x / y)" : "fmod(x, y), or x - floor(x / y)*y");
   else
     return true;
   return false;
@@ -187,6 +187,8 @@ static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, co
       dtype == TN_BOOL ? "use &&, ||, != or !, or cast it, as in i32(x)" : "it needs an integer, such as i32(x)";
   if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
   int wrong = 0;
+  if (op == TIR_BITXOR && dtype != TN_BOOL)
+    advice = "it is of the bits of integers, such as i32(x); a power is pow(x, y)";
   while (wrong + 1 < n && te_shown_dtype(args[wrong]) != TN_BOOL && !tn_dtype_is_float(te_shown_dtype(args[wrong])))
     wrong++;
   return te_refuse_operand(site, tir_op_table[op].text, args[wrong], advice);

@@ -79,6 +79,17 @@ static te_token number(te_lexer *l) {
   return token;
 }
 
+/* What other languages write with a character that is none of this one. */
+static const char *advice_on(unsigned char c) {
+  switch (c) {
+    case '?': return ": a choice is select(condition, x, y)";
+    case '"':
+    case '\'': return ": names are written without quotes";
+    case '@': return ": a matrix product is sum[k<8](A[i,k] * B[k,j])";
+    default: return "";
+  }
+}
+
 /* The longest symbol that stands here; counts what opens and closes. */
 static te_token symbol(te_lexer *l) {
   for (int i = 0; i < RUNTIME_COUNT(symbols); i++) {
@@ -88,10 +99,10 @@ static te_token symbol(te_lexer *l) {
     if (strchr("])", *l->next) && l->nesting > 0) l->nesting--;
     return take(l, TE_TOKEN_SYMBOL, l->next + length);
   }
-  char what[64];
+  char what[128];
   unsigned char c = (unsigned char)*l->next;
   if (c >= ' ' && c < 127)
-    snprintf(what, sizeof what, "unexpected character '%c'", c);
+    snprintf(what, sizeof what, "unexpected character '%c'%s", c, advice_on(c));
   else
     snprintf(what, sizeof what, "unexpected byte 0x%02x", c);
   return broken(l, l->next, what);

@@ -181,7 +181,9 @@ static bool parse_param(te_parser *p, const overrides *o) {
   do {
     const char *at, *name = te_take_name(p, "a parameter's name", &at);
     int64_t value;
-    if (!name || !te_check_free(p, "a parameter", name, at) || !te_expect(p, "=", "'='")) return false;
+    if (!name || !te_check_free(p, "a parameter", name, at) ||
+        !te_expect(p, "=", "'=' and a value, as in param N = 64 (an extent that calls decide is a symbol: symbol N)"))
+      return false;
     if (!te_parse_integer(p, "a parameter", &value)) return false;
     if (!add_param(p, at, (tn_param){name, overridden(o, name, value)})) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
@@ -215,6 +217,8 @@ static bool parse_symbol(te_parser *p, const overrides *o) {
       return false;
     const char *at, *name = te_take_name(p, "a symbol's name", &at);
     if (!name || !te_check_free(p, "a symbol", name, at)) return false;
+    if (te_token_is(&p->token, "<"))
+      return te_parse_fail(p, p->token.at, "limits of a symbol are inclusive: write %s<= and the most it can be", name);
     if (te_accept(p, "<=") && !te_parse_integer(p, "a symbol's limit", &most)) return false;
     if (!add_size(p, o, at, name, least, most)) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
@@ -250,6 +254,8 @@ static bool fail_dtype(te_parser *p, const char *at, const char *name) {
 
 int te_parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
   int n = 0;
+  if (te_token_is(&p->token, "("))
+    return te_parse_fail(p, p->token.at, "extents stand in brackets, as in f32[8, 4]"), -1;
   if (!te_accept(p, "[") || te_accept(p, "]")) return 0;
   do {
     const char *at = p->token.at;
@@ -271,7 +277,8 @@ bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
 
 bool te_parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
   *name = te_take_name(p, what, at);
-  if (!*name || !te_check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  if (!*name || !te_check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype, as in A: f32[8]"))
+    return false;
   return te_take_dtype(p, dtype);
 }
 
@@ -357,7 +364,9 @@ static bool parse_output(te_parser *p) {
     const char *at, *name = te_take_name(p, "an output's name", &at);
     const te_named *symbol = name ? te_find_named(p, name) : NULL;
     if (!name) return false;
-    if (!is_computed(symbol)) return te_parse_fail(p, at, "'%s' is no tensor defined before this statement", name);
+    if (!is_computed(symbol))
+      return te_parse_fail(
+          p, at, "'%s' is no tensor defined before this statement: output takes names of definitions above it", name);
     if (!RUNTIME_PUSH(&p->outputs, symbol->tensor)) return te_has_memory(&p->lexer.site, NULL);
     if (te_accept(p, "strided") && !te_make_strided(te_parse_site(p, at), symbol->tensor)) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
@@ -439,7 +448,7 @@ static bool visit_access(void *user, const te_access *access) {
 static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
     if (strcmp(p->axes[i]->var.name, name) == 0)
-      return te_parse_fail(p, at, "this statement already has an axis '%s'", name);
+      return te_parse_fail(p, at, "this statement already has an axis '%s': give this one another name", name);
   if (te_find_size(p, name)) return te_parse_fail(p, at, "'%s' is a symbol: give the axis another name", name);
   return true;
 }
@@ -468,7 +477,8 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
     if (!parse_axis(p, is_reduce)) return -1;
     n++;
   } while (te_accept(p, ","));
-  if (is_reduce && p->token.kind == TE_TOKEN_NAME) return n; /* where or init: the caller's */
+  p->has_open_axes = is_reduce && p->token.kind == TE_TOKEN_NAME; /* where or init: the caller's */
+  if (p->has_open_axes) return n;
   return te_expect(p, "]", is_reduce ? "',', where, init or ']'" : "',' or ']'") ? n : -1;
 }
 
@@ -564,6 +574,23 @@ static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank,
   return true;
 }
 
+/* What stands behind an expression and is none of this language's, as other languages write it. */
+static bool fail_rest(te_parser *p) {
+  static const struct {
+    const char *found, *advice;
+  } rows[] = {{"and", "&& for and"},
+              {"or", "|| for or"},
+              {"if", "select(condition, x, y)"},
+              {"[", "all indices in one pair of brackets, as in A[i, j]"},
+              {"=", "== to compare"},
+              {":", "a slice as an axis, as in A[i + 2]"}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
+    if (te_token_is(&p->token, rows[i].found))
+      return te_parse_fail(p, p->token.at, "expected an operator or the end of the statement, found '%s': write %s",
+                           rows[i].found, rows[i].advice);
+  return te_fail_expected(p, "an operator or the end of the statement");
+}
+
 /* name[axes] = expression, (name, name)[axes] = (expression, expression); the same behind `scan` */
 static bool parse_definition(te_parser *p, bool is_scan) {
   heading h;
@@ -571,7 +598,7 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   if (!parse_heading(p, &h, is_scan)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
   if (rank < 0 || !te_expect(p, "=",
-                             rank > 0 ? "'='"
+                             rank > 0 ? "'=' (sums are reductions, as in sum[k<8](A[i,k]))"
                                       : "'=' or '[', as in C[i<8] = A[i] (other statements begin with input, output, "
                                         "param, scalar, symbol, combiner, "
                                         "state, scan or extern)"))
@@ -579,7 +606,7 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   te_skip_newlines(p);
   te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;
-  if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
+  if (!is_statement_end(p)) return fail_rest(p);
   definition def = {p, h.name[0]};
   if (is_scan) return define_states(p, &h, body.value, rank, &def);
   if (!check_heading(p, &h)) return false;

@@ -249,7 +249,8 @@ static bool parse_init(te_parser *p, const reducer *by, reduction_parts *parts) 
 
 /* `where` before `init`; each may be left out. */
 static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts) {
-  if (p->token.kind != TE_TOKEN_NAME) return true; /* the axes ended with their bracket */
+  if (!p->has_open_axes) return true;
+  p->has_open_axes = false; /* those of what stands inside come and go */
   if (te_accept(p, "where") && !parse_part(p, &parts->where)) return false;
   if (te_accept(p, "init") && !parse_init(p, by, parts)) return false;
   return te_expect(p, "]", parts->n_init == 0 ? "where, init or ']'" : "an operator or ']'");
@@ -267,7 +268,7 @@ static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts
 /* The sources in their parentheses; more than one where tuples are combined. Returns how many; -1: failed. */
 static int parse_sources(te_parser *p, const reducer *by, te_operand *list) {
   if (by->what != REDUCE_VALUES) return te_parse_values(p, list);
-  if (!te_expect(p, "(", "'('")) return -1;
+  if (!te_expect(p, "(", "'(' and what is reduced, as in sum[k<8](A[i,k])")) return -1;
   list[0] = te_parse_expr(p, 0);
   return !is_failed(list[0]) && te_expect(p, ")", "')'") ? 1 : -1;
 }
@@ -357,11 +358,14 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
 
 /* Nothing of that name is in scope; sizes are what is most often forgotten. */
 static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
-  te_parse_fail(
-      p, at,
-      "unknown name '%s': no axis of this statement, no parameter, no tensor before it; declare a size, as in "
-      "param %s=64",
-      name, name);
+  if (strcmp(name, "if") == 0)
+    te_parse_fail(p, at, "there is no 'if': a choice is select(condition, x, y)");
+  else
+    te_parse_fail(
+        p, at,
+        "unknown name '%s': no axis of this statement, no parameter, no tensor before it; declare a size, as in "
+        "param %s=64",
+        name, name);
   return failed;
 }
 
@@ -438,6 +442,8 @@ static te_operand parse_primary(te_parser *p) {
     result = parse_name(p);
   else if (te_token_is(&p->token, "("))
     result = parse_parentheses(p);
+  else if (te_token_is(&p->token, "*") && at > p->lexer.site.text && at[-1] == '*')
+    te_parse_fail(p, at - 1, "there is no '**': a power is pow(x, y), a square x*x");
   else
     te_fail_expected(p, "a value");
   p->nesting--;

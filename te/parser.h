@@ -41,6 +41,7 @@ typedef struct te_parser {
   RUNTIME_VEC(tn_tensor *) outputs;   /* of an output statement */
   RUNTIME_VEC(te_named_combiner) combiners;
   RUNTIME_VEC(const tir_intrin *) intrins;
+  bool has_open_axes; /* a reduction's axes that a word follows: their bracket is not closed yet */
   RUNTIME_VEC(te_block) blocks;
   RUNTIME_VEC(const char *) links;
   tn_combiner *defining;                           /* the combiner whose results are parsed, or NULL */

@@ -1,5 +1,6 @@
 /* build.c: `tenon build`: a kernel as a file, and its C header. */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/new_file.h"
@@ -158,6 +159,9 @@ static bool write_with_header(tools_session *session, const tn_schedule *schedul
 bool tools_write_kernel(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
                         const char *out, const char *header) {
   if (!header) return tn_build_file(schedule, build, out) == TN_OK;
+  struct stat info;
+  if (stat(header, &info) == 0 && S_ISDIR(info.st_mode))
+    return tools_fail(session, "cannot write %s: %s", header, strerror(EISDIR)), false;
   runtime_str waiting = {0};
   runtime_str_addf(&waiting, "%s.part", header);
   bool ok = !waiting.failed && write_with_header(session, schedule, build, out, header, waiting.data);

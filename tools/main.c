@@ -54,12 +54,31 @@ static void print_overview(FILE *out) {
   fprintf(out, "`tenon help VERB` tells more.\n\n%s%s", about, tools_environment);
 }
 
-/* Always TOOLS_USAGE; suggests the nearest verb by edit distance. */
+/* Which verb does what other commands call so; NULL: nothing comes to mind. */
+static const char *meant(const char *name) {
+  static const char *const rows[][2] = {{"run", "`tenon bench` runs and times a program"},
+                                        {"compile", "`tenon build` compiles a program to a file"},
+                                        {"list", "`tenon log list` lists records, `tenon target --list` processors"},
+                                        {"print", "`tenon show` prints a program and what becomes of it"},
+                                        {"search", "`tenon tune` searches for the fastest schedule"},
+                                        {"format", "`tenon fmt` lays out programs and schedules"},
+                                        {"new", "`tenon init` writes a project to begin with"}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); ++i)
+    if (strcmp(name, rows[i][0]) == 0) return rows[i][1];
+  return NULL;
+}
+
+/* Always TOOLS_USAGE; suggests what is meant, or the nearest verb by edit distance. */
 static int unknown_verb(const char *name) {
   runtime_nearest nearest = runtime_nearest_to(name);
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) runtime_nearest_offer(&nearest, verbs[i]->name);
   fprintf(stderr, "tenon: there is no verb '%s'", name);
-  if (nearest.word) fprintf(stderr, "; did you mean '%s'?", nearest.word);
+  if (meant(name))
+    fprintf(stderr, ": %s", meant(name));
+  else if (nearest.word)
+    fprintf(stderr, "; did you mean '%s'?", nearest.word);
+  else
+    fprintf(stderr, ": `tenon help` lists those there are");
   fprintf(stderr, "\nusage: tenon");
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(stderr, "%s%s", i ? "|" : " ", verbs[i]->name);
   fprintf(stderr, " ...   (more: tenon help)\n");

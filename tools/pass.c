@@ -57,7 +57,10 @@ static char *transform(tools_session *session, const tools_args *args, const cha
 /* Standard text of loop IR in and out, so passes can be put in a pipe. */
 static int run(const tools_args *args) {
   if (args->lists) return list_passes();
-  if (args->n_operands < 2) return tools_usage(args->verb, "NAME and FILE are missing");
+  if (args->n_operands < 1) return tools_usage(args->verb, "NAME and FILE are missing");
+  if (args->n_operands < 2)
+    return tools_usage(args->verb, "FILE is missing: the loop IR that %s is to change, - for standard input",
+                       args->operands[0]);
   tools_session session;
   char *text = tools_open(&session, args) ? tools_read(&session, args->operands[1]) : NULL;
   int status = text ? tools_print_text(transform(&session, args, text)) : TOOLS_FAILED;

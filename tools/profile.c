@@ -215,6 +215,10 @@ static const struct view {
 /* The names come from the table, so no new view is forgotten. */
 static int refuse_view(const tools_args *args) {
   char names[256] = "";
+  runtime_nearest nearest = runtime_nearest_to(args->operands[0]);
+  for (int i = 0; i < RUNTIME_COUNT(views); ++i) runtime_nearest_offer(&nearest, views[i].name);
+  if (nearest.word)
+    return tools_usage(args->verb, "there is no view '%s'; did you mean '%s'?", args->operands[0], nearest.word);
   for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
     size_t n = strlen(names);
     snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", views[i].name);

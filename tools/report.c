@@ -244,6 +244,14 @@ static void close_report(report *r) {
   json_decref(r->failures);
 }
 
+bool tools_check_report(tools_session *session, const char *out) {
+  runtime_new_file made = {.fd = -1};
+  bool ok = runtime_new_file_open(&made, out);
+  if (!ok) tools_fail(session, "%s cannot be written: %s", out, strerror(errno));
+  runtime_new_file_drop(&made);
+  return ok;
+}
+
 int tools_write_report(tools_session *session, const char *log, const char *out) {
   if (tools_chart_js_bytes == 0)
     return tools_fail(

@@ -8,6 +8,8 @@
  * that needs no network: curves and candidates (drawn by Chart.js, which is in it), the winner's loops beside the generic
  * schedule's, time by phase, failures by class, the machine. Whole or not at all. Returns the exit status. */
 int tools_write_report(tools_session *session, const char *log, const char *out);
+/* Whether a page can be written there, before hours go into what it is to show. False after a message. */
+bool tools_check_report(tools_session *session, const char *out);
 
 /* Prints how the best rate rose from candidate to candidate, of the same program, as text of 80 columns. */
 int tools_print_curve(tools_session *session, const char *log);

@@ -368,14 +368,25 @@ static int tune_and_print(tools_session *session, const tools_args *args, tn_pro
   return tools_fail(session, "nothing valid was measured in the time that was given");
 }
 
+/* A word that is neither of the two is a file's name only if it looks like one: `xgb` would be made, and nobody told. */
+static int check_model(const tools_args *args) {
+  const char *model = args->cost_model;
+  if (!model || strpbrk(model, "./") || strcmp(model, "xgboost") == 0 || strcmp(model, "none") == 0) return TOOLS_OK;
+  if (access(model, F_OK) == 0) return TOOLS_OK;
+  return tools_usage(
+      args->verb, "--model is xgboost, none, or a file such as model.json, which is made where there is none; not '%s'",
+      model);
+}
+
 static int run_with_log(const tools_args *args) {
   if (find_effort(args) < 0)
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
-  if (tools_check_tasks(args) != TOOLS_OK) return TOOLS_USAGE;
+  if (check_model(args) != TOOLS_OK || tools_check_tasks(args) != TOOLS_OK) return TOOLS_USAGE;
   bool are_tasks = tools_are_tasks(args);
   tools_session session;
   int status = TOOLS_FAILED;
   bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
+  if (is_open && args->report) is_open = tools_check_report(&session, args->report);
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
     tools_recording recording = tools_record(&session, args);

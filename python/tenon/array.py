@@ -1,5 +1,6 @@
 """Arrays at the border: NumPy's, and anything with DLPack, as the DLTensors that C functions take. Nothing is copied."""
 import ctypes
+import functools
 
 import numpy
 
@@ -9,6 +10,7 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 DTYPE_OF_NUMPY = {"bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16", "int32": "i32", "uint32": "u32",
                   "int64": "i64", "float16": "f16", "float32": "f32", "float64": "f64"}
+_PLAIN = frozenset("bBhHiIlLqQefd")  # dtypes by numpy's letter that its DLPack has as we do
 NUMPY_OF_DTYPE = {text: numpy.dtype(name) for name, text in DTYPE_OF_NUMPY.items()} | {"bf16": numpy.dtype("uint16")}
 
 
@@ -27,6 +29,12 @@ def _by_hand(array):
     out.device.device_type, out.device.device_id = 1, 0
     out.dtype.code, out.dtype.bits, out.dtype.lanes = {"b": 1, "u": 1, "i": 0, "f": 2}[kind], 8 * step, 1
     return out, (shape, strides)
+
+
+@functools.cache
+def _addresses(n):
+    """An array of N addresses: making pointers of them one by one takes longer than a call."""
+    return ctypes.c_void_p * n
 
 
 def _pointer(array):
@@ -48,16 +56,27 @@ def _pointer(array):
 
 
 class Pointers:
-    """The arguments of a call: `c`, an array of pointers to `n` DLTensors, and all that has to live as long."""
+    """The arguments of a call: `c`, an array of the addresses of `n` DLTensors, and all that has to live as long."""
 
     __slots__ = ("arrays", "n", "c", "_kept", "_is_numpy")
 
     def __init__(self, arrays):
-        found = [_pointer(a) for a in arrays]
-        self.arrays, self.n = arrays, len(arrays)
-        self.c = (ctypes.POINTER(_c.DLTensor) * max(self.n, 1))(*[ctypes.cast(p, ctypes.POINTER(_c.DLTensor)) for p, _ in found])
-        self._kept = [k for _, k in found]
-        self._is_numpy = all(type(a) is numpy.ndarray for a in arrays)
+        found, kept, is_numpy = [], [], True
+        for a in arrays:
+            if type(a) is numpy.ndarray and a.dtype.char in _PLAIN:
+                try:  # the usual case, in as few steps as it can be
+                    capsule = a.__dlpack__()
+                    found.append(_capsule_pointer(capsule, b"dltensor"))
+                    kept.append(capsule)
+                    continue
+                except (BufferError, TypeError, RuntimeError):
+                    pass  # read-only, or of another byte order
+            address, keeps = _pointer(a)
+            found.append(address)
+            kept.append(keeps)
+            is_numpy = is_numpy and type(a) is numpy.ndarray
+        self.arrays, self.n, self._kept, self._is_numpy = arrays, len(arrays), kept, is_numpy
+        self.c = _addresses(self.n or 1)(*found)
 
     def are_of(self, arrays):
         """Whether these are the pointers of just these arrays, whose memory cannot have moved since: calls in a loop."""
@@ -72,5 +91,6 @@ class Pointers:
 def pointers(arrays):
     """An array of DLTensor pointers that keeps what it needs alive."""
     made = Pointers(arrays)
-    made.c._tenon_kept = made
-    return made.c
+    typed = ctypes.cast(made.c, ctypes.POINTER(ctypes.POINTER(_c.DLTensor)))
+    typed._tenon_kept = made
+    return typed

@@ -8,6 +8,10 @@ from .array import Pointers, pointers
 from ._library import lib, take_text
 
 
+_call = lib["tn_call"]  # of its own: it takes an array of addresses as it is
+_call.restype, _call.argtypes = ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+
+
 class TenonError(RuntimeError):
     """What a C function refused: `status` in words, and the message that names what, where, why and what to do instead."""
 
@@ -264,7 +268,7 @@ class Kernel:
         last = self._last
         if last is None or not last.are_of(arrays):
             last = self._last = Pointers(arrays)
-        if lib.tn_call(self.context.handle, self.handle, last.c, last.n) != 0:
+        if _call(self.context.handle, self.handle, last.c, last.n) != 0:
             raise self.context.error()
 
     def time(self, *arrays, **options):

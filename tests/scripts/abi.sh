@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The binary interfaces of libtenon.so and libtenon_profiler.so against those that tests/abi keeps for this minor version, by abidiff
+# The binary interfaces of libtenon.so, libtenon_profile.so and libtenon_profiler.so against those that tests/abi keeps for this minor version, by abidiff
 # (libabigail): within a minor version nothing that a program uses may go or change (docs/command.md, What stays as it is).
 # `make abi` writes what is kept, when it was meant to change.
 . "$(dirname "$0")/common.bash"
@@ -30,7 +30,7 @@ changes() {
   [ "$got" -eq 0 ]
 }
 
-for library in libtenon libtenon_profiler; do
+for library in libtenon libtenon_profile libtenon_profiler; do
   if [ "${1:-}" = --write ]; then
     mkdir -p "$kept"
     describe $library | xz -9 >"$kept/$library.xml.xz"
