@@ -452,6 +452,10 @@ static void give_result(network *w, tn_tune_end end, tn_tasks_result *out) {
                            .n_points = w->curve.n,
                            .curve = w->curve.data,
                            .end = end};
+  if (w->leader >= 0) {
+    out->n_hosts = w->tuners[w->leader].result.n_hosts;
+    out->hosts = w->tuners[w->leader].result.hosts;
+  }
   for (int i = 0; i < w->n; ++i) out->n_failed += w->tuners[i].result.best_s == 0;
   w->states = NULL;
   w->curve.data = NULL;
@@ -474,6 +478,8 @@ static tn_status tune(network *w, const tn_task *tasks, tn_tune_end *end) {
   if (status == TN_OK) name_ends(w, *end);
   if (status == TN_OK) status = run_finals(w);
   if (status == TN_OK) status = judge(w);
+  if (w->leader >= 0) tuner_take_hosts(&w->tuners[w->leader], status);
+  if (w->leader >= 0 && w->tuners[w->leader].result.end == TN_TUNE_NO_WORKERS) *end = TN_TUNE_NO_WORKERS;
   return log_ends(w, status);
 }
 

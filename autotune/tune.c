@@ -6,6 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "autotune/measure.h"
 #include "autotune/tuner.h"
 
 enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
@@ -230,9 +231,11 @@ tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *u
   tn_worker_options workers = t->options.workers;
   workers.should_stop = should_stop;
   workers.user = user;
+  workers.target = t->options.target;
   bool are_needed = !t->options.runner;
   if (are_needed && !tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
   t->shares_pool = !t->options.builder;
+  t->pool = are_needed ? t->runner.self : NULL;
   if (t->options.builder) use_builder(t);
   if (t->options.runner) t->runner = *t->options.runner;
   if (t->options.runner) t->runner.free = NULL; /* the caller's */
@@ -309,11 +312,18 @@ static tn_status run_rounds(tuner *t) {
   return status == TN_OK ? tuner_finals(t) : status;
 }
 
+void tuner_take_hosts(tuner *t, tn_status status) {
+  if (!t->pool) return;
+  t->result.hosts = measure_pool_hosts(t->pool, &t->result.n_hosts);
+  if (status == TN_ERROR_WORKER && t->result.n_hosts > 0) t->result.end = TN_TUNE_NO_WORKERS;
+}
+
 /* Between the lines of the log that say that it began and why it ended. */
 static tn_status run(tuner *t) {
   if (tuner_is_done(t)) return TN_OK;
   tn_status status = tuner_log_start(t);
   if (status == TN_OK) status = run_rounds(t);
+  tuner_take_hosts(t, status);
   if (status == TN_OK) status = tuner_judge(t);
   tn_status logged = tuner_log_end(t, status);
   return status == TN_OK ? logged : status;

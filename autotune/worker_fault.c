@@ -38,20 +38,21 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 /* The functions below break one promise of a worker each; tests strike with them. */
 static void crash(int out_fd) {
   (void)out_fd;
-  signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
+  if (!worker_last_is_on()) signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
   raise(SIGSEGV);
 }
 
 /* As a failed assertion would. */
 static void die_by_abort(int out_fd) {
   (void)out_fd;
-  signal(SIGABRT, SIG_DFL);
+  if (!worker_last_is_on()) signal(SIGABRT, SIG_DFL);
   abort();
 }
 
 /* As a kernel that calls exit: no answer follows. */
 static void leave(int out_fd) {
   (void)out_fd;
+  if (worker_last_is_on()) exit(3);
   _exit(3);
 }
 
@@ -107,6 +108,13 @@ static void close_and_hang(int out_fd) {
   hang(out_fd);
 }
 
+/* Until the pipe is full, and then for ever. */
+static void chatter(int out_fd) {
+  static const char text[] = "Welcome to this machine. ";
+  while (protocol_write(out_fd, text, sizeof text - 1)) continue;
+  _exit(0);
+}
+
 static void (*const strikes[])(int) = {
     [WORKER_CRASH] = crash,
     [WORKER_ABORT] = die_by_abort,
@@ -118,6 +126,8 @@ static void (*const strikes[])(int) = {
     [WORKER_TRUNCATE] = truncate_answer,
     [WORKER_STRANGER] = answer_stranger,
     [WORKER_CLOSE] = close_and_hang,
+    [WORKER_DEAF] = hang,
+    [WORKER_CHATTY] = chatter,
 };
 
 void worker_fault_strike(worker_fault_kind kind, int out_fd) {
