@@ -267,6 +267,7 @@ static tn_status record(finals *f, int i, int rank, bool is_tie) {
   m->costs[1] = e->median_s;
   m->costs[2] = e->p75_s;
   m->n_samples = e->n;
+  m->machine = f->machine; /* of the turns that count; the last one may have been given up */
   autotune_record made = {0};
   tn_status status = autotune_record_make(t->ctx, &f->candidates[i], t->program, t->options.target, m, &made);
   if (status == TN_OK) status = tuner_add_plan(t->ctx, &made, f->plans[i]);

@@ -117,12 +117,12 @@ static const measure_machine *finals_machine(measure_pool *pool) {
   return pool->finals_on = best;
 }
 
-/* Whether the machine may have the job: not one that a worker of its was lost over, if there are others. */
+/* Whether the machine may have the job: not one that a worker of its was lost over, if there are others. A finalist has no choice. */
 static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   measure_lane lane = job->kind->lane;
   if (!machine->host) return true;
-  if (job->avoid == machine && has_other(pool, machine, lane)) return false;
-  return lane != MEASURE_RUNS || !job->candidate->is_final || finals_machine(pool) == machine;
+  if (lane == MEASURE_RUNS && job->candidate->is_final) return finals_machine(pool) == machine;
+  return job->avoid != machine || !has_other(pool, machine, lane);
 }
 
 /* The first that waits in the lane and suits the machine; *BEFORE is the one before it. */

@@ -9,7 +9,7 @@
 #include "autotune/measure.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
+enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4, ROUNDS_OF_ALL = 2 };
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
@@ -112,7 +112,6 @@ static bool fill_options(tuner *t) {
   if (o->trials == 0) o->trials = o->seconds > 0 ? INT32_MAX : effort->trials;
   if (o->seconds == 0) o->seconds = effort->seconds;
   if (o->early_stop == 0) o->early_stop = effort->early_stop;
-  if (o->per_round == 0) o->per_round = PER_ROUND;
   if (o->finalists == 0) o->finalists = o->runner ? -1 : FINALISTS;
   if (!o->target) o->target = tn_target_new(t->ctx, NULL);
   return o->target != NULL;
@@ -200,8 +199,15 @@ static tn_status resume(tuner *t) {
 
 static int most(int a, int b) { return a > b ? a : b; }
 
+/* Two rounds are under way. While the last candidates of one are timed, the search is busy, and so the next one has to hold work for
+ * everybody twice. */
+static void fit_round(tuner *t) {
+  if (t->options.per_round == 0) t->options.per_round = most(PER_ROUND, ROUNDS_OF_ALL * t->runner.width);
+}
+
 /* As many again wait as are at work, so that nobody idles until the next poll. */
 static void make_stages(tuner *t) {
+  fit_round(t);
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int together = t->builder.submit ? 1 : most(BUILDS_PER_JOB * jobs, LEAST_TOGETHER);
   t->build_stage = (tuner_stage){.self = t->builder.self,
