@@ -162,7 +162,7 @@ step-allocations-asan: setup
 	@test -f build-asan/build.ninja || cmake --preset asan
 	cmake --build build-asan --target tenon_stepped
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(STEP) wrapped $(EVERY) $(CURDIR)/build-asan/tests/tenon_stepped \
-	  $(CURDIR)/build-asan/examples --without tune example
+	  $(CURDIR)/build-asan/examples --without tune example version
 
 # Whether a row failed is in the table; the exit status says it too.
 profiler-table: setup build

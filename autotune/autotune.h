@@ -320,10 +320,11 @@ typedef struct tn_failure {
 typedef struct tn_tune_result {
   int trials, failed, reused; /* measured now; of these failed; taken from the log */
   double best_s, default_s;   /* seconds; 0: none valid */
-  bool default_is_estimate;   /* default_s was worked out from a part of the program */
-  bool exhausted;             /* the search space ended before the trials did */
-  tn_tune_end end;            /* why it ended; RUNNING: an error ended it */
-  int finalists;              /* that were timed again; 0: no finals */
+  double own_s; /* of the program's own `schedule { }`, in the finals where it took part; 0: none, or not valid */
+  bool default_is_estimate; /* default_s was worked out from a part of the program */
+  bool exhausted;           /* the search space ended before the trials did */
+  tn_tune_end end;          /* why it ended; RUNNING: an error ended it */
+  int finalists;            /* that were timed again; 0: no finals */
   double odd_share; /* of the outputs' floats, those that are infinite or not a number with the data that was timed */
   bool is_tie;      /* several of them cannot be told apart: of those as good the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
@@ -333,7 +334,9 @@ typedef struct tn_tune_result {
   const char *finals_on; /* the host that the finalists were timed on; NULL: here, or there were none */
 } tn_tune_result;
 
-/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler.
+/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. The program's own
+ * schedule (tn_schedule_apply_own) is measured like any other candidate and takes part in the finals; one that is refused is
+ * refused here, before anything runs.
  * TN_ERROR_TUNE, naming the classes of failure, when nothing valid was measured. */
 TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out);
 

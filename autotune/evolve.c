@@ -12,7 +12,7 @@
 /* At least so many different kernels are among those given. */
 enum { FAMILIES = 6 };
 /* Genomes lowered between two looks at the workers. */
-enum { LOOK_EVERY = 16 };
+enum { LOOK_EVERY = 4 };
 
 /* One call's genomes. An individual is never removed or moved to another place, so a population is a
  * list of places. `all[n_scored ..)` has no score yet. Rows are of those only: one call of the model
@@ -187,6 +187,7 @@ static bool next_generation(pool *p, population *pop) {
   for (int i = 0; ok && i < pop->n; i++) {
     autotune_genome child = make_child(p, pop);
     ok = (children[i] = add_genome(p, &child)) >= 0;
+    if (i % LOOK_EVERY == 0) autotune_give_a_moment(&p->e->space->task->meanwhile);
   }
   if (ok) memcpy(pop->members, children, sizeof *children * (size_t)pop->n);
   free(children);

@@ -6,17 +6,18 @@
 
 #include "autotune/feature.h"
 #include "schedule/cost.h"
+#include "schedule/traffic.h"
 
 /* A store and its loops as they will run. */
 typedef struct body {
-  const feature_store *store;
+  const touch_store *store;
   const tn_machine *machine;
-  int depth;                           /* loops that run: one instruction stands for those inside */
-  double lanes, steps;                 /* of the vectorized loops, and instructions that are needed for them */
-  double runs;                         /* of the statement, each of STEPS instructions */
-  double copies;                       /* of the statement in straight-line code */
-  double operations;                   /* of one run and step */
-  bool is_expanded[FEATURE_MAX_LOOPS]; /* the loop vanishes into straight-line code */
+  int depth;                         /* loops that run: one instruction stands for those inside */
+  double lanes, steps;               /* of the vectorized loops, and instructions that are needed for them */
+  double runs;                       /* of the statement, each of STEPS instructions */
+  double copies;                     /* of the statement in straight-line code */
+  double operations;                 /* of one run and step */
+  bool is_expanded[TOUCH_MAX_LOOPS]; /* the loop vanishes into straight-line code */
 } body;
 
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
@@ -32,9 +33,9 @@ static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
 /* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
  * says. */
 static bool indexes_registers(const body *b, int loop) {
-  assert(loop >= 0 && loop < FEATURE_MAX_LOOPS);
+  assert(loop >= 0 && loop < TOUCH_MAX_LOOPS);
   for (int t = 0; t < b->store->n_touched; ++t) {
-    const feature_touched *touched = &b->store->touched[t];
+    const touch_region *touched = &b->store->touched[t];
     if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_register(b->machine, touched->buffer))
       return true;
   }
@@ -46,7 +47,7 @@ static bool indexes_registers(const body *b, int loop) {
 static void expand_loops(body *b) {
   double inside = 1;
   for (int i = b->depth - 1; i >= 0; --i) {
-    const feature_loop *loop = &b->store->loops[i];
+    const touch_loop *loop = &b->store->loops[i];
     if (loop->kind == TIR_VECTORIZED) continue;
     inside *= loop->extent;
     b->runs *= loop->extent;
@@ -58,7 +59,7 @@ static void expand_loops(body *b) {
 }
 
 /* A vector loop's lanes may be no multiple of a register: the last step counts whole. */
-static body body_of(const feature_store *store, const tn_machine *m) {
+static body body_of(const touch_store *store, const tn_machine *m) {
   body b = {.store = store, .machine = m, .depth = store->instruction_depth, .lanes = 1, .runs = 1, .copies = 1};
   for (int i = 0; i < b.depth; ++i) b.lanes *= store->loops[i].kind == TIR_VECTORIZED ? store->loops[i].extent : 1;
   b.steps = ceil(b.lanes * bytes_of(store->buffer) / m->vector_bytes);
@@ -76,13 +77,13 @@ static int vector_loop(const body *b) {
 }
 
 /* Whether the lanes of a vector lie apart. */
-static bool is_gathered(const body *b, const feature_touched *touched) {
+static bool is_gathered(const body *b, const touch_region *touched) {
   int loop = vector_loop(b);
   return loop >= 0 && touched->used >> loop & 1 && touched->stride[loop] > 1;
 }
 
 /* Of one run and step: what is read stays in a register while copies that do not move it go by. */
-static double loads_of(const body *b, const feature_touched *touched) {
+static double loads_of(const body *b, const touch_region *touched) {
   double share = 1;
   if (is_register(b->machine, touched->buffer)) return 0;
   for (int i = 0; i < b->depth; ++i)
@@ -143,7 +144,7 @@ static tir_walk add_instructions(void *user, const tir_expr *e) {
 }
 
 /* Of one run and step. */
-static double operations_of(const feature_store *store) {
+static double operations_of(const touch_store *store) {
   double sum = 0;
   if (store->instruction_depth < store->depth) return 1;
   if (store->value) tir_walk_expr(store->value, add_instructions, &sum);
@@ -152,7 +153,7 @@ static double operations_of(const feature_store *store) {
 
 /* Sums that wait for the ones before them: as many chains as there are accumulators in a copy. */
 static double chain_ns(const body *b) {
-  const feature_touched *sums = &b->store->touched[0];
+  const touch_region *sums = &b->store->touched[0];
   double chains = b->steps;
   if (!sums->is_read) return 0;
   for (int i = 0; i < b->depth; ++i)
@@ -172,30 +173,16 @@ static double compute_ns(const body *b) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The outermost loop of which one run stays in a cache, with all that other stores do in it. DEPTH: none does. */
-static int loop_in_cache(const feature_program *p, const body *b, int cache) {
-  int level = b->store->depth;
-  while (level > 0 && cost_level(b->machine, p->loop_bytes[b->store->loops[level - 1].id]) <= cache) --level;
-  return level;
-}
-
-/* Bytes that come into a cache, in whole lines. Loops around its ALLOC use the same memory again. */
-static double bytes_into(const body *b, const feature_touched *touched, int level) {
-  double bytes = bytes_of(touched->buffer), run = touched->contiguous * bytes, elements = 1;
-  if (level < b->store->depth) elements = touched->elements[level];
-  for (int i = touched->alloc_depth; i < level; ++i) elements *= b->store->loops[i].extent;
-  return elements * bytes * (run < COST_LINE ? COST_LINE / run : 1);
-}
-
 /* Bytes into each cache, by what a line costs there beyond what it cost nearer: a line from memory is
  * counted at every level on its way, but only with the difference. */
-static double memory_ns(const feature_program *p, const body *b, bool is_shared) {
+static double memory_ns(const touch_program *p, const body *b, bool is_shared) {
   double ns = 0, nearer = 0;
   for (int cache = 1; cache < 4; ++cache) {
     double bytes = 0, line = cost_line(b->machine, cache + 1, is_shared);
-    int level = loop_in_cache(p, b, cache);
+    int level = touch_loop_in_cache(p, b->store, b->machine, cache);
     for (int t = 0; t < b->store->n_touched; ++t)
-      if (!is_register(b->machine, b->store->touched[t].buffer)) bytes += bytes_into(b, &b->store->touched[t], level);
+      if (!is_register(b->machine, b->store->touched[t].buffer))
+        bytes += touch_bytes_into(b->store, &b->store->touched[t], level);
     ns += bytes / COST_LINE * fmax(line - nearer, 0);
     nearer = line;
   }
@@ -206,13 +193,13 @@ static double memory_ns(const feature_program *p, const body *b, bool is_shared)
 
 /* Nested parallel loops multiply. More parts than cores only mean smaller ones, which cost_threads
  * knows. */
-static double parts_of(const feature_store *store) {
+static double parts_of(const touch_store *store) {
   double parts = 1;
   for (int i = 0; i < store->depth; ++i) parts *= store->loops[i].kind == TIR_PARALLEL ? store->loops[i].extent : 1;
   return parts;
 }
 
-void feature_estimate(const feature_program *p, const tn_machine *machine, autotune_estimate *out) {
+void feature_estimate(const touch_program *p, const tn_machine *machine, autotune_estimate *out) {
   *out = (autotune_estimate){0};
   for (int i = 0; i < p->n_stores; ++i) {
     body b = body_of(&p->stores[i], machine);

@@ -6,8 +6,8 @@
 
 /* What the groups share. */
 typedef struct row_state {
-  const feature_program *program;
-  const feature_store *store; /* of all stores to the buffer the one that runs most often */
+  const touch_program *program;
+  const touch_store *store; /* of all stores to the buffer the one that runs most often */
   double line_bytes;
   double row[FEATURE_COUNT];
 } row_state;
@@ -20,15 +20,15 @@ static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes
 
 /* Operations of one evaluation times its iterations, of all stores to the buffer. */
 static void fill_math(row_state *r, int first) {
-  const feature_program *p = r->program;
+  const touch_program *p = r->program;
   for (int i = first; i < p->n_stores; ++i) {
     if (p->stores[i].buffer != r->store->buffer) continue;
-    for (int k = 0; k < FEATURE_N_MATH; ++k) r->row[k] += p->stores[i].math[k] * p->stores[i].outer_prod;
+    for (int k = 0; k < TOUCH_N_MATH; ++k) r->row[k] += p->stores[i].math[k] * p->stores[i].outer_prod;
   }
 }
 
 /* A loop that the buffer's elements do not depend on is a reduction, unless the buffer is made anew inside it. */
-static bool is_spatial(const feature_store *store, int loop) {
+static bool is_spatial(const touch_store *store, int loop) {
   return loop < store->touched[0].alloc_depth || store->touched[0].used >> loop & 1;
 }
 
@@ -46,7 +46,7 @@ typedef enum position {
 
 /* Within its own class only: the innermost spatial loop stays INNER_SPATIAL when reductions are inside
  * it. */
-static position position_of(const feature_store *store, int loop) {
+static position position_of(const touch_store *store, int loop) {
   bool spatial = is_spatial(store, loop), inner = true, outer = true;
   for (int i = 0; i < store->depth; ++i) {
     if (i == loop || is_spatial(store, i) != spatial) continue;
@@ -58,7 +58,7 @@ static position position_of(const feature_store *store, int loop) {
 /* Writes the eleven entries of FEATURE_ANNOTATION from AT on, in its order. Without such loops `none`
  * is 1. */
 static void fill_annotation(row_state *r, tir_loop_kind kind, feature_index at) {
-  const feature_store *store = r->store;
+  const touch_store *store = r->store;
   int num = 0;
   double prod = 1, len = 0;
   position all = NONE;
@@ -93,15 +93,15 @@ typedef struct reuse {
 
 /* All of one buffer over the whole run of the store; lines are of LINE_BYTES, stride is in elements. */
 typedef struct access {
-  const feature_touched *touched;
+  const touch_region *touched;
   double bytes, unique_bytes, lines, unique_lines, stride;
   reuse reuse;
 } access;
 
 /* Cache lines: the innermost loop that moves through the buffer decides how many of its iterations share one. */
 static void count_lines(const row_state *r, access *a) {
-  const feature_store *store = r->store;
-  const feature_touched *touched = a->touched;
+  const touch_store *store = r->store;
+  const touch_region *touched = a->touched;
   double element = bytes_of(touched->buffer), ratio = 1;
   int i = store->depth - 1;
   for (; i >= 0 && !(touched->used >> i & 1); --i) ratio *= store->loops[i].extent;
@@ -118,7 +118,7 @@ static int touching_stores(const row_state *r, int level, const tir_buffer *buff
   int id = r->store->loops[level].id, n = 0;
   *least = INFINITY;
   for (int i = 0; i < r->program->n_stores; ++i) {
-    const feature_store *other = &r->program->stores[i];
+    const touch_store *other = &r->program->stores[i];
     if (other->depth <= level || other->loops[level].id != id) continue;
     for (int t = 0; t < other->n_touched; ++t) {
       if (other->touched[t].buffer != buffer) continue;
@@ -134,7 +134,7 @@ static double iteration_bytes(const row_state *r) {
   double sum = 0;
   int level = r->store->depth - 1;
   for (int i = 0; i < r->program->n_stores; ++i) {
-    const feature_store *other = &r->program->stores[i];
+    const touch_store *other = &r->program->stores[i];
     if (other->depth <= level || other->loops[level].id != r->store->loops[level].id) continue;
     for (int t = 0; t < other->n_touched; ++t) sum += bytes_of(other->touched[t].buffer);
   }
@@ -143,11 +143,11 @@ static double iteration_bytes(const row_state *r) {
 
 /* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. Loops
  * around the buffer's ALLOC see a new buffer each time: from the innermost of them outwards nothing is used again. */
-static reuse find_reuse(const row_state *r, const feature_touched *touched) {
-  const feature_store *store = r->store;
+static reuse find_reuse(const row_state *r, const touch_region *touched) {
+  const touch_store *store = r->store;
   double iterations = 1;
   for (int i = store->depth - 1; i >= 0; --i) {
-    const feature_loop *loop = &store->loops[i];
+    const touch_loop *loop = &store->loops[i];
     if (i >= touched->alloc_depth && !(touched->used >> i & 1)) {
       double bytes = i == store->depth - 1 ? iteration_bytes(r) : r->program->loop_bytes[store->loops[i + 1].id];
       return (reuse){LOOP_REUSE, iterations, bytes, loop->extent};
@@ -165,7 +165,7 @@ static reuse find_reuse(const row_state *r, const feature_touched *touched) {
 }
 
 /* Everything that a row says of one buffer, in bytes. */
-static access look_at(const row_state *r, const feature_touched *touched) {
+static access look_at(const row_state *r, const touch_region *touched) {
   double element = bytes_of(touched->buffer);
   access a = {.touched = touched, .bytes = r->store->outer_prod * element};
   a.unique_bytes = touched->elements[0] * element;
@@ -177,7 +177,7 @@ static access look_at(const row_state *r, const feature_touched *touched) {
 /* The eighteen entries of FEATURE_BUFFER, in its order. Without a reuse the four per-reuse ones are
  * doubled, as TVM does: a value that no reuse could give. */
 static void write_access(double *out, const access *a) {
-  const feature_touched *t = a->touched;
+  const touch_region *t = a->touched;
   out[t->is_read && t->is_written ? 2 : t->is_written ? 1 : 0] = 1;
   const double plain[] = {a->bytes, a->unique_bytes, a->lines, a->unique_lines};
   const double count = a->reuse.count;
@@ -198,7 +198,7 @@ static bool comes_before(const access *a, const access *b) {
 
 /* The buffers with the most lines first; as they were met where that is equal. */
 static void fill_buffers(row_state *r) {
-  access sorted[FEATURE_MAX_BUFFERS];
+  access sorted[TOUCH_MAX_BUFFERS];
   int n = 0;
   for (int i = 0; i < r->store->n_touched; ++i) {
     access a = look_at(r, &r->store->touched[i]);
@@ -214,7 +214,7 @@ static void fill_buffers(row_state *r) {
 /* ---- arithmetic intensity ---------------------------------------------------------------------------------------- */
 
 /* What one run of the loops from LEVEL on touches, each buffer once. */
-static double level_bytes(const feature_store *store, int level) {
+static double level_bytes(const touch_store *store, int level) {
   double sum = 0;
   for (int t = 0; t < store->n_touched; ++t)
     sum += store->touched[t].elements[level] * bytes_of(store->touched[t].buffer);
@@ -223,7 +223,7 @@ static double level_bytes(const feature_store *store, int level) {
 
 /* Operations per byte over the loops from the inside out, read off at ten equal steps of all operations. */
 static void fill_curve(row_state *r) {
-  const feature_store *store = r->store;
+  const touch_store *store = r->store;
   double flops = 0;
   for (int i = feature_float_mad; i <= feature_float_otherfunc; ++i)
     flops += store->math[i] * (i == feature_float_mad ? 2 : 1);
@@ -249,7 +249,7 @@ static void fill_curve(row_state *r) {
 
 /* Of the buffer that is stored to: how large it is and how often it is allocated. */
 static void fill_scopes(row_state *r) {
-  const feature_store *store = r->store;
+  const touch_store *store = r->store;
   double elements = 1;
   for (int i = 0; i < store->buffer->ndim; ++i) elements *= (double)store->buffer->shape[i];
   r->row[feature_alloc_size] = elements * bytes_of(store->buffer);
@@ -264,11 +264,11 @@ static void fill_scopes(row_state *r) {
 /* ---- Tenon's own ------------------------------------------------------------------------------------------------- */
 
 /* The level from which on all loops vanish into straight-line code, the number of loops when none does. */
-static int body_level(const feature_store *store) {
+static int body_level(const touch_store *store) {
   double steps = 1;
   int level = store->depth;
   for (; level > 0; --level) {
-    const feature_loop *loop = &store->loops[level - 1];
+    const touch_loop *loop = &store->loops[level - 1];
     bool unrolls =
         loop->kind == TIR_UNROLLED || (loop->kind == TIR_SERIAL && steps * loop->extent <= (double)store->auto_unroll);
     if (loop->kind != TIR_VECTORIZED && !unrolls) break;
@@ -279,7 +279,7 @@ static int body_level(const feature_store *store) {
 
 /* A store outside of all expanded loops is a body of one element. */
 static void fill_body(row_state *r) {
-  const feature_store *store = r->store;
+  const touch_store *store = r->store;
   int level = body_level(store);
   double prod = 1, reduce = 1;
   for (int i = level; i < store->depth; ++i) prod *= store->loops[i].extent;
@@ -293,7 +293,7 @@ static void fill_body(row_state *r) {
 }
 
 static void fill_own(row_state *r) {
-  const feature_store *store = r->store;
+  const touch_store *store = r->store;
   r->row[feature_is_local] = store->buffer->scope && strcmp(store->buffer->scope, "local") == 0;
   r->row[feature_guards] = store->guards;
   r->row[feature_guard_prod] = store->guard_prod;
@@ -302,16 +302,16 @@ static void fill_own(row_state *r) {
 }
 
 /* Of equals the last, which is the update of a reduction and not its start. */
-static const feature_store *most_run(const feature_program *p, int first) {
-  const feature_store *best = &p->stores[first];
+static const touch_store *most_run(const touch_program *p, int first) {
+  const touch_store *best = &p->stores[first];
   for (int i = first + 1; i < p->n_stores; ++i) {
-    const feature_store *store = &p->stores[i];
+    const touch_store *store = &p->stores[i];
     if (store->buffer == best->buffer && store->outer_prod >= best->outer_prod) best = store;
   }
   return best;
 }
 
-void feature_fill_row(const feature_program *p, int first, int cache_line_bytes, float *row) {
+void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, float *row) {
   row_state r = {.program = p, .store = most_run(p, first), .line_bytes = RUNTIME_MAX(cache_line_bytes, 1)};
   fill_math(&r, first);
   fill_annotation(&r, TIR_VECTORIZED, feature_vec_num);

@@ -1,4 +1,4 @@
-/* finals.c: before a winner is named, the fastest and the generic schedule are timed again, in turns, so that whatever
+/* finals.c: before a winner is named, the fastest, the program's own and the generic schedule are timed again, in turns, so that whatever
  * else the machine does meets all of them alike. A turn is a few samples of each, and its time the least of them: other work
  * only makes a sample longer. For the same reason a finalist is judged by its short turns. Turns go on until the others are
  * surely slower than the leader (their short turns are longer, and they were slower turn by turn), or a tie is declared: of
@@ -17,10 +17,10 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 7, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 /* The share of the turns that are shorter than what a finalist is judged by: one of 15. */
 #define SHORT 0.08
 
-/* What is slower than this many times the best in its trial does not take part. The generic schedule, which has one trial
- * while the best is the luckiest of many, does up to a higher bound. */
+/* What is slower than this many times the best in its trial does not take part. The generic schedule and the program's own,
+ * which have one trial while the best is the luckiest of many, do up to a higher bound. */
 #define TAKES_PART 1.3
-#define GENERIC_TAKES_PART 3
+#define KEPT_TAKES_PART 3
 /* Finalists whose short turns differ by less are as good as each other. */
 #define AS_GOOD 1.01
 /* Whose short turns are so much longer than the leader's is beaten, however much its turns vary. */
@@ -135,6 +135,7 @@ typedef struct finals {
   tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
   const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
   const char *machine;                              /* that times them all, as of tn_measurement; NULL: here */
+  uint64_t hashes[TUNER_MAX_FINALISTS];             /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
@@ -146,6 +147,7 @@ static void enter(finals *f, tuner_top *top) {
   f->measurements[f->n].object_bytes = top->object_bytes;
   top->object = NULL;
   f->plans[f->n] = top->plan;
+  f->hashes[f->n] = top->hash;
   f->candidates[f->n++] = (tn_candidate){.program = tn_program_text(t->program),
                                          .steps = top->steps,
                                          .target = t->target,
@@ -164,22 +166,31 @@ double tuner_finals_need_s(const tuner *t) {
 static int most_finalists(const tuner *t) {
   double left_s = (double)(t->deadline_ns - RUNTIME_MIN(t->deadline_ns, runtime_now_ns())) * 1e-9;
   double fit = left_s / (2 * SURE_TURNS * fmax(t->result.best_s, QUICK_TURN_S));
-  return (int)fmin(fmax(fit, LEAST_FINALISTS), RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1));
+  return (int)fmin(fmax(fit, LEAST_FINALISTS), t->options.finalists);
 }
 
-/* The generic schedule takes part even when others crowd it out: it is the answer of a tuner that found
- * nothing, and a tie goes to it by its few steps. Room for it is kept (`most`). */
+/* -1: it does not take part. */
+static int find_finalist(const finals *f, uint64_t hash) {
+  for (int i = 0; i < f->n; ++i)
+    if (f->hashes[i] == hash) return i;
+  return -1;
+}
+
+/* Even when others crowd it out. */
+static void enter_kept(finals *f, tuner_top *kept) {
+  bool is_known = kept->steps && isfinite(kept->cost_s) && find_finalist(f, kept->hash) < 0;
+  bool is_near = is_known && kept->cost_s <= KEPT_TAKES_PART * f->t->top[0].cost_s;
+  if (is_near || (is_known && f->n == 1)) enter(f, kept); /* nobody wins alone */
+}
+
+/* The generic schedule is the answer of a tuner that found nothing, and a tie goes to it by its few steps. The program's own
+ * is what the user has. Room for both is kept (TUNER_MAX_FINALISTS). */
 static void choose(finals *f) {
   tuner *t = f->t;
-  bool has_generic = t->generic.steps == NULL;
   int most = most_finalists(t);
-  for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i) {
+  for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i)
     enter(f, &t->top[i]);
-    has_generic |= t->top[i].hash == t->generic_hash;
-  }
-  bool is_near = t->generic.cost_s <= GENERIC_TAKES_PART * t->top[0].cost_s;
-  if (!has_generic && isfinite(t->generic.cost_s) && (is_near || f->n == 1))
-    enter(f, &t->generic); /* nobody wins alone */
+  for (int i = 0; i < TUNER_N_KEPT; ++i) enter_kept(f, &t->kept[i]);
 }
 
 /* Objects of this run are there; those of schedules from the log are built. */
@@ -304,6 +315,8 @@ static tn_status name_winner(finals *f) {
   r->finalists = f->n;
   r->is_tie = is_tie;
   r->finals_on = f->machine ? runtime_strdup(&f->t->ctx->arena, f->machine) : NULL;
+  int own = find_finalist(f, f->t->kept[TUNER_OWN].hash);
+  if (own >= 0 && f->entries[own].n > 0) r->own_s = f->entries[own].median_s;
   return record_all(f, winner, is_tie);
 }
 

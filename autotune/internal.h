@@ -115,8 +115,8 @@ typedef struct autotune_policy {
   double mutated, crossed; /* shares of a generation; the rest are copies */
 } autotune_policy;
 void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy);
-/* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule, candidate 1 the generic one). The
- * caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
+/* Proposes up to N schedules that were not proposed or observed before (of a new search the first are the default schedule, the
+ * program's own, if it has one, and the generic one). The caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 /* The number in recordings of the I-th schedule that the last call of autotune_search_next gave; 0: not recorded. */
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
@@ -124,6 +124,9 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i);
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
 /* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
 TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
+/* That of the program's own `schedule { }` blocks; NULL: it has none, or the message says what was refused. The caller frees
+ * it. */
+TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */

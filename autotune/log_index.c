@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "autotune/log.h"
+#include "runtime/new_file.h"
 
 /* A smaller log is read as quickly. */
 #define LEAST_LOG_BYTES (4 << 20)
@@ -89,9 +90,9 @@ static tn_status collect(tn_context *ctx, const char *path, autotune_log_place *
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
 /* LOG.index, malloc'ed. */
-static char *index_path(const char *log, const char *suffix) {
+static char *index_path(const char *log) {
   runtime_str path = {0};
-  runtime_str_addf(&path, "%s.index%s", log, suffix);
+  runtime_str_addf(&path, "%s.index", log);
   return path.data;
 }
 
@@ -122,27 +123,25 @@ static bool describe(const char *log, const autotune_log_place *place, index_hea
   return is_same && out->sample;
 }
 
-static bool write_all(const char *path, const index_header *header, const log_entry *entries) {
-  FILE *file = fopen(path, "we");
+static bool write_all(const runtime_new_file *made, const index_header *header, const log_entry *entries) {
+  FILE *file = runtime_new_file_stream(made);
   if (!file) return false;
   bool written = fwrite(header, sizeof *header, 1, file) == 1 &&
                  (header->n == 0 || fwrite(entries, sizeof *entries, header->n, file) == header->n);
   return (fclose(file) == 0) && written;
 }
 
-/* Under another name first. Where it cannot be written the index is made again the next time. */
+/* Where it cannot be written the index is made again the next time. */
 static void save(const char *log, const autotune_log_place *place, const log_entry *entries, size_t n) {
   index_header header;
-  char suffix[32];
-  snprintf(suffix, sizeof suffix, ".%d", (int)getpid());
-  char *path = index_path(log, ""), *waiting = index_path(log, suffix);
-  if (path && waiting && describe(log, place, &header)) {
+  runtime_new_file made = {.fd = -1};
+  char *path = index_path(log);
+  if (path && describe(log, place, &header) && runtime_new_file_open(&made, path)) {
     header.n = n;
-    bool written = write_all(waiting, &header, entries);
-    if (!written || rename(waiting, path) != 0) unlink(waiting);
+    if (write_all(&made, &header, entries)) (void)runtime_new_file_keep(&made, path);
   }
+  runtime_new_file_drop(&made);
   free(path);
-  free(waiting);
 }
 
 /* Whether the index is of this log, as far as it reaches. */
@@ -157,7 +156,7 @@ static bool is_fresh(const index_header *h, size_t bytes, int log_fd, const stru
 
 /* False: there is none, or it is stale. */
 static bool map_file(const char *log, int log_fd, const struct stat *log_file, log_index *out) {
-  char *path = index_path(log, "");
+  char *path = index_path(log);
   int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
   struct stat file;
   free(path);

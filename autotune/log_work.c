@@ -196,10 +196,9 @@ tn_status tn_log_check(tn_context *ctx, const char *log, tn_log_sum *out) {
     status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking %s", log);
   runtime_map_free(&c.programs);
   if (status != TN_OK) return status;
-  tn_message_fn on_message = ctx->options.on_message;
-  ctx->options.on_message = NULL; /* what is broken was said */
-  status = tn_log_best(ctx, log, NULL, &bests);
-  ctx->options.on_message = on_message;
+  runtime_quiet quiet = runtime_quiet_begin(ctx); /* what is broken was said */
+  (void)tn_log_best(ctx, log, NULL, &bests);
+  status = runtime_quiet_end_loud(&quiet);
   for (int i = 0; status == TN_OK && i < bests.n_rows; ++i) check_steps(&c, &bests.rows[i]);
   tn_log_table_free(&bests);
   return status;

@@ -1,7 +1,7 @@
 /* log_write.c: logs made of logs: several put together, a part of one, the best of one. Lines go over as they are, so that fields
  * nobody here knows survive.
  *
- * A log is written beside its place and renamed when it is whole. Where it takes the place of a log that others append to, what
+ * A log gets its name when it is whole. Where it takes the place of a log that others append to, what
  * they added meanwhile is copied at the end, under the lock; who waits for that lock then finds the new file. */
 #include <errno.h>
 #include <math.h>
@@ -9,15 +9,17 @@
 #include <unistd.h>
 
 #include "autotune/log_work.h"
+#include "runtime/new_file.h"
 
 enum { KEEP = 16, BUFFER_BYTES = 1 << 20 };
 
 /* A log that is being written. */
 typedef struct writer {
   tn_context *ctx;
-  const char *path;
-  char *waiting; /* malloc'ed: its name until it is whole */
-  FILE *file;
+  const char *path; /* as it was named */
+  char *place;      /* malloc'ed: PATH without links, so that a link is not what gets replaced */
+  runtime_new_file made;
+  FILE *file;       /* onto MADE */
   runtime_map seen; /* hashes of lines */
   tn_log_sum *sum;
   bool failed; /* errno says why */
@@ -32,12 +34,9 @@ static tn_status fail_write(const writer *w) {
 }
 
 static tn_status begin(writer *w, tn_context *ctx, const char *path, tn_log_sum *sum) {
-  runtime_str waiting = {0};
-  *w = (writer){.ctx = ctx, .path = path, .sum = sum};
-  runtime_str_addf(&waiting, "%s.part.%d", path, (int)getpid());
-  w->waiting = waiting.data;
-  w->lacks_memory = waiting.failed || !waiting.data;
-  w->file = w->lacks_memory ? NULL : fopen(w->waiting, "we");
+  *w = (writer){.ctx = ctx, .path = path, .place = realpath(path, NULL), .made = {.fd = -1}, .sum = sum};
+  if (!w->place && errno == ENOENT) w->place = strdup(path);
+  if (w->place && runtime_new_file_open(&w->made, w->place)) w->file = runtime_new_file_stream(&w->made);
   if (!w->file) return fail_write(w);
   setvbuf(w->file, NULL, _IOFBF, BUFFER_BYTES);
   return TN_OK;
@@ -64,9 +63,9 @@ static void write_once(writer *w, const char *text, size_t n) {
 static tn_status end(writer *w, tn_status status) {
   if (status == TN_OK && (w->failed || w->lacks_memory)) status = fail_write(w);
   if (w->file && fclose(w->file) != 0 && status == TN_OK) status = fail_write(w);
-  if (status == TN_OK && rename(w->waiting, w->path) != 0) status = fail_write(w);
-  if (status != TN_OK && w->waiting && w->file) unlink(w->waiting);
-  free(w->waiting);
+  if (status == TN_OK && !runtime_new_file_keep(&w->made, w->place)) status = fail_write(w);
+  runtime_new_file_drop(&w->made);
+  free(w->place);
   runtime_map_free(&w->seen);
   return status;
 }

@@ -137,8 +137,9 @@ struct measure_job {
   int losses;                   /* points for the workers that were lost over it, */
   const measure_machine *avoid; /* the last of them on this machine; NULL: none */
   bool is_done;
-  double seconds; /* wall time spent on it */
-  tn_job *given;  /* what poll gives back, this job being freed then; NULL: somebody waits for it */
+  double seconds;    /* wall time spent on it */
+  uint64_t added_ns; /* when it came to wait */
+  tn_job *given;     /* what poll gives back, this job being freed then; NULL: somebody waits for it */
   measure_job *next;
 };
 
@@ -179,6 +180,7 @@ struct measure_pool {
   struct pollfd *polled;   /* two for each */
   measure_queue waiting[MEASURE_LANES], done[MEASURE_LANES];
   bool caller_works; /* between two steps the caller uses a core */
+  double build_s;    /* of the last builds, on the average; 0: none has ended */
   int64_t next_id;
   int users;            /* builder and runner */
   uint64_t unprepared;  /* hash of the last (program, target, seed) whose reference could not be made, */

@@ -7,6 +7,8 @@
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
+/* Runs that hold builders up come so many together, or as have gathered in the time of so many builds. */
+enum { RUNS_TOGETHER = 20, GATHER_BUILDS = 10 };
 enum { MAX_WORKERS = 256, MAX_HOSTS = 4096, STOP_ASKED_MS = 50 };
 
 #define GREETING_S 60.0
@@ -40,6 +42,7 @@ void measure_pool_add(measure_pool *pool, measure_job *job) {
   bool is_idle = pool->waiting[MEASURE_BUILDS].n + pool->waiting[MEASURE_RUNS].n == 0;
   for (int i = 0; is_idle && i < pool->n_machines; ++i)
     if (!pool->machines[i].host) pool->machines[i].failures = 0;
+  job->added_ns = runtime_now_ns();
   push(&pool->waiting[job->kind->lane], job);
 }
 
@@ -160,12 +163,18 @@ static bool fits(const measure_pool *pool, const measure_machine *machine, const
   return busy_cores(pool, machine) + cores_of(machine, job) <= most;
 }
 
-/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. Where runs have
- * other machines to go to, each of them is served as it comes. */
+/* Whether the runs that wait have waited for each other long enough. Before anything is known the first one is not held up. */
+static bool have_gathered(const measure_pool *pool, const measure_job *run) {
+  uint64_t gather_ns = (uint64_t)(GATHER_BUILDS * pool->build_s * 1e9);
+  return pool->waiting[MEASURE_RUNS].n >= RUNS_TOGETHER || !run->given || runtime_now_ns() - run->added_ns >= gather_ns;
+}
+
+/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. On a host, which
+ * others' runs can go to, each is served as it comes. */
 static bool holds_builds(measure_pool *pool, const measure_machine *machine) {
   measure_job *before, *run = first_for(pool, machine, MEASURE_RUNS, &before);
   if (!run || !machine_serves(machine, MEASURE_RUNS)) return false;
-  bool is_urgent = machine->host || pool->waiting[MEASURE_RUNS].n >= machine->n_workers || !run->given;
+  bool is_urgent = machine->host || have_gathered(pool, run);
   return is_urgent && !caller_cores(pool, machine) && !fits(pool, machine, run);
 }
 

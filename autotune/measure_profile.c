@@ -12,7 +12,7 @@
 
 #include "autotune/measure.h"
 #include "runtime/profiler/guests.h"
-#include "runtime/profiler/profiler_files.h"
+#include "runtime/profiler/stream.h"
 
 /* ---- asking for it ----------------------------------------------------------------------------------------------- */
 
@@ -77,7 +77,7 @@ void measure_profile_take(measure_profile *p, protocol_message *message) {
   if (p->mode != MEASURE_PROFILE_SENT || n <= 0 || (size_t)n > message->payload_bytes) return;
   bound_offset(p, message->header);
   message->payload_bytes -= (size_t)n;
-  tn_recording *r = tn_recording_read(NULL, (const char *)message->payload + message->payload_bytes, (size_t)n);
+  tn_recording *r = profiler_decode((const char *)message->payload + message->payload_bytes, (size_t)n);
   if (r && !RUNTIME_PUSH(&p->parts, r)) tn_recording_free(r);
 }
 

@@ -105,7 +105,10 @@ void measure_worker_start(measure_pool *pool, measure_worker *w) {
 /* The worker is free for the next job. AGAIN: its job is not over, but another worker's. */
 static void end_work(measure_pool *pool, measure_worker *w, bool again) {
   measure_job *job = w->job;
-  job->seconds += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  double seconds = (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  job->seconds += seconds;
+  if (job->kind->lane == MEASURE_BUILDS)
+    pool->build_s = pool->build_s > 0 ? 0.8 * pool->build_s + 0.2 * seconds : seconds;
   w->job = NULL;
   w->state = MEASURE_IDLE;
   if (again)

@@ -13,6 +13,9 @@
 #define WAIT_S 0.05
 /* So long one of two that are polled may wait for the other. */
 #define TURN_S 0.001
+/* Runs that follow each other for so long are submitted together: between them the workers need nobody. */
+#define RUNS_TOGETHER_S 0.15
+enum { MOST_RUNS_TOGETHER = 24 };
 
 typedef enum slot_state { PROPOSED, BUILDING, BUILT, RUNNING, DONE } slot_state;
 
@@ -41,6 +44,7 @@ struct tuner_pipeline {
   int n_learned, until; /* rounds that are over; so many may be, then it is another tuner's turn */
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
+  double run_s;   /* of the last runs, on the average; 0: none is known */
   bool is_inside; /* of the search, which gives us a moment now and then */
   bool has_ended; /* nothing is submitted any more */
   tn_status status;
@@ -142,9 +146,16 @@ static tn_status submit_builds(pipeline *p) {
 }
 
 /* Where nothing is known yet, the first one's time limits the others. */
+static int runs_ahead(const pipeline *p) {
+  if (p->t->held == 0) return 1;
+  int ahead = p->t->run_stage.ahead;
+  if (ahead == 1 || p->run_s <= 0) return ahead;
+  return RUNTIME_MAX(ahead, (int)fmin(RUNS_TOGETHER_S / p->run_s, MOST_RUNS_TOGETHER));
+}
+
 static tn_status submit_runs(pipeline *p) {
   tn_status status = TN_OK;
-  int most = p->t->held > 0 ? p->t->run_stage.ahead : 1;
+  int most = runs_ahead(p);
   batch *r;
   while (status == TN_OK && p->n_running < most) {
     slot *s = first_that_is(p, BUILT, &r);
@@ -198,6 +209,8 @@ static tn_status poll_stage(pipeline *p, tuner_stage *stage, double wait_s, bool
     taken = take_built(p, s);
   } else {
     p->n_running--;
+    double run_s = s->measurement.run_s;
+    p->run_s = p->run_s > 0 ? 0.8 * p->run_s + 0.2 * run_s : run_s;
     taken = take(p, s);
   }
   return status == TN_OK ? taken : status;
@@ -212,6 +225,8 @@ static tn_status turn(pipeline *p, double wait_s, bool submits) {
   if (polls_both && !p->t->shares_pool) wait_s = wait_s < TURN_S ? wait_s : TURN_S;
   if (status == TN_OK && p->n_running > 0) status = poll_stage(p, &p->t->run_stage, wait_s, &came);
   bool has_waited = polls_both || came;
+  while (status == TN_OK && came && p->is_inside && p->n_running > 0)
+    status = poll_stage(p, &p->t->run_stage, 0, &came);
   if (status == TN_OK && p->n_building > 0) status = poll_stage(p, &p->t->build_stage, has_waited ? 0 : wait_s, &came);
   return status;
 }

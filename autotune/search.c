@@ -19,6 +19,9 @@ typedef struct measured {
   autotune_genome genome;
 } measured;
 
+/* Schedules that are measured before what the search draws. */
+typedef enum fixed { FIXED_DEFAULT, FIXED_OWN, FIXED_GENERIC, N_FIXED } fixed;
+
 struct autotune_search {
   autotune_task task;
   autotune_policy policy;
@@ -26,7 +29,8 @@ struct autotune_search {
   int model_task;
   runtime_rng rng;
   autotune_space space;
-  runtime_map seen; /* schedules proposed or observed */
+  runtime_map seen;        /* schedules proposed or observed */
+  bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   runtime_arena arena;
@@ -158,14 +162,33 @@ static void say_plans(autotune_search *search, tn_schedule *s) {
   tn_schedule_free(planned);
 }
 
-/* The default schedule or the generic one, while it was neither proposed nor observed: they are measured even when they
- * have no features. */
-static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
+tn_schedule *autotune_own_schedule(const autotune_task *task) {
+  tn_schedule *s = task->program->n_blocks > 0 ? tn_schedule_new(task->program) : NULL;
+  if (s && tn_schedule_apply_own(s) == TN_OK) return s;
+  tn_schedule_free(s);
+  return NULL;
+}
+
+/* NULL: there is none. That the program's own is refused, was said before the search began. */
+static tn_schedule *make_fixed(autotune_search *search, fixed which) {
+  if (which == FIXED_DEFAULT) return tn_schedule_new(search->task.program);
+  runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
+  tn_schedule *s = which == FIXED_OWN ? autotune_own_schedule(&search->task) : autotune_generic_schedule(&search->task);
+  runtime_quiet_end(&quiet);
+  if (which == FIXED_GENERIC && s) say_plans(search, s);
+  return s;
+}
+
+/* One of the fixed schedules, while it was neither proposed nor observed: they are measured even when they have no
+ * features. */
+static int propose_fixed(autotune_search *search, fixed which, tn_schedule **out) {
+  if (search->has_fixed[which]) return 0;
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
-  tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
-  if (generic && s) say_plans(search, s);
+  tn_schedule *s = make_fixed(search, which);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {
+  bool is_known = s && runtime_map_find(&search->seen, hash);
+  search->has_fixed[which] = s && runtime_map_at(&search->seen, hash);
+  if (search->has_fixed[which] && !is_known) {
     *out = s;
     number(search, &scope);
     return 1;
@@ -227,13 +250,13 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* The default schedule comes first, since all others are compared with it, then the generic one, so
- * that the answer is never worse than `auto`. */
+/* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,
+ * so that the answer is never worse than what the user wrote, nor than `auto`. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
-  int found = propose_fixed(search, false, out);
-  if (found < n) found += propose_fixed(search, true, out + found);
+  int found = 0;
+  for (int which = 0; which < N_FIXED && found < n; which++) found += propose_fixed(search, (fixed)which, out + found);
   double eps = search->task.n_rules > 0 ? fmax(search->policy.eps, eps_own_rules) : search->policy.eps;
   int n_random = (int)ceil(eps * (n - found));
   found += propose_evolved(search, n - found - n_random, out + found);

@@ -46,7 +46,7 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (!(r->min_repeat_ms >= 0)) return refuse(ctx, "workers.repeats.min_repeat_ms", r->min_repeat_ms, "0 or more");
   if (!(r->cooldown_s >= 0)) return refuse(ctx, "workers.repeats.cooldown_s", r->cooldown_s, "0 or more");
   if (o->early_stop < 0) return refuse(ctx, "early_stop", o->early_stop, "1 or more, or 0 for no such limit");
-  if (o->finalists >= TUNER_MAX_FINALISTS)
+  if (o->finalists > TUNER_MOST_FINALISTS)
     return refuse(ctx, "finalists", o->finalists, "up to 15, 0 for 8, or -1 for no finals");
   if ((unsigned)o->effort > TN_EFFORT_THOROUGH)
     return refuse(ctx, "effort", (double)o->effort, "one of enum tn_effort");
@@ -183,7 +183,9 @@ static tn_status set_up(tuner *t) {
     autotune_search_set_policy(t->search, &(autotune_policy){o->population, o->generations, o->eps, o->no_sketches,
                                                              o->mutation, o->crossover});
   t->default_hash = hash_and_free(tn_schedule_new(t->program));
-  t->generic_hash = hash_and_free(autotune_generic_schedule(&t->task));
+  t->kept[TUNER_GENERIC].hash = hash_and_free(autotune_generic_schedule(&t->task));
+  t->kept[TUNER_OWN].hash = hash_and_free(autotune_own_schedule(&t->task));
+  if (t->program->n_blocks > 0 && !t->kept[TUNER_OWN].hash) return tn_context_status(t->ctx);
   if (t->search && t->default_hash) return TN_OK;
   return tn_context_status(t->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(t->ctx);
 }
@@ -270,7 +272,7 @@ void tuner_close(tuner *t) {
   tuner_stop_workers(t);
   tuner_free_rounds(t);
   for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
-  tuner_top_free(&t->generic);
+  for (int i = 0; i < TUNER_N_KEPT; i++) tuner_top_free(&t->kept[i]);
   tuner_stage_free(&t->build_stage);
   tuner_stage_free(&t->run_stage);
   free(t->first_failure);

@@ -49,7 +49,8 @@ static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *recor
 static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *record, double cost_s) {
   uint64_t hash = autotune_schedule_hash(s);
   const char *plan = schedule_plan_text(s);
-  if (hash == t->generic_hash && !fill_top(&t->generic, hash, record, plan, cost_s)) return false;
+  for (int i = 0; i < TUNER_N_KEPT; i++)
+    if (hash == t->kept[i].hash && !fill_top(&t->kept[i], hash, record, plan, cost_s)) return false;
   int at = t->n_top;
   while (at > 0 && t->top[at - 1].cost_s > cost_s) --at;
   if (at == TUNER_MAX_FINALISTS) return true;
@@ -65,7 +66,9 @@ static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *reco
 
 /* The builder's product stays with a schedule that may be a finalist. */
 static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
-  tuner_top *top = hash == t->generic_hash && t->generic.steps ? &t->generic : NULL;
+  tuner_top *top = NULL;
+  for (int i = 0; i < TUNER_N_KEPT; i++)
+    if (t->kept[i].hash == hash && t->kept[i].steps) top = &t->kept[i];
   for (int i = 0; !top && i < t->n_top; i++)
     if (t->top[i].hash == hash) top = &t->top[i];
   if (!top || top->object) return;
@@ -74,7 +77,7 @@ static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
   m->object = NULL;
 }
 
-/* A time counts as best, and as the default's, only if the output was checked. */
+/* A time counts as best, as the default's and as the program's own, only if the output was checked. */
 tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
   double cost_s = autotune_record_cost(record);
@@ -87,6 +90,7 @@ tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *reco
     t->result.default_s = cost_s;
     t->result.default_is_estimate = false;
   }
+  if (counts && hash == t->kept[TUNER_OWN].hash) t->result.own_s = cost_s;
   t->held++;
   t->held_failed += !isfinite(cost_s);
   if (counts && !keep_top(t, s, record, cost_s))

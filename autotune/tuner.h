@@ -8,7 +8,13 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { TUNER_MAX_FINALISTS = 16 };
+/* Schedules that take part in the finals even when others crowd them out. */
+typedef enum tuner_kept { TUNER_GENERIC, TUNER_OWN, TUNER_N_KEPT } tuner_kept;
+
+enum {
+  TUNER_MOST_FINALISTS = 15 /* that can be asked for */,
+  TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT
+};
 
 /* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */
 typedef struct tuner_stage {
@@ -67,15 +73,15 @@ typedef struct tuner {
   bool has_finals_left; /* time that is over is that of the candidates */
   uint64_t promised_ns; /* when all is over; 0: no such limit */
   bool winds_up;        /* what is under way is not wanted any more */
-  uint64_t default_hash, generic_hash;
+  uint64_t default_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
   runtime_map measured;    /* hashes of the schedules that it has records of, this run's too */
   autotune_claims claims;
   int n_top;
   tuner_top top[TUNER_MAX_FINALISTS + 1]; /* fastest first; room for one that is about to leave */
-  tuner_top generic; /* the generic schedule, once it was measured and right; steps NULL: not yet */
-  double build_s;    /* of all successful builds of this run */
+  tuner_top kept[TUNER_N_KEPT];           /* hash 0: there is none; steps NULL: not measured and right yet */
+  double build_s;                         /* of all successful builds of this run */
   int n_built;
   int since_best;      /* trials of this run since the best was found */
   char *first_failure; /* message of this run's first failure, malloc'ed */
@@ -166,7 +172,7 @@ void tuner_stage_free(tuner_stage *stage);
 
 /* ---- finals (finals.c) ------------------------------------------------------------------------------------------- */
 
-/* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is
+/* Times the fastest, the program's own and the generic schedule again, in turns, and names the winner. Nothing happens when there is
  * only one. */
 tn_status tuner_finals(tuner *t);
 /* Seconds that all their turns take, more or less; INFINITY while no time is known. */

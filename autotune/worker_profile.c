@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include "autotune/worker.h"
-#include "runtime/profiler/profiler_files.h"
-#include "runtime/profiler/recorder.h"
+#include "runtime/profiler/stream.h"
 
 enum { MAX_BYTES = 64 << 20 };
 
@@ -39,7 +38,7 @@ const char *worker_profile_mode(const worker *w) {
 static char *take_events(worker *w, size_t *n) {
   tn_profile_stop(NULL);
   tn_recording *r = tn_profile_collect(NULL);
-  char *bytes = r ? tn_recording_write(NULL, r, TN_FORM_BINARY, n) : NULL;
+  char *bytes = r ? profiler_encode(r, n) : NULL;
   tn_recording_free(r);
   start(w);
   return bytes;

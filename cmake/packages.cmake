@@ -27,7 +27,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 # Written here: CPack's own call ldconfig in scripts, where Debian has a trigger.
 file(WRITE ${CMAKE_BINARY_DIR}/papers/triggers "activate-noawait ldconfig\n")
 set(tenon_shlibs "")
-foreach(library tenon tenon_profiler)
+foreach(library tenon tenon_profile tenon_profiler)
   string(APPEND tenon_shlibs "lib${library} ${PROJECT_VERSION_MAJOR} libtenon${PROJECT_VERSION_MAJOR} (>= ${PROJECT_VERSION})\n")
 endforeach()
 file(WRITE ${CMAKE_BINARY_DIR}/papers/shlibs "${tenon_shlibs}")

@@ -3,6 +3,7 @@
  * when the call returns; kernels copy what they keep. */
 #include "codegen/file.h"
 #include "codegen/internal.h"
+#include "schedule/traffic.h"
 
 /* A schedule on its way to code. */
 typedef struct build {
@@ -14,6 +15,7 @@ typedef struct build {
   schedule_part part;
   runtime_arena arena;
   const tir_func *func;
+  schedule_traffic traffic;
 } build;
 
 /* Everything but the code. Fills B in each case, so that build_close can follow. */
@@ -147,6 +149,30 @@ static runtime_kernel_arg *args_of(build *b, int *n) {
 
 /* ---- in memory --------------------------------------------------------------------------------------------------- */
 
+/* Loops before any pass: what they touch can no longer be told when buffers are flat. Whatever they have to say was said
+ * when they were lowered to be compiled. */
+static void find_traffic(void *data) {
+  build *b = data;
+  tn_machine machine = tn_target_machine(b->target);
+  runtime_quiet quiet = runtime_quiet_begin(b->ctx);
+  const tir_func *f = schedule_lower(b->schedule, b->name, &b->arena);
+  if (f != NULL) schedule_traffic_of(f, &machine, &b->traffic);
+  runtime_quiet_end(&quiet);
+}
+
+/* What is computed of a program in parts, or with extents that calls bring, has no figures but its operations. */
+static runtime_kernel_work work_of(build *b) {
+  const tn_program *program = b->schedule->program;
+  if (b->part == SCHEDULE_WHOLE && program->n_symbols == 0) runtime_with_stack(CODEGEN_STACK_BYTES, find_traffic, b);
+  const schedule_traffic *t = &b->traffic;
+  return (runtime_kernel_work){.flops = tn_program_flops(program),
+                               .bytes_read = t->bytes_read,
+                               .bytes_written = t->bytes_written,
+                               .bytes_moved = t->bytes_moved,
+                               .launches = t->launches,
+                               .scratch_bytes = codegen_scratch_bytes(b->func)};
+}
+
 /* The kernel has copies of all it needs, so that the build can be closed. */
 static tn_kernel *load(build *b) {
   codegen_bytes object;
@@ -155,7 +181,8 @@ static tn_kernel *load(build *b) {
   if (args == NULL || codegen_object(b->ctx, b->func, b->target, &object) != TN_OK) return NULL;
   tn_kernel *kernel = codegen_load_calling(b->ctx, object.data, object.n, b->name, n, args, b->func);
   free(object.data);
-  runtime_kernel_describe(kernel, tn_program_flops(b->schedule->program), codegen_scratch_bytes(b->func));
+  runtime_kernel_work work = work_of(b);
+  runtime_kernel_describe(kernel, &work);
   bool has_stages = kernel != NULL && (b->samples || b->counts);
   if (!has_stages || codegen_add_stages(kernel, b->schedule, b->samples, b->counts) == TN_OK) return kernel;
   tn_kernel_free(kernel);

@@ -219,7 +219,7 @@ static tn_status give_intrins(const file *f) {
     if (c->intrin == NULL || c->callee->module != NULL) continue;
     if (module == NULL) module = kept_module(f);
     if (module == NULL) return runtime_fail(f->program->ctx, TN_ERROR_MEMORY, "out of memory");
-    status = te_give_intrin(f->program->ctx, c->intrin, c->role, f->addresses[i], module, f->n_bytes);
+    status = te_give_intrin(c->intrin, c->role, f->addresses[i], module, f->n_bytes);
   }
   return status;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "runtime/base.h"
-#include "runtime/profiler/profiler.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -51,20 +50,20 @@ static int level_of(size_t bytes) { return bytes >= (size_t)64 << 10 ? 3 : 5; }
 static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
   if (!chunk) {
-    tn_memory_failed("arena", bytes);
+    runtime_the_memory_observer.refused("arena", bytes);
     return NULL;
   }
   chunk->next = NULL;
   chunk->bytes = bytes;
   arena->total += bytes;
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, level_of(bytes))) tn_memory_alloc("arena", chunk, bytes);
+  runtime_the_memory_observer.taken("arena", level_of(bytes), chunk, bytes);
   POISON(chunk->data, bytes);
   return chunk;
 }
 
 /* Unpoisons first: the heap's own check of the block would otherwise report the gaps. */
 static void chunk_free(runtime_chunk *chunk) {
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, level_of(chunk->bytes))) tn_memory_free("arena", chunk, 0);
+  runtime_the_memory_observer.returned("arena", level_of(chunk->bytes), chunk);
   UNPOISON(chunk->data, chunk->bytes);
   free(chunk);
 }

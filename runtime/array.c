@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include "runtime/base.h"
-#include "runtime/profiler/profiler.h"
 
-enum { DATA_ALIGNMENT = 64 };
+enum { DATA_ALIGNMENT = 64, MEMORY_LEVEL = 3 /* of the events of arrays */ };
 
 /* What a DLTensor * of Tenon's points to. Its address is the tensor's, so that one free finds the rest.
  * An array from elsewhere has none of these fields: only those that tn_array_new or runtime_array_map
@@ -87,7 +86,7 @@ static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const 
 /* Fills in what is the same for both kinds of memory. */
 static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data,
                         size_t bytes) {
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, bytes);
+  runtime_the_memory_observer.taken("array", MEMORY_LEVEL, data, bytes);
   for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
   runtime_compact_strides(ndim, shape, array->strides);
   array->dtype = dtype;
@@ -112,7 +111,7 @@ DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int
   void *pages = array ? mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
   if (pages == MAP_FAILED) {
     free(array);
-    tn_memory_failed("array", mapped);
+    runtime_the_memory_observer.refused("array", mapped);
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for %zu bytes", bytes);
     return NULL;
   }
@@ -131,7 +130,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
   if (!array || !data) {
     free(array);
     free(data);
-    tn_memory_failed("array", rounded);
+    runtime_the_memory_observer.refused("array", rounded);
     runtime_fail(ctx, TN_ERROR_MEMORY, "tn_array_new: out of memory for %zu bytes", bytes);
     return NULL;
   }
@@ -141,7 +140,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
 
 void tn_array_free(DLTensor *array) {
   if (!array) return;
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("array", array->data, 0);
+  runtime_the_memory_observer.returned("array", MEMORY_LEVEL, array->data);
   size_t mapped = ((owned_array *)array)->mapped_bytes;
   if (mapped > 0)
     munmap(array->data, mapped);

@@ -26,6 +26,15 @@ typedef struct runtime_chunk runtime_chunk;
 
 /* Zero-initialise. Allocations are 16-byte aligned and zero-filled.
  * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
+/* Who is told of memory that arenas and arrays take and give back; there is one, and the profiler is it
+ * (runtime/profiler/memory.c): what stands on the ground floor does not include it. LEVEL is the profiler's. */
+typedef struct runtime_memory_observer {
+  void (*taken)(const char *pool, int level, const void *address, size_t bytes);
+  void (*returned)(const char *pool, int level, const void *address);
+  void (*refused)(const char *pool, size_t bytes);
+} runtime_memory_observer;
+extern const runtime_memory_observer runtime_the_memory_observer;
+
 typedef struct runtime_arena {
   runtime_chunk *head;
   size_t used;  /* bytes used in head */
@@ -343,8 +352,15 @@ enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
 /* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False:
  * out of memory, and nothing changed. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
-/* What recordings say of one call: operations, and heap memory outside of parallel loops. */
-void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
+/* What recordings say of one call; 0: unknown. */
+typedef struct runtime_kernel_work {
+  double flops;
+  double bytes_read, bytes_written; /* distinct bytes of arguments */
+  double bytes_moved;               /* past the last cache, by the schedule */
+  double launches;                  /* parallel loops that are started */
+  size_t scratch_bytes;             /* taken from the heap, outside of parallel loops */
+} runtime_kernel_work;
+void runtime_kernel_describe(tn_kernel *kernel, const runtime_kernel_work *work);
 
 /* ---- arrays from inside ------------------------------------------------------------------------------------------ */
 

@@ -399,12 +399,20 @@ tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor 
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
 }
 
-/* Only for calls that are recorded: building the two arguments costs more than a small kernel. */
+static void add_number(tn_scope *scope, const char *key, double value) {
+  tn_event_arg arg = tn_event_arg_u64(key, (uint64_t)value);
+  if (value > 0) tn_scope_arg(scope, &arg);
+}
+
+/* Only for calls that are recorded: the arguments cost more than a small kernel. What is unknown is left out. */
 static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
   tn_event_arg shapes = tn_event_arg_text("shapes", kernel->shapes);
-  tn_event_arg flops = tn_event_arg_u64("flops", (uint64_t)kernel->flops);
   tn_scope_arg(scope, &shapes);
-  if (kernel->flops > 0) tn_scope_arg(scope, &flops);
+  add_number(scope, "flops", kernel->work.flops);
+  add_number(scope, "bytes", kernel->work.bytes_read + kernel->work.bytes_written);
+  add_number(scope, "bytes_written", kernel->work.bytes_written);
+  add_number(scope, "bytes_moved", kernel->work.bytes_moved);
+  add_number(scope, "launches", kernel->work.launches);
 }
 
 /* The memory events tell of the kernel's scratch buffers, which it takes and gives back by itself. They
@@ -412,7 +420,7 @@ static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
 tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
   if (scope.state == 1 && kernel) describe_call(&scope, kernel);
-  size_t scratch = kernel && tn_profile_wants(TN_CATEGORY_MEMORY, 3) ? kernel->scratch_bytes : 0;
+  size_t scratch = kernel && tn_profile_wants(TN_CATEGORY_MEMORY, 3) ? kernel->work.scratch_bytes : 0;
   if (scratch) tn_memory_alloc("scratch", NULL, scratch);
   tn_status status = runtime_call_quiet(ctx, kernel, args, n_args);
   if (scratch && status != TN_OK) tn_memory_failed("scratch", scratch);

@@ -191,10 +191,8 @@ bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays) {
   return true;
 }
 
-void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes) {
-  if (!kernel) return;
-  kernel->flops = flops;
-  kernel->scratch_bytes = scratch_bytes;
+void runtime_kernel_describe(tn_kernel *kernel, const runtime_kernel_work *work) {
+  if (kernel) kernel->work = *work;
 }
 
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n) {

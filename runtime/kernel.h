@@ -27,10 +27,9 @@ struct tn_kernel {
   ffi_cif cif;      /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
   void (*release)(void *owner);
   void *owner;
-  const char *shapes;     /* of all arguments, for recordings: "f32[8,8] f32[8]" */
-  double flops;           /* of one call; 0: unknown */
-  runtime_stages *stages; /* NULL: built without */
-  size_t scratch_bytes;   /* that one call takes from the heap, outside of parallel loops */
+  const char *shapes;       /* of all arguments, for recordings: "f32[8,8] f32[8]" */
+  runtime_kernel_work work; /* of one call */
+  runtime_stages *stages;   /* NULL: built without */
 };
 
 enum { RUNTIME_MAX_KERNEL_STRIDES = RUNTIME_MAX_KERNEL_ARGS * (TN_MAX_RANK - 1) };

@@ -60,6 +60,15 @@ bool runtime_new_file_open(runtime_new_file *f, const char *path) {
   return f->fd >= 0 || runtime_new_file_open_named(f, path);
 }
 
+FILE *runtime_new_file_stream(const runtime_new_file *f) {
+  int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+  FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
+  int error = errno;
+  if (!stream && fd >= 0) close(fd);
+  errno = error;
+  return stream;
+}
+
 void runtime_new_file_drop(runtime_new_file *f) {
   if (f->name) unlink(f->name);
   if (f->fd >= 0) close(f->fd);

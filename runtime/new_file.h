@@ -3,6 +3,8 @@
 #ifndef TENON_RUNTIME_NEW_FILE_H
 #define TENON_RUNTIME_NEW_FILE_H
 
+#include <stdio.h>
+
 #include "runtime/base.h"
 
 typedef struct runtime_new_file {
@@ -14,6 +16,8 @@ typedef struct runtime_new_file {
 bool runtime_new_file_open(runtime_new_file *f, const char *path);
 /* The same with a name from the beginning, for programs that make their output anew. */
 bool runtime_new_file_open_named(runtime_new_file *f, const char *path);
+/* A stream onto it, the caller's: close it before the file is kept or dropped. NULL with errno. */
+FILE *runtime_new_file_stream(const runtime_new_file *f);
 /* Closes it and moves it to PATH, in place of what is there. False with errno: then nothing is left of it. */
 bool runtime_new_file_keep(runtime_new_file *f, const char *path);
 void runtime_new_file_drop(runtime_new_file *f);

@@ -43,15 +43,15 @@ const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axi
 }
 
 /* A size of te in the index dtype. Its intervals fit an i32 in every part, so that the wider type changes nothing. */
-static const tir_expr *lower_size(lowering *l, const tir_expr *e) {
+const tir_expr *schedule_lower_size(lowering *l, const tir_expr *e) {
   if (e->op == TIR_INT) return schedule_index_int(l, e->u.i);
   if (e->op == TIR_VAR) return tir_var_expr(l->arena, &l->symbols[te_symbol_number(l->s->program, e->u.var)]->var);
-  return schedule_index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
+  return schedule_index_binary(l, (tir_op)e->op, schedule_lower_size(l, e->arg[0]), schedule_lower_size(l, e->arg[1]));
 }
 
 /* NULL: a number. */
 static const tir_expr *tensor_size(lowering *l, const tn_tensor *tensor, int dim) {
-  return tensor->size[dim] ? lower_size(l, tensor->size[dim]) : NULL;
+  return tensor->size[dim] ? schedule_lower_size(l, tensor->size[dim]) : NULL;
 }
 
 const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int dim) {
@@ -94,7 +94,7 @@ static void infer_axis_extents(lowering *l, lower_stage *ls) {
   for (int i = 0; i < st->n_roots; i++) {
     bool is_data = i < st->n_spatial_roots;
     ls->axis_extent[i] = is_data ? ls->extent[i] : st->axes[i].extent;
-    ls->axis_size[i] = is_data ? ls->size[i] : st->axes[i].size ? lower_size(l, st->axes[i].size) : NULL;
+    ls->axis_size[i] = is_data ? ls->size[i] : st->axes[i].size ? schedule_lower_size(l, st->axes[i].size) : NULL;
   }
   for (int i = 0; i < st->n_relations; i++) {
     if (st->relations[i].is_fuse)

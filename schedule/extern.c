@@ -36,7 +36,7 @@ static tir_operand whole(lowering *l, tir_access access, const tir_buffer *buffe
   tir_operand o = {.access = access, .buffer = buffer, .n_index = buffer->ndim};
   for (int d = 0; d < buffer->ndim; d++) {
     o.index[d] = tir_int(l->arena, l->index_dtype, 0);
-    o.span[d] = buffer->shape[d];
+    o.span[d] = buffer->shape[d] < 0 ? 0 : buffer->shape[d]; /* 0: symbols decide */
   }
   return o;
 }
@@ -48,6 +48,13 @@ static tir_operand input_operand(lowering *l, const tn_tensor *input) {
   return whole(l, TIR_READS, from->buffers[input->value_index]);
 }
 
+/* What is made of symbols gets its value from them, in its own dtype. */
+static const tir_expr *number_operand(lowering *l, const tir_expr *number) {
+  if (number->op == TIR_INT || number->op == TIR_FLOAT) return number;
+  const tir_expr *size = schedule_lower_size(l, number->op == TIR_CAST ? number->arg[0] : number);
+  return tir_cast(l->arena, (tn_dtype)number->dtype, size);
+}
+
 /* Operands in the order of the function's parameters. */
 const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls) {
   const te_call *call = ls->st->op->call;
@@ -55,7 +62,7 @@ const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls) {
   for (int i = 0; i < call->n; i++) {
     const te_call_arg *arg = &call->args[i];
     operands[i] = arg->input    ? input_operand(l, arg->input)
-                  : arg->number ? (tir_operand){.value = arg->number}
+                  : arg->number ? (tir_operand){.value = number_operand(l, arg->number)}
                                 : whole(l, TIR_WRITES, ls->buffers[arg->result]);
   }
   return tir_call(l->arena, call->callee, call->n, operands);

@@ -136,6 +136,8 @@ const tir_env *schedule_enter_loop(lowering *l, const tir_env *outer, const lowe
 const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size);
 /* Of an axis of a stage, and of a dimension of a tensor. */
 const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axis);
+/* A size of te, or what else is made of symbols so, in the index dtype. */
+const tir_expr *schedule_lower_size(lowering *l, const tir_expr *e);
 const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int dim);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
  * by loads. */

@@ -67,10 +67,10 @@ static tn_status check_loops(const schedule_call *c, int stage, int iter) {
 /* The refusal lists the names there are. */
 static tn_status find_intrin(const schedule_call *c, const char *name, const tir_intrin **out) {
   char names[512];
-  *out = te_find_intrin(c->s->ctx, name);
+  *out = te_find_intrin(c->s->ctx, c->s->program, name);
   if (*out) return TN_OK;
   return schedule_refuse(c, "no intrinsic is called \"%s\": take one of %s", name,
-                         te_intrin_names(c->s->ctx, names, sizeof names));
+                         te_intrin_names(c->s->ctx, c->s->program, names, sizeof names));
 }
 
 /* ---- the trial --------------------------------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void mark(schedule_stage *st, int iter, const tir_intrin *intrin) {
 
 /* "name", or "name: pattern" of a declared one, which must have that pattern here. */
 static tn_status check_recorded(const schedule_call *c, const char *name) {
-  const char *here = te_intrin_record(c->s->ctx, name);
+  const char *here = te_intrin_record(c->s->ctx, c->s->program, name);
   if (strcmp(here, name) == 0 || !strchr(c->step.text, ':') || strcmp(here, c->step.text) == 0) return TN_OK;
   return schedule_refuse(c, "the step was recorded with another intrinsic, %s; here it is %s: declare that one",
                          c->step.text, here);
@@ -132,7 +132,7 @@ tn_status schedule_check_tensorize(schedule_call *c) {
   tn_status status = schedule_check_paths(c);
   if (status == TN_OK) status = try_lowering(c, stage);
   mark(&c->s->stages[stage], iter, NULL);
-  c->step.text = te_intrin_record(c->s->ctx, name);
+  c->step.text = te_intrin_record(c->s->ctx, c->s->program, name);
   c->found = intrin;
   return status;
 }

@@ -406,7 +406,17 @@ static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
   return (runtime_c_arg){.dtype = t->dtype, .u.i = value.i};
 }
 
-static runtime_c_arg number_argument(const tir_expr *e) {
+static runtime_c_arg number_argument(const te_run *run, const tir_expr *e) {
+  bool is_cast = e->op == TIR_CAST;
+  if (e->op != TIR_FLOAT && e->op != TIR_INT) {
+    int64_t value = te_size_value(run->program, is_cast ? e->arg[0] : e, run->symbols);
+    runtime_c_arg arg = {.dtype = (tn_dtype)e->dtype};
+    if (tn_dtype_is_float(arg.dtype))
+      arg.u.f = (double)value;
+    else
+      arg.u.i = value;
+    return arg;
+  }
   if (e->op == TIR_FLOAT) return (runtime_c_arg){.dtype = (tn_dtype)e->dtype, .u.f = e->u.f};
   return (runtime_c_arg){.dtype = (tn_dtype)e->dtype, .u.i = e->u.i};
 }
@@ -424,7 +434,7 @@ static bool evaluate_extern(te_run *run, te_source *source) {
                        op->name, call->callee->name);
   for (int i = 0; i < call->n; i++) {
     const tn_tensor *t = te_call_tensor(op, i);
-    args[i] = t ? argument(run, t) : number_argument(call->args[i].number);
+    args[i] = t ? argument(run, t) : number_argument(run, call->args[i].number);
   }
   run->status = runtime_call_c(run->ctx, call->callee->function, call->n, args);
   return run->status == TN_OK;

@@ -1,4 +1,6 @@
 /* extern.c: stages that are a call of a C function: callees, their results, what a program's calls have in common. */
+#include <stdio.h>
+
 #include "te/internal.h"
 
 /* ---- callees ----------------------------------------------------------------------------------------------------- */
@@ -111,6 +113,17 @@ static bool check_scalar(const te_site *site, const char *callee, const tn_tenso
   return false;
 }
 
+/* Extent D of the result, a number or made of symbols. */
+static bool set_extent(const te_site *site, tn_tensor *t, int d, const tn_result *r) {
+  te_extent extent = {r->shape[d], NULL};
+  const tn_arg size = tn_arg_expr((tn_expr *)r->size[d]);
+  bool fits =
+      !r->size[d] || (te_check_context(site, 1, &size) && te_extent_of(site, "an extent of an extern", size, &extent));
+  t->shape[d] = extent.most;
+  t->size[d] = extent.size;
+  return fits;
+}
+
 /* The result's name and shape are copied. */
 static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r) {
   tn_tensor *t = &op->outputs[v];
@@ -123,7 +136,8 @@ static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r
   const char *name = runtime_strdup(&site->ctx->arena, r->name);
   if (!te_has_memory(site, name)) return false;
   *t = (tn_tensor){.op = op, .value_index = v, .name = name, .dtype = r->dtype, .ndim = r->rank, .ctx = site->ctx};
-  memcpy(t->shape, r->shape, sizeof *r->shape * (size_t)r->rank);
+  for (int d = 0; d < r->rank; d++)
+    if (!set_extent(site, t, d, r)) return false;
   return te_check_shape(site, t);
 }
 
@@ -155,26 +169,38 @@ static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results,
   return op;
 }
 
-/* The number at place I, as C passes it; NULL after a message. */
-static const tir_expr *number_at(const te_site *site, const char *callee, int i, tn_arg arg) {
-  const tir_expr *number = NULL;
-  if (te_is_number(arg))
-    number = te_convert(site, arg, te_number_dtype(arg));
-  else if (arg.kind == TN_ARG_EXPR && (arg.u.expr->node->op == TIR_INT || arg.u.expr->node->op == TIR_FLOAT))
-    number = arg.u.expr->node;
+const char *te_why_not_passed(tn_arg arg) {
+  bool fits = true;
+  const tir_expr *e = arg.kind == TN_ARG_EXPR ? arg.u.expr->node : NULL;
+  bool is_number = te_is_number(arg) || (e && (e->op == TIR_INT || e->op == TIR_FLOAT));
+  if (!is_number && (!e || !te_is_size(e, &fits)))
+    return "is no tensor, result or constant number, and not made of symbols with + - * // % min max: make it a tensor "
+           "of "
+           "its own";
+  return fits ? NULL : "can be more than an i32 holds: say how large the symbols can be, as in symbol M<=4096";
+}
+
+static void refuse_dtype(const te_site *site, const char *callee, int i, const tir_expr *number) {
+  char text[64];
+  if (number->op == TIR_FLOAT || number->op == TIR_INT)
+    snprintf(text, sizeof text, "%g", number->op == TIR_FLOAT ? number->u.f : (double)number->u.i);
   else
-    te_fail(
-        site, TN_ERROR_ARGUMENT,
-        "tn_extern: input %d of %s is no tensor and no constant: compute it as a tensor of its own, or give a number",
-        i + 1, callee);
+    te_show(text, number->op == TIR_CAST ? number->arg[0] : number);
+  te_fail(site, TN_ERROR_PROGRAM, "%s: input %d is a number of %s; functions take i32, i64, f32 or f64: write %s(%s)",
+          callee, i + 1, tn_dtype_name((tn_dtype)number->dtype), number->op == TIR_FLOAT ? "f32" : "i32", text);
+}
+
+/* The number at place I; NULL after a message. */
+static const tir_expr *number_at(const te_site *site, const char *callee, int i, tn_arg arg) {
+  const char *why = te_why_not_passed(arg);
+  const tir_expr *number = why                 ? NULL
+                           : te_is_number(arg) ? te_convert(site, arg, te_number_dtype(arg))
+                                               : arg.u.expr->node;
+  if (why) te_fail(site, TN_ERROR_ARGUMENT, "tn_extern: input %d of %s %s", i + 1, callee, why);
   bool fits = number && (number->dtype == TN_I32 || number->dtype == TN_I64 || number->dtype == TN_F32 ||
                          number->dtype == TN_F64);
-  if (!number || fits) return number;
-  bool is_float = number->op == TIR_FLOAT;
-  double value = is_float ? number->u.f : (double)number->u.i;
-  te_fail(site, TN_ERROR_PROGRAM, "%s: input %d is a number of %s; functions take i32, i64, f32 or f64: write %s(%g)",
-          callee, i + 1, tn_dtype_name((tn_dtype)number->dtype), is_float ? "f32" : "i32", value);
-  return NULL;
+  if (number && !fits) refuse_dtype(site, callee, i, number);
+  return fits ? number : NULL;
 }
 
 /* What stands at place I. */
@@ -328,8 +354,8 @@ static bool check_results(const te_site *site, const te_op *op) {
   return true;
 }
 
-/* Likewise none of its inputs' strides and no extents. */
-static bool check_extents(const te_site *site, const te_op *op) {
+/* Likewise none of its inputs' strides. */
+static bool check_inputs(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
     if (t->is_strided) {
@@ -340,14 +366,6 @@ static bool check_extents(const te_site *site, const te_op *op) {
           op->name, op->call->callee->name, t->name, t->name);
       return false;
     }
-    for (int d = 0; d < t->ndim; d++) {
-      if (!t->size[d]) continue;
-      te_fail(site, TN_ERROR_PROGRAM,
-              "'%s' calls %s with '%s', of which symbols decide dimension %d: a function is not told extents, so they "
-              "are numbers here; give the symbols a value",
-              op->name, op->call->callee->name, t->name, d);
-      return false;
-    }
   }
   return true;
 }
@@ -356,7 +374,7 @@ static bool check_extents(const te_site *site, const te_op *op) {
 bool te_check_externs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++) {
     if (!te_is_extern(p->ops[i])) continue;
-    if (!check_extents(site, p->ops[i]) || !check_results(site, p->ops[i])) return false;
+    if (!check_inputs(site, p->ops[i]) || !check_results(site, p->ops[i])) return false;
     for (int k = 0; k < i; k++)
       if (te_is_extern(p->ops[k]) && !check_pair(site, p->ops[k], p->ops[i])) return false;
   }

@@ -183,6 +183,12 @@ bool te_check_scans(const te_site *site, const tn_program *p);
 
 /* ---- extern.c: stages that are a call of a C function ------------------------------------------------------------ */
 
+/* Whether E is made of symbols and constants as extents are, or is a cast of that. *FITS: no value of it wraps in an i32. */
+bool te_is_size(const tir_expr *e, bool *fits);
+
+/* NULL: a function can take it by value, if its dtype is one of those. Else why not, to stand behind a name for it. */
+const char *te_why_not_passed(tn_arg arg);
+
 /* What an extern computes: NAME is an identifier. ARGS are tensors, numbers, constants and places of results; without
  * such a place the results stand behind all others. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,

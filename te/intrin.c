@@ -152,11 +152,11 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
   return intrin->source && intrin->output ? NULL : "out of memory";
 }
 
-/* ---- the list of a context --------------------------------------------------------------------------------------- */
+/* ---- those of a context, and those of a program -------------------------------------------------------------------- */
 
-/* An entry of the context's list. */
+/* An intrinsic and what it was made of: an entry of the context's list, or one of a program's. */
 typedef struct known {
-  tir_intrin intrin;
+  tir_intrin intrin;   /* first: whoever has it has the entry */
   tn_program *program; /* the pattern's */
   const char *record;  /* what a step holds: the name, and of a declared one the pattern */
   struct known *next;
@@ -211,9 +211,22 @@ static const known *find(tn_context *ctx, const char *name) {
   return found;
 }
 
+/* NULL: the program's text declares none of this name. */
+static const known *find_own(const tn_program *program, const char *name) {
+  for (int i = 0; program && i < program->n_intrins; i++)
+    if (strcmp(program->intrins[i]->name, name) == 0) return (const known *)program->intrins[i];
+  return NULL;
+}
+
+/* A program's own come first: its text is what its records hold. */
+static const known *find_for(tn_context *ctx, const tn_program *program, const char *name) {
+  const known *own = find_own(program, name);
+  return own ? own : find(ctx, name);
+}
+
 /* Names with sizes are made on demand: gemv_16x64 exists when somebody asks for it. */
-const tir_intrin *te_find_intrin(tn_context *ctx, const char *name) {
-  const known *k = find(ctx, name);
+const tir_intrin *te_find_intrin(tn_context *ctx, const tn_program *program, const char *name) {
+  const known *k = find_for(ctx, program, name);
   return k ? &k->intrin : NULL;
 }
 
@@ -231,7 +244,7 @@ static tir_walk add_mark(void *user, const tir_stmt *s) {
   for (int i = 0; s->kind == TIR_ATTR && i < RUNTIME_COUNT(prefixes); i++) {
     size_t n = strlen(prefixes[i]);
     const tir_intrin *intrin =
-        strncmp(s->u.attr.key, prefixes[i], n) == 0 ? te_find_intrin(m->ctx, s->u.attr.key + n) : NULL;
+        strncmp(s->u.attr.key, prefixes[i], n) == 0 ? te_find_intrin(m->ctx, NULL, s->u.attr.key + n) : NULL;
     if (intrin && m->intrins) m->intrins[m->f->n_intrins] = intrin;
     m->f->n_intrins += intrin != NULL;
   }
@@ -252,12 +265,12 @@ bool te_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
 }
 
 /* A declared intrinsic's pattern goes into records, so that one of another meaning is noticed. */
-const char *te_intrin_record(tn_context *ctx, const char *name) {
-  const known *k = find(ctx, name);
+const char *te_intrin_record(tn_context *ctx, const tn_program *program, const char *name) {
+  const known *k = find_for(ctx, program, name);
   return k ? k->record : name;
 }
 
-const char *te_intrin_names(tn_context *ctx, char *buffer, size_t n) {
+const char *te_intrin_names(tn_context *ctx, const tn_program *program, char *buffer, size_t n) {
   size_t used = 0;
   for (int i = 0; i < RUNTIME_COUNT(builtins) && used < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", builtins[i].name);
@@ -265,6 +278,8 @@ const char *te_intrin_names(tn_context *ctx, char *buffer, size_t n) {
     used += (size_t)snprintf(buffer + used, n - used, " (M and L are numbers from 1 to %d: gemv_16x64)", MAX_SIZE);
   for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k && used < n; k = k->next)
     if (k->intrin.form == TIR_INTRIN_CALL) used += (size_t)snprintf(buffer + used, n - used, ", %s", k->intrin.name);
+  for (int i = 0; i < program->n_intrins && used < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, ", %s", program->intrins[i]->name);
   return buffer;
 }
 
@@ -413,7 +428,8 @@ static bool is_same_intrin(const tir_intrin *a, const tir_intrin *b) {
   return is_same;
 }
 
-/* A text is parsed any number of times in one context. What C declares is declared once: its addresses may differ. */
+/* What C declares is the context's, and declared once: its addresses may differ. What a text declares is its program's. A name
+ * means one thing in a program: there a text may repeat what C declared, and nothing else. */
 const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const char *pattern,
                                     const tn_intrin_functions *functions, int n_operands,
                                     const tn_intrin_operand *operands) {
@@ -430,7 +446,7 @@ const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const
     te_fail(site, TN_ERROR_ARGUMENT, "intrinsic %s: there is another one of this name: take another name", name);
     return NULL;
   }
-  runtime_slot_set(site->ctx, RUNTIME_SLOT_INTRINS, k, NULL);
+  if (!site->text) runtime_slot_set(site->ctx, RUNTIME_SLOT_INTRINS, k, NULL);
   return &k->intrin;
 }
 
@@ -446,11 +462,10 @@ tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, 
   return tn_intrin_declare(ctx, name, pattern, functions, 0, NULL);
 }
 
-/* Of an intrinsic of a context's list the callees may be written to; they lie in its arena. */
-tn_status te_give_intrin(tn_context *ctx, const tir_intrin *intrin, int role, void (*function)(void),
-                         const void *module, size_t bytes) {
-  const known *k = find_known(ctx, intrin->name);
-  tir_callee *callee = k ? (tir_callee *)k->intrin.callees[role] : NULL;
+/* The callees may be written to: they lie in the context's arena. */
+tn_status te_give_intrin(const tir_intrin *intrin, int role, void (*function)(void), const void *module, size_t bytes) {
+  const known *k = (const known *)intrin;
+  tir_callee *callee = (tir_callee *)intrin->callees[role];
   if (!callee) return TN_ERROR_ARGUMENT;
   tir_callee before = *callee;
   if (function) callee->function = function;

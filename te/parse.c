@@ -248,8 +248,7 @@ static bool fail_dtype(te_parser *p, const char *at, const char *name) {
   return te_parse_fail(p, at, "unknown dtype '%s': they are %s", name, list);
 }
 
-/* The extents behind a dtype: none, `[]` or `[2, N]`. Returns the rank; -1: failed. */
-static int parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
+int te_parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
   int n = 0;
   if (!te_accept(p, "[") || te_accept(p, "]")) return 0;
   do {
@@ -296,7 +295,7 @@ static bool parse_one_input(te_parser *p) {
   tn_dtype dtype;
   te_extent shape[TN_MAX_RANK];
   if (!te_parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
-  int rank = parse_shape(p, shape);
+  int rank = te_parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   if (input) input->is_layout_free = te_accept(p, "layout_free");
   if (input && te_accept(p, "strided") && !te_make_strided(te_parse_site(p, at), input)) return false;
@@ -311,11 +310,11 @@ static bool parse_input(te_parser *p) {
   return true;
 }
 
-/* For what has no extents of symbols: states and results of calls. */
+/* For what has no extents of symbols: states. */
 int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
   const char *at = p->token.at;
   te_extent extents[TN_MAX_RANK];
-  int rank = parse_shape(p, extents);
+  int rank = te_parse_shape(p, extents);
   for (int d = 0; d < rank; d++) {
     if (extents[d].size) return te_parse_fail(p, at, "%s's extents are numbers: give symbols a value", what), -1;
     shape[d] = extents[d].most;

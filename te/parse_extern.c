@@ -7,6 +7,7 @@ typedef struct results {
   int n;
   tn_result result[TIR_MAX_VALUES];
   const char *at[TIR_MAX_VALUES];
+  te_extent extents[TIR_MAX_VALUES][TN_MAX_RANK];
 } results;
 
 /* Names must differ within the call; that they are free was checked before. */
@@ -19,7 +20,12 @@ static bool parse_result(te_parser *p, results *r) {
   for (int v = 0; v < r->n; v++)
     if (strcmp(r->result[v].name, result->name) == 0)
       return te_parse_fail(p, r->at[r->n], "'%s' names two results of this call", result->name);
-  result->rank = te_parse_numbers(p, "an extern", result->shape);
+  result->rank = te_parse_shape(p, r->extents[r->n]);
+  for (int d = 0; d < result->rank; d++) {
+    result->shape[d] = r->extents[r->n][d].most;
+    result->size[d] =
+        r->extents[r->n][d].size ? te_new_expr(te_parse_site(p, r->at[r->n]), r->extents[r->n][d].size, 0, NULL) : NULL;
+  }
   r->n++;
   return result->rank >= 0;
 }
@@ -33,16 +39,13 @@ static bool parse_results(te_parser *p, results *r) {
   return te_expect(p, ")", "',' or ')'");
 }
 
-/* A number: literals and parameters, or a cast of them. */
+/* A number: literals, parameters and symbols, or a cast of them. */
 static bool parse_number(te_parser *p, tn_arg *arg) {
   te_operand number = te_parse_expr(p, 0);
   if (number.value.kind == TN_ARG_NONE) return false;
   *arg = number.value;
-  bool is_constant = te_is_number(*arg) || (arg->kind == TN_ARG_EXPR &&
-                                            (arg->u.expr->node->op == TIR_INT || arg->u.expr->node->op == TIR_FLOAT));
-  return is_constant || te_parse_fail(p, number.at,
-                                      "an argument is a tensor, a result or a constant number, and this is computed: "
-                                      "make it a tensor of its own; symbols need a value");
+  const char *why = te_why_not_passed(*arg);
+  return !why || te_parse_fail(p, number.at, "this argument %s", why);
 }
 
 /* A name that is neither a parameter nor a word of the language, nor a symbol. */

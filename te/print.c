@@ -298,7 +298,10 @@ static void print_combiners(runtime_str *out, const tn_program *program) {
 /* S: f32[4], of numbers. */
 static void print_typed(runtime_str *out, const tn_tensor *t) {
   runtime_str_addf(out, "%s: %s", t->name, tn_dtype_name(t->dtype));
-  for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
+  for (int d = 0; d < t->ndim; d++) {
+    runtime_str_add(out, d > 0 ? ", " : "[");
+    te_print_extent(out, t->shape[d], t->size[d]);
+  }
   if (t->ndim > 0) runtime_str_add(out, "]");
 }
 

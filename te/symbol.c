@@ -116,6 +116,16 @@ bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent
   return true;
 }
 
+bool te_is_size(const tir_expr *e, bool *fits) {
+  sizing s = {.ok = true};
+  if (e->op == TIR_CAST) e = e->arg[0];
+  tir_walk_expr(e, look_at_node, &s);
+  if (!s.ok || s.n == 0) return false;
+  tir_interval range = tir_bounds(&s.known[s.n - 1], e); /* what could wrap can be anything */
+  *fits = range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+  return true;
+}
+
 /* A size as the expression it was given as. */
 void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
   if (size)
@@ -212,6 +222,21 @@ static tir_walk check_known(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
+/* What a call is passed by value; symbols of its results are looked at with others'. */
+static bool check_numbers(collection *c, const te_op *op) {
+  for (int i = 0; i < op->call->n; i++)
+    if (op->call->args[i].number && !tir_walk_expr(op->call->args[i].number, check_known, c)) return false;
+  return true;
+}
+
+/* Of an op's tensors, which have the same extents unless a call computes them. */
+static bool check_sizes(collection *c, const te_op *op) {
+  for (int v = 0; v < op->n_outputs; v++)
+    for (int d = 0; d < op->outputs[v].ndim; d++)
+      if (op->outputs[v].size[d] && !tir_walk_expr(op->outputs[v].size[d], check_known, c)) return false;
+  return !te_is_extern(op) || check_numbers(c, op);
+}
+
 /* Extents of outputs and reduction axes, then the body. */
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
@@ -222,8 +247,7 @@ static bool check_op(collection *c, const te_op *op) {
         op->name);
     return false;
   }
-  for (int d = 0; d < op->outputs[0].ndim; d++)
-    if (op->outputs[0].size[d] && !tir_walk_expr(op->outputs[0].size[d], check_known, c)) return false;
+  if (!check_sizes(c, op)) return false;
   for (int i = 0; i < op->n_reduce; i++)
     if (op->reduce_axes[i]->size && !tir_walk_expr(op->reduce_axes[i]->size, check_known, c)) return false;
   return !op->body || tir_walk_expr(op->body, check_known, c);

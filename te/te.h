@@ -293,13 +293,15 @@ typedef struct tn_result {
   tn_dtype dtype;
   int rank;
   int64_t shape[TN_MAX_RANK];
+  const tn_expr
+      *size[TN_MAX_RANK]; /* an extent that is made of symbols, in the place of SHAPE's; NULL: there is none */
 } tn_result;
 
 /* The tensors that CALLEE computes of some others; the first one, the rest by tn_output:
  *
  *     tn_callee *gemv = tn_callee_function(ctx, "my_gemv", (void (*)(void))my_gemv);
  *     tn_tensor *y = tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), A, x);              my_gemv(A, x, y)
- *     const tn_result two[] = {{"y", TN_F32, 1, {64}}, {"n", TN_I32, 0, {0}}};
+ *     const tn_result two[] = {{"y", TN_F32, 1, .shape = {64}}, {"n", TN_I32, 0, .shape = {0}}};
  *     tn_tensor *z = tn_extern(ctx, other, TN_RESULTS(two), A), *n = tn_output(z, 1);     other(A, y, n)
  *
  * Arguments are tensors, C numbers (i32, or i64 where it is too large; f32), constants of another dtype
@@ -307,11 +309,17 @@ typedef struct tn_result {
  *
  *     tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), 64, 32, A, 32, x, tn_arg_result(0))       gemv(64, 32, A, 32, x, y)
  *
+ * Extents may be made of symbols, and so may numbers: they are passed as i32, or as what tn_cast makes of them. M a symbol,
+ * A of extents M and 32:
+ *
+ *     const tn_result one[] = {{"y", TN_F32, 1, .size = {M}}};
+ *     tn_extern(ctx, gemv, TN_RESULTS(one), M, tn_cast(TN_I64, tn_mul(M, 32)), A, x)         gemv(M, M*32, A, x, y)
+ *
  * Such a stage has no loops to schedule; what it reads and writes is whole, contiguous and in memory. Without inputs:
- * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). Extents are numbers. */
-#define TN_RESULT(name, dtype, ...)                                                             \
-  1, &(const tn_result) {                                                                       \
-    (name), (dtype), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ } \
+ * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). */
+#define TN_RESULT(name, dtype, ...)                                                                \
+  1, &(const tn_result) {                                                                          \
+    (name), (dtype), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}, {0} \
   }
 #define TN_RESULTS(array) (int)(sizeof(array) / sizeof *(array)), (array)
 #define tn_extern(ctx, callee, results, ...) tn_extern_array((ctx), (callee), results, TN_LIST(__VA_ARGS__))

@@ -122,6 +122,7 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
 static int64_t flat_span(const tir_operand *o) {
   int64_t span = 1, stride = 1;
   for (int i = o->n_index - 1; i >= 0; i--) {
+    if (o->span[i] == 0) return 0;
     span += (o->span[i] - 1) * stride;
     stride *= o->buffer->shape[i];
   }
@@ -134,7 +135,7 @@ static bool flatten_operand(state *at, tir_operand *o) {
   bool has_rows = false;
   for (int i = 1; i < o->n_index; i++) {
     has_rows = has_rows || o->span[i - 1] > 1;
-    const bool is_known = o->buffer->size[i] == NULL && !tir_is_strided(o->buffer);
+    const bool is_known = (o->buffer->size[i] == NULL || o->span[i] == 0) && !tir_is_strided(o->buffer);
     if (is_known || !has_rows) continue;
     runtime_fail(at->p->ctx, TN_ERROR_LOWER, "a call takes rows of buffer \"%s\" whose %s", o->buffer->name,
                  tir_is_strided(o->buffer) ? "strides a call gives" : "length symbols decide");

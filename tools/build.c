@@ -161,13 +161,15 @@ static bool is_network(const char *operand) {
 
 /* What the line says, or else the program itself, or else what was tuned (LOG). */
 static int build(tools_session *session, const tools_args *args, const char *log) {
-  bool is_said = args->log || args->schedule || tn_program_schedule(session->program);
+  bool is_own = !args->log && !args->schedule && tn_program_schedule(session->program);
+  bool is_said = args->log || args->schedule || is_own;
   tools_found found = {.log = log};
   tn_schedule *schedule = is_said ? choose_schedule(session, args) : tools_find_schedule(session, args, &found);
   const tn_build_options how = {
       .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
   bool ok = schedule && tools_write_kernel(session, schedule, &how, args->output, args->header);
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
+  if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);
   return ok ? TOOLS_OK : TOOLS_FAILED;
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/new_file.h"
 #include "tools/tools.h"
 
 static const char head[] = "tenon machine 2";
@@ -60,17 +61,15 @@ static void make_directories(const char *path) {
   runtime_str_free(&part);
 }
 
-/* Whole or not at all: written beside it, then renamed. */
+/* Whole or not at all. */
 static bool save_costs(const char *path, const char *of, const char *costs) {
-  runtime_str temporary = {0};
   make_directories(path);
-  runtime_str_addf(&temporary, "%s.%ld", path, (long)getpid());
-  FILE *file = temporary.failed ? NULL : fopen(temporary.data, "we");
+  runtime_new_file made = {.fd = -1};
+  FILE *file = runtime_new_file_open(&made, path) ? runtime_new_file_stream(&made) : NULL;
   bool ok = file && fprintf(file, "%s\n%s\n%s\nend\n", head, of, costs) > 0;
   if (file && fclose(file) != 0) ok = false;
-  ok = ok && rename(temporary.data, path) == 0;
-  if (file && !ok) (void)unlink(temporary.data);
-  runtime_str_free(&temporary);
+  ok = ok && runtime_new_file_keep(&made, path);
+  runtime_new_file_drop(&made);
   return ok;
 }
 

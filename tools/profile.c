@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "runtime/profiler/profiler_files.h"
-#include "runtime/profiler/profiler_reports.h"
+#include "profile/profiler_files.h"
+#include "profile/profiler_reports.h"
 #include "tools/profile.h"
 
 static int run(const tools_args *args);

@@ -1,7 +1,7 @@
 /* profile_analysis.c: the views of `tenon profile` that analyse: queries, suggestions, intermediate tables. */
 #include <sys/stat.h>
 
-#include "runtime/profiler/profiler_analysis.h"
+#include "profile/profiler_analysis.h"
 #include "tools/profile.h"
 
 /* Of a directory of intermediate tables, or of a recording. */

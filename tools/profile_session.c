@@ -1,9 +1,9 @@
 /* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
  * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
 #include "tools/profile_session.h"
-#include "runtime/profiler/profiler_analysis.h"
-#include "runtime/profiler/profiler_files.h"
-#include "runtime/profiler/profiler_loader.h"
+#include "profile/profiler_analysis.h"
+#include "profile/profiler_files.h"
+#include "profile/profiler_loader.h"
 
 /* Messages of what must not end the run: said as warnings. */
 static void warn(tools_session *session, tn_context *ctx) {
@@ -20,8 +20,8 @@ static bool load_plugin(tools_session *session, tn_context *ctx, const char *pat
 }
 
 /* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its
- * end. False with a message in CTX, which is not the session's: its failure must not fail the run. */
-static bool start(const char *text, tools_recording *recording) {
+ * end. The machine's limits are those of its target: nothing is measured while something runs. False with a message in CTX, which is not the session's: its failure must not fail the run. */
+static bool start(const tools_session *session, const char *text, tools_recording *recording) {
   tn_context *ctx = recording->ctx;
   tn_profile_options options;
   tn_profile_form form;
@@ -32,7 +32,9 @@ static bool start(const char *text, tools_recording *recording) {
   options.file = buffers.data;
   options.process_name = "tuner";
   tn_host host;
-  tn_host_get(&host, true);
+  tn_machine machine = tn_target_machine(session->target);
+  tn_host_get(&host, false);
+  tn_host_set_machine(&host, &machine);
   if (buffers.failed) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the name of a recording's buffers");
   bool started = !buffers.failed && tn_profile_start(ctx, &options) == TN_OK;
   runtime_str_free(&buffers);
@@ -49,7 +51,7 @@ tools_recording tools_record(tools_session *session, const char *option, const c
   recording.lacks_memory = !recording.ctx;
   if (!recording.ctx) return tools_warn(session, "out of memory; the run is not recorded"), recording;
   load_plugin(session, recording.ctx, plugin, &recording);
-  recording.is_on = start(text, &recording);
+  recording.is_on = start(session, text, &recording);
   recording.lacks_memory = tn_context_status(recording.ctx) == TN_ERROR_MEMORY;
   if (!recording.is_on) warn(session, recording.ctx);
   return recording;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "runtime/new_file.h"
 #include "tools/vendor.h"
 
 /* What the page is about, and what was gathered. The JSON values belong to it until they are in the page. */
@@ -203,17 +204,15 @@ static bool write_page(FILE *file, json_t *data) {
 
 /* Through a temporary file: a page that is looked at meanwhile stays whole. */
 static int write_file(report *r, const char *out) {
-  runtime_str temporary = {0};
-  runtime_str_addf(&temporary, "%s.tmp.%ld", out, (long)getpid());
-  FILE *file = temporary.failed ? NULL : fopen(temporary.data, "we");
+  runtime_new_file made = {.fd = -1};
+  FILE *file = runtime_new_file_open(&made, out) ? runtime_new_file_stream(&made) : NULL;
   json_t *data = gather(r);
   bool wrote = file && write_page(file, data);
   if (file && fclose(file) != 0) wrote = false;
-  wrote = wrote && rename(temporary.data, out) == 0;
+  wrote = wrote && runtime_new_file_keep(&made, out);
   int status = wrote ? TOOLS_OK : tools_fail(r->session, "%s cannot be written: %s", out, strerror(errno));
-  if (file && !wrote) (void)unlink(temporary.data);
+  runtime_new_file_drop(&made);
   json_decref(data);
-  runtime_str_free(&temporary);
   return status;
 }
 

@@ -88,7 +88,8 @@ const tools_verb tools_tune = {
         "Measures candidate schedules in worker processes, checks each one's output, and appends a record of\n"
         "each to LOG. Stopped at any moment, even by kill -9, the run goes on from LOG when it is started\n"
         "again. Before the winner is named the fastest are timed again, in turns. At the end it says what\n"
-        "was found, what failed, and where the time went; after Ctrl-C also how to go on.\n"
+        "was found, what failed, and where the time went; after Ctrl-C also how to go on. The schedule of\n"
+        "PROGRAM's own `schedule { ... }` blocks is a candidate, too, and a line says what it takes.\n"
         "\n"
         "Several programs, or a network's file (NAME.tenon), are tuned in turns under one limit of trials or\n"
         "time, which is of all together. A line of such a file is a task:\n"
@@ -133,6 +134,9 @@ static void print_best(const tuned *t) {
            about, tools_time(r->default_s).text, tools_gflops(t->flops, r->default_s),
            r->default_is_estimate ? "; estimated from a part of it" : "");
   printf("\n");
+  if (r->own_s > 0)
+    printf("own      %s, %.2f GFLOPS: the program's own schedule; the best is %.2f times as fast\n",
+           tools_time(r->own_s).text, tools_gflops(t->flops, r->own_s), r->own_s / r->best_s);
   if (r->odd_share > 0)
     printf("data     %.3g %% of the result is infinite or not a number: give the inputs' data (--fill)\n",
            100 * r->odd_share);
@@ -249,6 +253,7 @@ static int print_object(tools_session *session, const tools_args *args, const tu
                 tools_gflops(t->flops, r->default_s), "speedup_default", speedup > 0 ? json_real(speedup) : json_null(),
                 "elapsed", t->elapsed_s, "profile", tools_profile_object(t->profiler));
   json_object_set_new(object, "default_is_estimate", json_boolean(r->default_is_estimate));
+  json_object_set_new(object, "seconds_own", tools_time_or_null(r->own_s));
   json_object_set_new(object, "end", json_string(tn_tune_end_word(r->end)));
   json_object_set_new(object, "finalists", json_integer(r->finalists));
   json_object_set_new(object, "odd_share", json_real(r->odd_share));

@@ -1,4 +1,4 @@
-"""Finds libtenon and gives its functions their types. `lib.tn_NAME` is the C function; nothing is checked here."""
+"""Finds libtenon_profile, which brings libtenon with it, and gives the functions of both their types. `lib.tn_NAME` is the C function; nothing is checked here."""
 import ctypes
 import ctypes.util
 import os
@@ -14,8 +14,8 @@ def _candidates():
         return [named]
     here = pathlib.Path(__file__).resolve().parent
     found = [str(p) for up in list(here.parents)[:5] for folder in (up, up / "lib", *up.glob("lib/*-linux-gnu"))
-             for p in [folder / "libtenon.so.0"] if p.exists()]
-    return found + [ctypes.util.find_library("tenon") or "libtenon.so.0"]
+             for p in [folder / "libtenon_profile.so.0"] if p.exists()]
+    return found + [ctypes.util.find_library("tenon_profile") or "libtenon_profile.so.0"]
 
 
 def _open():
@@ -25,7 +25,7 @@ def _open():
             return ctypes.CDLL(path)
         except OSError as error:
             tried.append(f"  {path}: {error}")
-    raise ImportError("tenon: libtenon.so.0 cannot be loaded; set TENON_LIBRARY to its path, or install it\n" + "\n".join(tried))
+    raise ImportError("tenon: libtenon_profile.so.0 cannot be loaded; set TENON_LIBRARY to its path, or install it\n" + "\n".join(tried))
 
 
 lib = _open()

@@ -137,6 +137,10 @@ class Graph:
             self.vars[id(var)] = self._checked_expr(lib.tn_at_array(1, self._array([self._tensor_arg(handle)])))
         return self.vars[id(var)]
 
+    def _size(self, e):
+        """What is made of symbols, as an expression."""
+        return self.lower(e, {}).u.expr
+
     def _extent(self, extent):
         return self.lower(extent, {}) if isinstance(extent, Expr) else self._number(extent)
 
@@ -324,7 +328,7 @@ class Graph:
             return self._tensor_arg(self.tensors[id(a)])
         if isinstance(a, Const):
             return self._checked_expr(lib.tn_const(self.h, DTYPE[a.type], float(a.value)))
-        return self._number(a)
+        return self.lower(a, {})
 
     def _extern(self, op):
         from .packed import callback_of
@@ -333,7 +337,11 @@ class Graph:
         results = (_c.tn_result * len(op.outputs))()
         for r, t in zip(results, op.outputs):
             r.name, r.dtype, r.rank = self.names.give(t.name).encode(), DTYPE[t._dtype], len(t.shape)
-            r.shape[:len(t.shape)] = [int(e) for e in t.shape]
+            for d, e in enumerate(t.shape):
+                if isinstance(e, Expr) and not isinstance(e, Const):
+                    r.size[d] = self._size(e)
+                else:
+                    r.shape[d] = int(e)
         callee = self.context.check(lib.tn_callee_symbol(self.h, name))
         args = [self._call_arg(op, a) for a in call.args]
         self._take_outputs(op, lib.tn_extern_array(self.h, callee, len(results), results, len(args), self._array(args)))

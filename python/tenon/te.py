@@ -8,7 +8,7 @@
 docs/from-tvm.md says what differs."""
 import inspect
 
-from .expr import Combiner, Const, IterVar, Operation, Reduce, Tensor, Var, dtype_of, dtype_text
+from .expr import Combiner, Expr, IterVar, Operation, Reduce, Tensor, Var, dtype_of, dtype_text
 from .schedule import TensorIntrin, create_schedule, decl_tensor_intrin, thread_axis
 from .tir import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, clz, const, copysign, cos, cosh, div, erf, exp, exp10, exp2, floor,
                   floordiv, floormod, fmod, hypot, if_then_else, indexdiv, indexmod, isfinite, isinf, isnan, log, log10, log1p, log2,
@@ -106,8 +106,8 @@ def _check_call(name, call, inputs, outputs):
     if call.is_packed and given != list(map(id, inputs + outputs)):
         raise ValueError(f"extern {name}: a packed call takes all inputs, then all outputs, whole and in order: tir.call_packed(name, *ins, *outs)")
     for a in call.args:
-        if not isinstance(a, (Tensor, Const)) and not hasattr(a, "__index__") and not hasattr(a, "__float__"):
-            raise ValueError(f"extern {name}: {type(a).__name__} is no argument of a C function: give tensors and numbers")
+        if not isinstance(a, (Tensor, Expr)) and not hasattr(a, "__index__") and not hasattr(a, "__float__"):
+            raise ValueError(f"extern {name}: {type(a).__name__} is no argument of a C function: give tensors, numbers and what is made of symbols")
         if isinstance(a, Tensor) and id(a) not in map(id, inputs + outputs):
             raise ValueError(f"extern {name}: the call is given {a.name}, which is none of its inputs and outputs: add it to inputs")
     for t in inputs + outputs:

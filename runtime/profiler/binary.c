@@ -5,7 +5,7 @@
  * saved, which also checks its bytes.
  *
  * The writer owns the numbering of texts, the reader their list; all texts belong to the recording. */
-#include "runtime/profiler/files.h"
+#include "runtime/profiler/stream.h"
 
 enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };
 
@@ -451,6 +451,22 @@ static bool read_all(reader *x) {
   return read_texts(x) && read_once(x) && read_processes(x) && read_lanes(x) && read_sources(x) && read_events(x);
 }
 
+/* Finishing counts again what the file counted already. */
+tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name) {
+  tn_recording_info *info = &r->info;
+  info->start_ns = profiler_clip(RUNTIME_MAX(info->start_ns, 0), PROFILER_MAX_NS);
+  info->start_unix_ns = profiler_clip(RUNTIME_MAX(info->start_unix_ns, 0), PROFILER_MAX_NS);
+  info->duration_ns = profiler_clip(RUNTIME_MAX(info->duration_ns, 0), PROFILER_MAX_NS);
+  tn_profile_stats stats = info->stats;
+  if (profiler_recording_finish(r)) {
+    info->stats = stats;
+    return r;
+  }
+  runtime_fail(ctx, TN_ERROR_MEMORY, "%s: out of memory", name);
+  tn_recording_free(r);
+  return NULL;
+}
+
 /* Nothing in the file is trusted. NULL after a message with the place in bytes. */
 tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.in = in, .r = profiler_recording_new()};
@@ -463,4 +479,17 @@ tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char 
   if (ok) return profiler_finish_reading(ctx, x.r, name);
   tn_recording_free(x.r);
   return NULL;
+}
+
+char *profiler_encode(const tn_recording *r, size_t *n) {
+  profiler_out out;
+  profiler_out_memory(&out);
+  if (!profiler_write_binary(&out, r)) profiler_out_no_memory(&out);
+  return profiler_out_take(&out, n);
+}
+
+tn_recording *profiler_decode(const void *data, size_t n) {
+  profiler_in in;
+  profiler_in_memory(&in, data, n);
+  return profiler_read_binary(NULL, &in, "the recording");
 }

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
-#include "runtime/profiler/files.h"
 #include "runtime/profiler/guests.h"
 #include "runtime/profiler/storage.h"
+#include "runtime/profiler/stream.h"
 
 /* What the reader carries along. */
 typedef struct reader {

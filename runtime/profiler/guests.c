@@ -11,6 +11,9 @@
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
+#define EACH_SOURCE(s)                                              \
+  for (const tn_profile_source *const *at_ = THE->sources.data, *s; \
+       at_ < THE->sources.data + THE->sources.n && (s = *at_); ++at_)
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +46,61 @@ void profiler_session_adopt(tn_recording *r) {
 void profiler_guests_drop(void) {
   for (int i = 0; i < THE->adopted.n; ++i) tn_recording_free(THE->adopted.data[i]);
   RUNTIME_VEC_FREE(&THE->adopted);
-  profiler_plugins_drop();
+  EACH_SOURCE(s) {
+    if (s->drop) s->drop(s->user);
+  }
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the control lock if no session runs. */
+static bool lock_idle(tn_context *ctx, const char *call) {
+  pthread_mutex_lock(&THE->control);
+  if (!is_session()) return true;
+  pthread_mutex_unlock(&THE->control);
+  runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: not while a session runs", call);
+  return false;
+}
+
+tn_status tn_profile_add_source(tn_context *ctx, const tn_profile_source *source) {
+  if (!RUNTIME_GIVEN(ctx, source)) return TN_ERROR_ARGUMENT;
+  if (source->struct_size < sizeof *source)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_profile_add_source: struct_size is %zu, not %zu",
+                        source->struct_size, sizeof *source);
+  if (!lock_idle(ctx, "tn_profile_add_source")) return TN_ERROR_ARGUMENT;
+  bool kept = RUNTIME_PUSH(&THE->sources, source);
+  pthread_mutex_unlock(&THE->control);
+  return kept ? TN_OK : runtime_fail(ctx, TN_ERROR_MEMORY, "tn_profile_add_source: out of memory");
+}
+
+/* The place of SOURCE among the sources; their number when it is none. */
+static int find_source(const tn_profile_source *source) {
+  int at = 0;
+  while (at < THE->sources.n && THE->sources.data[at] != source) ++at;
+  return at;
+}
+
+tn_status tn_profile_remove_source(tn_context *ctx, const tn_profile_source *source) {
+  if (!lock_idle(ctx, "tn_profile_remove_source")) return TN_ERROR_ARGUMENT;
+  int at = find_source(source), n = THE->sources.n;
+  for (int i = at; i + 1 < n; ++i) THE->sources.data[i] = THE->sources.data[i + 1];
+  THE->sources.n -= at < n;
+  if (THE->sources.n == 0) RUNTIME_VEC_FREE(&THE->sources);
+  pthread_mutex_unlock(&THE->control);
+  return at < n ? TN_OK : runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_profile_remove_source: it was not added");
+}
+
+tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options *options) {
+  const char *path = options ? options->repository_path : NULL;
+  char *copy = path && *path ? strdup(path) : NULL;
+  if (path && *path && !copy) return runtime_fail(ctx, TN_ERROR_MEMORY, "profile: out of memory");
+  pthread_mutex_lock(&THE->control);
+  free((char *)THE->device_options.repository_path);
+  THE->has_device_options = options != NULL;
+  THE->device_options = options ? *options : (tn_device_options){0};
+  THE->device_options.repository_path = copy;
+  pthread_mutex_unlock(&THE->control);
+  return TN_OK;
 }
 
 /* ---- one lane a thread ------------------------------------------------------------------------------------------- */
@@ -172,15 +229,27 @@ void profiler_guests_clean(const char *path) { visit_workers_files(path, NULL, r
 
 /* ---- with the session -------------------------------------------------------------------------------------------- */
 
-void profiler_guests_start(void) { profiler_plugins_start(); }
-void profiler_guests_stop(void) { profiler_plugins_stop(); }
+void profiler_guests_start(void) {
+  const tn_device_options *device = THE->has_device_options ? &THE->device_options : NULL;
+  EACH_SOURCE(s) {
+    if (s->start) s->start(s->user, device);
+  }
+}
+
+void profiler_guests_stop(void) {
+  EACH_SOURCE(s) {
+    if (s->stop) s->stop(s->user);
+  }
+}
 
 /* The guests are gone afterwards, also when this fails. */
 bool profiler_guests_collect(tn_recording *r) {
   int n_lanes = r->lanes.n;
   bool done = true;
   for (int i = 0; i < THE->adopted.n; ++i) done = profiler_recording_append(r, THE->adopted.data[i], 0) && done;
-  profiler_plugins_collect(r);
+  EACH_SOURCE(s) {
+    if (s->collect) s->collect(s->user, r);
+  }
   profiler_guests_drop();
   if (r->lanes.n == n_lanes) return done;
   return done && unite(r) && profiler_recording_finish(r);

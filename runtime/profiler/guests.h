@@ -1,5 +1,5 @@
-/* guests.h: what a session gets from outside its own threads: recordings of worker processes, and the planes of
- * plug-ins. The measuring pool hands over the first (autotune/measure_profile.c), plugin.c the second. */
+/* guests.h: what a session gets from outside its own threads: recordings of worker processes, and what
+ * sources add (tn_profile_source). The measuring pool hands over the first (autotune/measure_profile.c). */
 #ifndef TENON_RUNTIME_PROFILER_GUESTS_H
 #define TENON_RUNTIME_PROFILER_GUESTS_H
 
@@ -16,7 +16,7 @@ void profiler_session_adopt(tn_recording *r);
 
 /* ---- for session.c ----------------------------------------------------------------------------------------------- */
 
-/* Recording begins and ends: plug-ins are started and stopped. */
+/* Recording begins and ends: sources are started and stopped. */
 void profiler_guests_start(void);
 void profiler_guests_stop(void);
 /* Adds all guests to a finished recording, which is finished again. False without memory. */
@@ -28,13 +28,5 @@ bool profiler_guests_recover(tn_recording *r, const char *path);
 void profiler_guests_clean(const char *path);
 /* Forgets what was adopted (reset, and the child after a fork). */
 void profiler_guests_drop(void);
-
-/* ---- for guests.c: the plug-ins' part (plugin.c) ----------------------------------------------------------------- */
-
-void profiler_plugins_start(void);
-void profiler_plugins_stop(void);
-/* Adds planes and errors to a recording that is not finished. */
-void profiler_plugins_collect(tn_recording *r);
-void profiler_plugins_drop(void);
 
 #endif

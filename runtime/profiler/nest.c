@@ -3,8 +3,8 @@
  * Events are sorted in place: indices into them are good only after that. */
 #include <stdio.h>
 
-#include "runtime/profiler/files.h"
 #include "runtime/profiler/recorder.h"
+#include "runtime/profiler/stream.h"
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "runtime/profiler/files.h"
+#include "runtime/profiler/stream.h"
 
 static const char *const category_names[TN_CATEGORY_COUNT] = {
 #define X(name, text) text,

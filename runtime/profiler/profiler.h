@@ -302,6 +302,49 @@ typedef struct tn_tracer {
 } tn_tracer;
 #define TN_TRACER_INIT "tn_tracer_init" /* int tn_tracer_init(tn_tracer *tracer): 0 is success */
 
+/* ---- what a session records beside the program's scopes ---------------------------------------------------------- */
+
+typedef enum tn_device_type {
+  TN_DEVICE_UNSPECIFIED = 0,
+  TN_DEVICE_CPU = 1,
+  TN_DEVICE_GPU = 2,
+  TN_DEVICE_TPU = 3,
+  TN_DEVICE_PLUGGABLE = 4
+} tn_device_type;
+
+/* Zero-initialised is not the default: tn_device_options_default is. */
+typedef struct tn_device_options {
+  int version;                  /* 1 */
+  tn_device_type device_type;   /* plug-ins are started for UNSPECIFIED and PLUGGABLE */
+  bool include_dataset_ops;     /* (true) */
+  unsigned host_tracer_level;   /* 0 off, 1 user, 2 and high-level (default), 3 and cheap ones */
+  unsigned device_tracer_level; /* 0: plug-ins are not started; 1 */
+  unsigned python_tracer_level; /* 0 */
+  bool enable_hlo_proto;        /* (true) */
+  uint64_t start_timestamp_ns;  /* UNIX time; 0: at once */
+  uint64_t duration_ms;         /* 0: until it is stopped */
+  const char *repository_path;  /* where the trace goes; NULL or "": unsaid */
+} tn_device_options;
+/* For the sessions from now on, over what tn_profile_options say; NULL: none again. The path is copied. Programs call
+ * tn_device_options_set (profiler_loader.h). */
+TN_API tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options *options);
+
+/* Something that observes beside the program's threads: a plug-in, counters of the machine. Its functions are called by
+ * the thread that starts, stops or collects the session, never two at once, and must not call tn_profile_*. Any of them
+ * may be NULL. DEVICE is what tn_profile_set_device_options said, NULL when nothing. */
+typedef struct tn_profile_source {
+  size_t struct_size; /* sizeof(tn_profile_source) */
+  void *user;
+  void (*start)(void *user, const tn_device_options *device);
+  void (*stop)(void *user);
+  void (*collect)(void *user, tn_recording *into); /* adds its events; INTO is not finished yet */
+  void (*drop)(void *user);                        /* forgets what it has */
+} tn_profile_source;
+/* Joins every session from now on. SOURCE is kept by its address until it is removed. TN_ERROR_ARGUMENT while a session
+ * runs, and for one to be removed that was not added. */
+TN_API tn_status tn_profile_add_source(tn_context *ctx, const tn_profile_source *source);
+TN_API tn_status tn_profile_remove_source(tn_context *ctx, const tn_profile_source *source);
+
 /* ---- recordings -------------------------------------------------------------------------------------------------- */
 
 /* X(NAME, "name") */

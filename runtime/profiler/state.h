@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-#include "runtime/profiler/profiler_loader.h"
 #include "runtime/profiler/storage.h"
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -92,9 +91,9 @@ typedef struct profiler_recorder {
   uint64_t start_cost_ns, stop_cost_ns;
   int n_tables; /* threads' entered profilers; under lock */
   profiler_clock_state clock;
-  RUNTIME_VEC(tn_recording *) adopted; /* recordings of other processes, for collect; under lock */
-  struct tn_plugin *plugins;           /* loaded ones, newest first; under control */
-  tn_device_options device_options;    /* for plug-ins; meaningful if has_device_options */
+  RUNTIME_VEC(tn_recording *) adopted;            /* recordings of other processes, for collect; under lock */
+  RUNTIME_VEC(const tn_profile_source *) sources; /* under control */
+  tn_device_options device_options;               /* its path is a copy; meaningful if has_device_options */
   bool has_device_options;
 } profiler_recorder;
 

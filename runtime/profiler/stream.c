@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/profiler/files.h"
+#include "runtime/profiler/stream.h"
 
 enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, WRITER_MS = 3000 };
 

@@ -1,5 +1,5 @@
 /* table.c: the profiler's table, as TVM MetaSchedule prints it. */
-#include "runtime/profiler/reports.h"
+#include "runtime/profiler/layout.h"
 #include "runtime/profiler/state.h"
 
 /* One row of the profiler. */

@@ -1,7 +1,7 @@
 /* words.c: the words that files have for an event: its kind, its category, its flags, its place in a source. */
 #include <stdio.h>
 
-#include "runtime/profiler/files.h"
+#include "runtime/profiler/stream.h"
 
 static const struct flag {
   uint16_t bit;

@@ -304,7 +304,7 @@ static void by_calls(void **state) {
   tn_tensor *p = tn_compute(ctx, "P", tn_add(tn_at(a, i, j), 1), i, j);
   tn_tensor *u = tn_compute(ctx, "U", tn_mul(tn_at(x, j), 2), j);
   tn_callee *callee = tn_callee_function(ctx, "my_gemv", (void (*)(void))my_gemv);
-  const tn_result results[] = {{"y", TN_F32, 1, {M}}, {"z", TN_I32, 1, {M}}};
+  const tn_result results[] = {{"y", TN_F32, 1, .shape = {M}}, {"z", TN_I32, 1, .shape = {M}}};
   tn_tensor *y = tn_extern(ctx, callee, TN_RESULTS(results), p, u, s), *z = tn_output(y, 1);
   tn_expr *value = tn_select(tn_eq(tn_at(z, i), 1), tn_at(y, i), tn_neg(tn_at(y, i)));
   tn_tensor *q = tn_compute(ctx, "Q", tn_add(value, tn_at(p, i, j)), i, j);
@@ -331,7 +331,7 @@ static void refused_calls(void **state) {
   assert_null(tn_callee_llvm(ctx, "f", "", 0));
   check_fails(ctx, TN_ERROR_ARGUMENT, "the LLVM IR given for 'f' is empty");
   tn_callee *f = tn_callee_symbol(ctx, "f");
-  const tn_result none = {"y", TN_F32, 1, {4}};
+  const tn_result none = {"y", TN_F32, 1, .shape = {4}};
   assert_null(tn_extern_array(ctx, f, 0, &none, 0, NULL));
   check_fails(ctx, TN_ERROR_PROGRAM, "f has 0 results", "1 to 8 tensors");
   assert_null(tn_extern(ctx, f, TN_RESULT("y", TN_F32, 0), a));

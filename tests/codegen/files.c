@@ -34,15 +34,6 @@ static const char use_expand[] =
     "  return 0;\n"
     "}\n";
 
-static void write_text(const char *folder, const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static void write_kernel(const char *folder, const char *name) {
   char path[128];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -85,8 +76,8 @@ static void prepare_program(char folder[64], const char *kernel) {
   kit_folder(folder);
   write_kernel(folder, kernel);
   char *header = codegen_header(K.ctx, "expand", 2, expand_args);
-  write_text(folder, "expand.h", header);
-  write_text(folder, "use.c", use_expand);
+  kit_write(folder, "expand.h", header);
+  kit_write(folder, "use.c", use_expand);
   free(header);
 }
 
@@ -153,7 +144,7 @@ static void header_in_cpp(void **state) {
   (void)state;
   char folder[64];
   prepare_program(folder, "expand.o");
-  write_text(
+  kit_write(
       folder, "use.cc",
       "#include \"expand.h\"\n#include \"expand.h\"\nint main() { return sizeof expand(nullptr, nullptr) != 4; }\n");
   if (kit_shell(NULL, "c++ --version > /dev/null 2>&1") != 0) skip();
@@ -231,7 +222,7 @@ static void old_file_stays(void **state) {
   (void)state;
   char folder[64], path[128];
   kit_folder(folder);
-  write_text(folder, "kernel.o", "old");
+  kit_write(folder, "kernel.o", "old");
   snprintf(path, sizeof path, "%s/kernel.o", folder);
   kit_begin();
   const tir_buffer *C = kit_out("C", TN_I32, 1);
@@ -291,11 +282,11 @@ static void header_of_any_names(void **state) {
   char *header = codegen_header(K.ctx, "kernel", RUNTIME_COUNT(names), args), folder[64];
   check_ok(K.ctx);
   kit_folder(folder);
-  write_text(folder, "kernel.h", header);
-  write_text(folder, "use.c",
-             "#include <complex.h>\n#include <errno.h>\n#include <iso646.h>\n#include <stdbool.h>\n#include <stdio.h>\n"
-             "#include <stdlib.h>\n#include \"kernel.h\"\nint main(void) { return 0; }\n");
-  write_text(folder, "use.cc", "#include <cerrno>\n#include <cstdio>\n#include \"kernel.h\"\nint main() {}\n");
+  kit_write(folder, "kernel.h", header);
+  kit_write(folder, "use.c",
+            "#include <complex.h>\n#include <errno.h>\n#include <iso646.h>\n#include <stdbool.h>\n#include <stdio.h>\n"
+            "#include <stdlib.h>\n#include \"kernel.h\"\nint main(void) { return 0; }\n");
+  kit_write(folder, "use.cc", "#include <cerrno>\n#include <cstdio>\n#include \"kernel.h\"\nint main() {}\n");
   assert_int_equal(
       kit_shell(NULL,
                 "cd %s && for s in c99 gnu99 c17 gnu2x; do cc -std=$s -Werror -c use.c -o use.o || exit 1; done && "

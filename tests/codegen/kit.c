@@ -189,6 +189,15 @@ void kit_folder(char folder[64]) {
 
 void kit_folder_remove(const char *folder) { assert_int_equal(kit_shell(NULL, "rm -rf '%s'", folder), 0); }
 
+void kit_write(const char *folder, const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
 int kit_folder_count(const char *folder) {
   DIR *dir = opendir(folder);
   assert_non_null(dir);
@@ -214,14 +223,10 @@ int kit_shell(runtime_str *out, const char *fmt, ...) {
 }
 
 void kit_bitcode(const char *ir, runtime_str *out) {
-  char folder[64], path[128];
+  char folder[64];
   kit_folder(folder);
-  snprintf(path, sizeof path, "%s/m.ll", folder);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(ir, file);
-  fclose(file);
-  int status = kit_shell(out, "/usr/lib/llvm-19/bin/llvm-as %s -o - 2>/dev/null", path);
+  kit_write(folder, "m.ll", ir);
+  int status = kit_shell(out, "/usr/lib/llvm-19/bin/llvm-as %s/m.ll -o - 2>/dev/null", folder);
   kit_folder_remove(folder);
   if (status != 0) skip();
 }

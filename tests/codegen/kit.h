@@ -71,6 +71,7 @@ void kit_guarded_free(void *data, size_t n);
 void kit_folder(char folder[64]);
 void kit_folder_remove(const char *folder);
 int kit_folder_count(const char *folder);
+void kit_write(const char *folder, const char *name, const char *text);
 /* Runs a shell command, returns its status; its output is appended to OUT unless NULL. */
 int kit_shell(runtime_str *out, const char *fmt, ...) TN_PRINTF(2, 3);
 
@@ -110,6 +111,7 @@ int test_strided(void);
 int test_prepack(void);
 int test_scan(void);
 int test_extern(void);
+int test_extern_symbols(void);
 
 /* A call after which memory of others is left: what LLVM held at a fatal error is given up. */
 #if defined(__SANITIZE_ADDRESS__)

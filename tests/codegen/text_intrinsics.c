@@ -17,18 +17,9 @@ enum { LANES = 8, BLOCKS = 3 };
 #define SCHEDULE "schedule {\n  split(C, i, 8)\n  tensorize(C, i.inner, twice)\n}\n"
 
 /* A folder with program.te and twice.ll; the program is parsed in it. */
-static void write_file(const char *folder, const char *name, const char *text) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(text, file);
-  fclose(file);
-}
-
 static tn_program *parse_in(tn_context *ctx, const char *folder, const char *text) {
   char path[128];
-  write_file(folder, "program.te", text);
+  kit_write(folder, "program.te", text);
   snprintf(path, sizeof path, "%s/program.te", folder);
   return tn_program_parse_file(ctx, path, 0, NULL);
 }
@@ -43,7 +34,7 @@ static void linked_from_text(void **state) {
   char folder[64];
   tn_context *ctx = check_context();
   kit_folder(folder);
-  write_file(folder, "twice.ll", TWICE("2"));
+  kit_write(folder, "twice.ll", TWICE("2"));
   tn_program *p = parse_in(ctx, folder, "link \"twice.ll\"\n" DECLARATION PROGRAM SCHEDULE);
   assert_int_equal(tn_program_link_files(p, 0, NULL), TN_OK);
   tn_schedule *s = tn_schedule_new(p);
@@ -88,7 +79,7 @@ static void refused_link(void **state) {
   char folder[64];
   tn_context *ctx = check_context();
   kit_folder(folder);
-  write_file(folder, "twice.ll", row->ir);
+  kit_write(folder, "twice.ll", row->ir);
   tn_program *p = parse_in(ctx, folder, "link \"twice.ll\"\n" DECLARATION PROGRAM);
   check_ok(ctx);
   assert_int_equal(tn_program_link_files(p, 0, NULL), row->status);
@@ -194,6 +185,51 @@ static void declared_in_c(void **state) {
   check_context_free(ctx);
 }
 
+/* Intrinsics of two programs that have one name and nothing else in common. */
+static void of_one_name(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  static const char once[] =
+      "intrin f { input a: i32[8]; c[i<8] = a[i] * 2 } body f\ninput A: i32[8]; C[i<8] = A[i] * 2";
+  static const char more[] =
+      "intrin f { input a: i32[4]; c[i<4] = a[i] + 1 } body g\ninput A: i32[4]; C[i<4] = A[i] + 1";
+  tn_program *p = tn_program_parse(ctx, once, 0, NULL), *q = tn_program_parse(ctx, more, 0, NULL);
+  tn_program *again = tn_program_parse(ctx, once, 0, NULL);
+  check_ok(ctx);
+  tn_schedule *s = tn_schedule_new(p), *t = tn_schedule_new(q), *u = tn_schedule_new(again);
+  assert_int_equal(tn_schedule_apply(s, "tensorize(C, i, f)"), TN_OK);
+  assert_int_equal(tn_schedule_apply(t, "tensorize(C, i, f)"), TN_OK);
+  char *first = tn_schedule_print(s, TN_FORM_STEPS), *second = tn_schedule_print(t, TN_FORM_STEPS);
+  assert_non_null(strstr(first, "a[i]*2"));
+  assert_non_null(strstr(second, "a[i] + 1"));
+  assert_int_equal(tn_schedule_replay(u, first), TN_OK);
+  assert_int_not_equal(tn_schedule_replay(tn_schedule_new(q), first), TN_OK);
+  check_fails(ctx, tn_context_status(ctx), "f", "a[i]*2");
+  free(first);
+  free(second);
+  tn_schedule_free(s);
+  tn_schedule_free(t);
+  tn_schedule_free(u);
+  check_context_free(ctx);
+}
+
+/* A program without the statement has no such intrinsic, and neither has one whose text was refused. */
+static void of_no_other_program(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  static const char declares[] =
+      "intrin f { input a: i32[8]; c[i<8] = a[i] * 2 } body f\ninput A: i32[8]; C[i<8] = A[i] * 2";
+  assert_null(tn_program_parse(ctx, "intrin f { c[i<4] = a[i] } body f\nC[i<4] = ", 0, NULL));
+  tn_context_clear(ctx);
+  assert_non_null(tn_program_parse(ctx, declares, 0, NULL));
+  tn_program *plain = tn_program_parse(ctx, "input A: i32[8]; C[i<8] = A[i] * 2", 0, NULL);
+  tn_schedule *s = tn_schedule_new(plain);
+  assert_int_not_equal(tn_schedule_apply(s, "tensorize(C, i, f)"), TN_OK);
+  check_fails(ctx, tn_context_status(ctx), "no intrinsic is called \"f\"", "dot4_u8i8");
+  tn_schedule_free(s);
+  check_context_free(ctx);
+}
+
 /* ---- schedules of programs --------------------------------------------------------------------------------------- */
 
 static const struct own_row {
@@ -280,16 +316,17 @@ static void mixed_arguments_refused(void **state) {
   assert_null(tn_extern(ctx, f, TN_RESULT("y", TN_F32, 4), tn_const(ctx, TN_F16, 0.5)));
   check_fails(ctx, TN_ERROR_PROGRAM, "f: input 1 is a number of f16", "write f32(0.5)");
   assert_null(tn_extern(ctx, f, TN_RESULT("y", TN_F32, 4), tn_at(x, 0)));
-  check_fails(ctx, TN_ERROR_ARGUMENT, "input 1 of f is no tensor and no constant");
+  check_fails(ctx, TN_ERROR_ARGUMENT, "input 1 of f is no tensor, result or constant number");
   assert_null(tn_at(x, tn_arg_result(0)));
   check_fails(ctx, TN_ERROR_ARGUMENT, "tn_arg_result names a place of tn_extern's call");
   check_context_free(ctx);
 }
 
 int test_text_intrinsics(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(linked_from_text), cmocka_unit_test(declared_in_c),
-                                            cmocka_unit_test(mixed_arguments),
-                                            cmocka_unit_test(mixed_arguments_refused)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(linked_from_text), cmocka_unit_test(declared_in_c),
+      cmocka_unit_test(of_one_name),      cmocka_unit_test(of_no_other_program),
+      cmocka_unit_test(mixed_arguments),  cmocka_unit_test(mixed_arguments_refused)};
   return CHECK_TABLE("intrinsics' code refused", link_rows, refused_link) +
          CHECK_TABLE("what intrinsics need", needs, needs_of_functions) +
          CHECK_TABLE("schedules of programs", own_rows, own_schedules) + CHECK_TESTS("intrinsics in text", tests);

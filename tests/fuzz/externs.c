@@ -88,6 +88,12 @@ SIZES(masked, (const uint8_t *a, const int64_t *b, int64_t *r), a, b, r)
 OWN(my_gemv, (const float *a, const float *x, float s, float *y, int32_t *z), rows(a, x, s, y, z))
 OWN(f, (const float *a, const float *b, float *y, int8_t *z), sums(a, b, y, z))
 
+/* Of any size, with its result among the numbers. */
+static void open(int32_t n, const float *a, int64_t last, float *r, double factor) {
+  for (int32_t i = 0; i < n; i++) r[i] = (float)(a[last - i] * factor);
+}
+OWN(fx_open, (int32_t n, const float *a, int64_t last, float *r, double factor), open(n, a, last, r, factor))
+
 /* ---- LLVM IR ----------------------------------------------------------------------------------------------------- */
 
 /* N stands for the size. */
@@ -116,6 +122,11 @@ static const char flip_ir[] = "define void @fx_flip_N(ptr %a, ptr %r) {\n" LOOP_
 
 static fuzz_bound as_given(const fuzz_bound *in, int n) { return (void)n, in[0]; }
 static fuzz_bound quarters(const fuzz_bound *in, int n) { return (void)in, (void)n, (fuzz_bound){0, 1.75, 0, 2}; }
+
+static fuzz_bound halved(const fuzz_bound *in, int n) {
+  (void)n;
+  return (fuzz_bound){in[0].lo / 2, in[0].hi / 2, in[0].error / 2, in[0].q < 0 ? -1 : in[0].q + 1};
+}
 
 static fuzz_bound on_line(const fuzz_bound *in, int n) {
   (void)n;
@@ -165,6 +176,7 @@ const fuzz_extern fuzz_externs[] = {
     {"fx_masked", 2, {VECTOR(TN_BOOL), VECTOR(TN_I64)}, 1, {VECTOR(TN_I64)}, NULL, ALL(masked), NULL},
     {.name = NULL},
     {.name = "my_gemv", .bound = in_rows, .functions = {FN(my_gemv)}},
+    {.name = "fx_open", .bound = halved, .functions = {FN(fx_open)}},
     {.name = "f", .bound = added, .functions = {FN(f)}},
 };
 

@@ -221,7 +221,7 @@ static void read_tensor(generator *g, const tensor *t) {
   put_read(g, t, index);
 }
 
-static void put_extent(runtime_str *out, int64_t extent, const char *size) {
+void fuzz_put_extent(runtime_str *out, int64_t extent, const char *size) {
   if (size)
     runtime_str_add(out, size);
   else
@@ -249,7 +249,7 @@ static void read_new_input(generator *g, tn_dtype dtype) {
   runtime_str_addf(&g->inputs, "%s %s: %s", by_value ? "scalar" : "input", t->name, tn_dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++) {
     runtime_str_add(&g->inputs, i ? "," : "[");
-    put_extent(&g->inputs, t->shape[i], t->size[i]);
+    fuzz_put_extent(&g->inputs, t->shape[i], t->size[i]);
   }
   runtime_str_add(&g->inputs, t->rank ? "]" : "");
   runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? " strided\n" : "\n");
@@ -426,8 +426,7 @@ void fuzz_add_axis(generator *g, const char *name, int64_t extent, const char *s
   g->axes[g->n_axes++].extent = extent;
 }
 
-/* In a program with symbols, what now and then decides an extent. */
-static const char *random_size(generator *g) {
+const char *fuzz_random_size(generator *g) {
   if (!g->has_symbols || !chance(g, 50)) return NULL;
   return sizes[chance(g, 70) ? below(g, 2) : below(g, RUNTIME_COUNT(sizes))];
 }
@@ -441,7 +440,7 @@ static int64_t draw_data_axes(generator *g) {
   if (!like && rank == 0 && chance(g, 70)) rank = 2;
   for (int i = 0; i < rank; i++) {
     int64_t extent = like && chance(g, 85) ? like->shape[i] : random_extent(g);
-    const char *size = like && chance(g, 85) ? like->size[i] : random_size(g);
+    const char *size = like && chance(g, 85) ? like->size[i] : fuzz_random_size(g);
     if (size) extent = 9;
     if (points * extent > MAX_POINTS) extent = 1 + below(g, 2), size = NULL;
     fuzz_add_axis(g, names[i], extent, size);
@@ -455,7 +454,7 @@ static void draw_reduce_axes(generator *g, int64_t points, bool few) {
   int n = 1 + (int)below(g, 2) + chance(g, 10);
   for (int i = 0; i < n; i++) {
     int64_t extent = few ? 1 + below(g, 3) : random_extent(g);
-    const char *size = few ? NULL : random_size(g);
+    const char *size = few ? NULL : fuzz_random_size(g);
     if (size) extent = 9;
     if (points * extent > MAX_WORK) extent = 1 + below(g, 2), size = NULL;
     fuzz_add_axis(g, names[i], extent, size);
@@ -466,7 +465,7 @@ static void draw_reduce_axes(generator *g, int64_t points, bool few) {
 void fuzz_put_axes(generator *g, int first, int last) {
   for (int i = first; i < last; i++) {
     runtime_str_addf(g->out, "%s%s<", i > first ? ", " : "[", g->axes[i].name);
-    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+    fuzz_put_extent(g->out, g->axes[i].extent, g->axes[i].size);
   }
   if (last > first) put(g, "]");
 }
@@ -484,7 +483,7 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   runtime_str_addf(g->out, "%s[", combiner);
   for (int i = rank; i < g->n_axes; i++) {
     runtime_str_addf(g->out, "%s%s<", i > rank ? ", " : "", g->axes[i].name);
-    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+    fuzz_put_extent(g->out, g->axes[i].extent, g->axes[i].size);
   }
   if (has_where) {
     put(g, " where ");
@@ -526,7 +525,7 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
     t->shape[t->rank] = (g->axes[axis].extent - 1) * step + 1;
     t->size[t->rank] = g->axes[axis].size;
     runtime_str_add(&g->inputs, between);
-    put_extent(&g->inputs, t->shape[t->rank], t->size[t->rank]);
+    fuzz_put_extent(&g->inputs, t->shape[t->rank], t->size[t->rank]);
     t->rank++;
     runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
   }
@@ -536,7 +535,7 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
 
 /* With symbols, as long as one of them now and then. */
 static void add_dot_axis(generator *g, const char *name, int64_t extent) {
-  const char *size = random_size(g);
+  const char *size = fuzz_random_size(g);
   fuzz_add_axis(g, name, size ? 20 : extent, size);
 }
 
@@ -554,7 +553,7 @@ static bool dot_stage(generator *g, tensor *t) {
   add_dot_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
   fuzz_put_axes(g, 0, t->rank);
   put(g, " = sum[r<");
-  put_extent(g->out, g->axes[t->rank].extent, g->axes[t->rank].size);
+  fuzz_put_extent(g->out, g->axes[t->rank].extent, g->axes[t->rank].size);
   put(g, "](");
   for (int i = 0; i < 2; i++) {
     if (i) put(g, " * ");
@@ -621,7 +620,7 @@ static void put_reduce_axes(generator *g, int rank, bool has_where) {
   put(g, "[");
   for (int i = rank; i < g->n_axes; i++) {
     runtime_str_addf(g->out, "%s%s<", i > rank ? ", " : "", g->axes[i].name);
-    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+    fuzz_put_extent(g->out, g->axes[i].extent, g->axes[i].size);
   }
   if (!has_where) return;
   put(g, " where ");

@@ -18,7 +18,10 @@ static int64_t elements(const tensor *t) {
 }
 
 static void put_shape(runtime_str *out, const tensor *t) {
-  for (int i = 0; i < t->rank; i++) runtime_str_addf(out, "%s%lld", i ? ", " : "[", (long long)t->shape[i]);
+  for (int i = 0; i < t->rank; i++) {
+    runtime_str_add(out, i ? ", " : "[");
+    fuzz_put_extent(out, t->shape[i], t->size[i]);
+  }
   runtime_str_add(out, t->rank ? "]" : "");
 }
 
@@ -37,7 +40,7 @@ static tensor *new_argument(generator *g, const fuzz_extern_type *type, const te
   static const char *const names[] = {"i", "j"};
   tensor *t = &g->tensors[g->n_tensors];
   *t = *wanted;
-  if (t->rank > 0 && chance(g, 20)) t->shape[0]++;
+  if (t->rank > 0 && !t->size[0] && chance(g, 20)) t->shape[0]++;
   if (type->by_value || chance(g, 25)) {
     snprintf(t->name, sizeof t->name, "A%d", g->n_inputs++);
     runtime_str_addf(&g->inputs, "%s %s: %s", type->by_value ? "scalar" : "input", t->name, tn_dtype_name(t->dtype));
@@ -48,7 +51,7 @@ static tensor *new_argument(generator *g, const fuzz_extern_type *type, const te
   }
   snprintf(t->name, sizeof t->name, "E%d%s", number, i ? "b" : "");
   g->n_axes = 0;
-  for (int d = 0; d < t->rank; d++) fuzz_add_axis(g, names[d], t->shape[d], NULL);
+  for (int d = 0; d < t->rank; d++) fuzz_add_axis(g, names[d], t->shape[d], t->size[d]);
   put(g, t->name);
   fuzz_put_axes(g, 0, t->rank);
   runtime_str_addf(g->out, " = %s(", tn_dtype_name(t->dtype));
@@ -57,6 +60,23 @@ static tensor *new_argument(generator *g, const fuzz_extern_type *type, const te
   put(g, ")\n");
   g->tensors[g->n_tensors] = made;
   return &g->tensors[g->n_tensors++];
+}
+
+/* A function of any size, which symbols may decide: extern S1: f32[M] = fx_open(M, E1, i64(M - 1), S1, f64(0.5)). */
+static void open_stage(generator *g, int number) {
+  static const fuzz_extern_type floats = {TN_F32, 1, {0}, false};
+  const char *size = fuzz_random_size(g);
+  tensor wanted = {.dtype = TN_F32, .rank = 1, .shape = {size ? 9 : 1 + below(g, 20)}, .size = {size}};
+  tensor *argument = new_argument(g, &floats, &wanted, number, 0), *made = &g->tensors[g->n_tensors++];
+  runtime_str extent = {0};
+  fuzz_put_extent(&extent, wanted.shape[0], size);
+  argument->is_read = true;
+  *made = wanted;
+  made->is_rough = argument->is_rough;
+  snprintf(made->name, sizeof made->name, "S%d", number);
+  runtime_str_addf(g->out, "extern %s: f32[%s] = fx_open(%s, %s, i64(%s - 1), %s, f64(0.5))\n", made->name, extent.data,
+                   extent.data, argument->name, extent.data, made->name);
+  runtime_str_free(&extent);
 }
 
 void fuzz_extern_stage(generator *g, int number) {
@@ -68,6 +88,10 @@ void fuzz_extern_stage(generator *g, int number) {
   bool is_rough = false;
   g->out = &g->stages;
   g->prefer = -1;
+  if (chance(g, 30)) {
+    open_stage(g, number);
+    return;
+  }
   for (int i = 0; i < row->n_inputs; i++) {
     tensor wanted = typed(&row->inputs[i], size), *t = chance(g, 60) ? known_argument(g, &wanted) : NULL;
     if (!t || row->inputs[i].by_value) t = new_argument(g, &row->inputs[i], &wanted, number, i);

@@ -43,6 +43,10 @@ bool fuzz_expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact
 void fuzz_add_axis(generator *g, const char *name, int64_t extent, const char *size);
 /* "[i<4, j<8]": the axes FIRST to LAST - 1. */
 void fuzz_put_axes(generator *g, int first, int last);
+/* In a program with symbols, what now and then decides an extent; else NULL. */
+const char *fuzz_random_size(generator *g);
+/* SIZE, or the number where it is NULL. */
+void fuzz_put_extent(runtime_str *out, int64_t extent, const char *size);
 /* A call of a function, with the stages before it that compute its arguments (generate_extern.c). */
 void fuzz_extern_stage(generator *g, int number);
 

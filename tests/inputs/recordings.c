@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/profiler/profiler_analysis.h"
-#include "runtime/profiler/profiler_files.h"
+#include "profile/profiler_analysis.h"
+#include "profile/profiler_files.h"
 #include "tests/inputs/inputs.h"
 
 static const char trace[] =

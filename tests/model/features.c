@@ -243,7 +243,7 @@ static void deep_nests_are_cut(void **state) {
   runtime_arena arena = {0};
   static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   assert_int_equal(nest_rows(&arena, deep(&arena, 100), rows), 1);
-  assert_float_equal(rows[feature_num_loops], slog(FEATURE_MAX_LOOPS), 1e-4);
+  assert_float_equal(rows[feature_num_loops], slog(TOUCH_MAX_LOOPS), 1e-4);
   assert_float_equal(rows[feature_outer_prod], 100, 1e-3);
   runtime_arena_free(&arena);
 }

@@ -531,6 +531,29 @@ static void long_runs_keep_the_fastest(void **state) {
   check_context_free(ctx);
 }
 
+/* What a task's best is counts for that task alone: one of a thousand times the seconds keeps its fast programs as well. */
+static void each_task_keeps_its_fastest(void **state) {
+  (void)state;
+  const int first_row[] = {0, 1, 2};
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  int tasks[2] = {autotune_model_begin_task(model), autotune_model_begin_task(model)};
+  float programs[2][AUTOTUNE_FEATURES] = {0}, rows[2 * AUTOTUNE_FEATURES] = {0}, scores[2];
+  for (int round = 0; round < 2; ++round) {
+    float level = rows[round * AUTOTUNE_FEATURES + 3] = programs[1][3] = programs[0][5] = round == 0 ? 1 : 9;
+    for (int i = 0; i < (round == 0 ? 500 : 20000); ++i) {
+      double cost_s = level * (i % 2 ? 1 : 1e-3);
+      assert_int_equal(autotune_model_add(model, tasks[i % 2], programs[i % 2], 1, cost_s), TN_OK);
+    }
+  }
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, 2, first_row, rows, scores), TN_OK);
+  assert_true(scores[0] > scores[1] + 0.3);
+  autotune_model_free(model);
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
 static void kept_in_a_file(void **state) {
   (void)state;
   char path[] = "/tmp/tenon-model-XXXXXX.json";
@@ -612,6 +635,7 @@ int run_model(void) {
       cmocka_unit_test(rows_may_begin_in_the_middle),
       cmocka_unit_test(training_is_quick),
       cmocka_unit_test(long_runs_keep_the_fastest),
+      cmocka_unit_test(each_task_keeps_its_fastest),
       cmocka_unit_test(kept_in_a_file),
       cmocka_unit_test(file_that_does_not_fit),
       cmocka_unit_test(turned_off),

@@ -3,7 +3,7 @@
 #ifndef TENON_TESTS_PROFILER_FILES_H
 #define TENON_TESTS_PROFILER_FILES_H
 
-#include "runtime/profiler/files.h"
+#include "profile/files.h"
 #include "tests/profiler/rows.h"
 
 /* Two processes, three threads and a device: scopes, ranges, marks, counters, flows and memory of every sort, arguments

@@ -1,9 +1,9 @@
 /* Rows D1 to D6: plug-ins. */
 #include <dlfcn.h>
 
-#include "runtime/profiler/files.h"
-#include "runtime/profiler/profiler_loader.h"
-#include "runtime/profiler/profiler_plugin.h"
+#include "profile/files.h"
+#include "profile/profiler_loader.h"
+#include "profile/profiler_plugin.h"
 #include "tests/profiler/rows.h"
 
 enum { START, STOP, SIZE, FILL, DESTROY_PROFILER, DESTROY_FNS };

@@ -1,5 +1,5 @@
 /* Row D7: XSpace written, read, merged. */
-#include "runtime/profiler/xspace.h"
+#include "profile/xspace.h"
 #include "tests/profiler/files.h"
 
 static char *write_space(const tn_recording *r, size_t *n) {
@@ -226,10 +226,9 @@ ROW(d7_protoc_decodes) {
   if (system("command -v protoc >/dev/null 2>&1") != 0) ROW_SKIP("protoc is not installed");
   tn_recording *r = files_rich();
   assert_int_equal(tn_recording_save(NULL, r, files_path(path, "protoc.xplane.pb")), TN_OK);
-  char *text = files_run(0,
-                         "protoc --proto_path=" TENON_SOURCE_DIR
-                         " --decode tensorflow.profiler.XSpace runtime/profiler/xspace.proto <%s 2>&1",
-                         path);
+  char *text = files_run(
+      0, "protoc --proto_path=" TENON_SOURCE_DIR " --decode tensorflow.profiler.XSpace profile/xspace.proto <%s 2>&1",
+      path);
   check_has(text, "name: \"/host:CPU\"");
   check_has(text, "double_value: 1e-300");
   check_has_not(text, "\n1: ");

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/profiler/analysis.h"
+#include "profile/analysis.h"
 #include "tests/profiler/rows.h"
 #include "tests/profiler/scripted.h"
 

@@ -1,8 +1,8 @@
 /* Rows E2 to E7: Paddle's sorted report, PyTorch's averages and table, distributions. */
 #include <math.h>
 
-#include "runtime/profiler/phases.h"
-#include "runtime/profiler/profiler_reports.h"
+#include "profile/phases.h"
+#include "profile/profiler_reports.h"
 #include "tests/profiler/rows.h"
 #include "tests/profiler/scripted.h"
 

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/profiler/profiler_analysis.h"
+#include "profile/profiler_analysis.h"
 #include "tests/profiler/files.h"
 
 /* ---- F6 ---------------------------------------------------------------------------------------------------------- */

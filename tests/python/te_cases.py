@@ -233,6 +233,17 @@ def test_extern_mixes_its_arguments():
     assert "call f(6, writes(B[0], [42]), 0.5f32, reads(A[0], [42]), 7i64, 2f64)" in text, text
 
 
+def test_extern_takes_symbols():
+    n = te.var("n")
+    A = te.placeholder((n, 6), name="A")
+    P = te.compute((n, 6), lambda i, j: A[i, j] * 2, name="P")
+    B = te.extern((n, 6), [P], lambda ins, outs: tir.call_extern("int32", "f", n, ins[0], outs[0], tir.Cast("int64", n)), name="B")
+    s = te.create_schedule(B.op)
+    assert "call f(cast(int32, n), reads(P[0i64], [0]), writes(B[0i64], [0]), n)" in str(tvm.lower(s, [A, B])), tvm.lower(s, [A, B])
+    C = te.extern((4,), [A], lambda ins, outs: tir.call_extern("int32", "f", A[0, 0], ins[0], outs[0]), name="C", dtype="float32")
+    refused(lambda: tvm.lower(te.create_schedule(C.op), [A, C]), "input 1 of f is no tensor")
+
+
 def test_extern_calls_that_are_refused():
     A, X = te.placeholder((6,), name="A"), te.placeholder((6,), name="X")
 

@@ -280,6 +280,25 @@ static void merging_keeps_each_line_once(void **state) {
   unlink(out);
 }
 
+/* What a name leads to is written, and the link stays one. */
+static void a_link_is_followed(void **state) {
+  fixture *f = *state;
+  char link[112];
+  struct stat info;
+  other_name(f, "link.json", link);
+  append(f, NULL, 2, true);
+  append(f, NULL, 3, true);
+  assert_int_equal(symlink(f->log, link), 0);
+  assert_int_equal(tn_log_compact(f->ctx, link, 1, NULL, NULL), TN_OK);
+  assert_int_equal(lstat(link, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(count_records(f, f->log), 1);
+  assert_int_equal(tn_log_merge(f->ctx, 1, (const char *[]){link}, NULL, link, NULL), TN_OK);
+  assert_int_equal(lstat(link, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  unlink(link);
+}
+
 static void a_merge_that_fails_leaves_nothing(void **state) {
   fixture *f = *state;
   char out[112], missing[112];
@@ -468,6 +487,7 @@ int run_many(void) {
       WITH_INDEX(none_is_told_by_the_index),
       WITH_INDEX(broken_lines_of_a_large_log_are_told),
       WITH_LOG(merging_keeps_each_line_once),
+      WITH_LOG(a_link_is_followed),
       WITH_LOG(a_merge_that_fails_leaves_nothing),
       WITH_LOG(a_filter_takes_a_part),
       WITH_LOG(compacting_keeps_the_best),

@@ -74,6 +74,18 @@ done
 refuses 1 'the program is none of a matrix product' bench 'C[i<64] = A[i] + B[i]' --vs openblas
 refuses 1 'there is nothing to compare with' bench 'C[i<64] = A[i] + B[i]' --vs onednn,openblas
 
+# The program's own schedule is a candidate, and a line says what it takes.
+own="$matmul; schedule { vectorize(C, j) }"
+shows "the program's own schedule; the best is" tune "$own" --log own.json --trials 6 -v 0
+grep -q '"AN"' own.json || complain "the own schedule has no record: $(cat own.json)"
+run tune "$own" --log own.json --trials 6 --json
+[ "$(json out 'o["trials"] == 0 and o["seconds_own"] > 0')" = True ] || complain "tune --json of its own schedule: $(cat out)"
+run tune "$matmul" --log t.json --trials 16 --json
+[ "$(json out 'o["seconds_own"] is None')" = True ] || complain "a program without a schedule has one: $(cat out)"
+refuses 1 'vectorize(C, k): loop k of C runs over a reduction axis' tune "$matmul; schedule { vectorize(C, k) }" --log no.json
+[ ! -e no.json ] || complain "a refused schedule leaves a log"
+shows "with the program's own schedule" build "$own" -o own.o
+
 # Failures are on the screen, and a run that finds nothing fails.
 run tune 'C[i<60000, j<60000] = A[i,j] + B[j,i]' --log big.json --trials 3
 [ "$got" -eq 1 ] || complain "a run that finds nothing ends with status $got"

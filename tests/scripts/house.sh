@@ -4,7 +4,7 @@
 # short.
 set -euo pipefail
 cd "$TENON_SOURCE"
-library=(runtime tir te schedule codegen autotune)
+library=(runtime tir te schedule codegen autotune profile)
 status=0
 complain() {
   echo "$1:"
@@ -19,6 +19,12 @@ for folder in "${library[@]}"; do
   [ -z "$bad" ] || complain "$folder/ includes what is not below it" "$bad"
 done
 
+# On the ground floor: what the profiler stands on does not know it; kernels, which it sees, do.
+bad=$(grep -nE '^#include "runtime/profiler/' runtime/*.[ch] | grep -vE '^runtime/(call|stages)\.c:' || true)
+[ -z "$bad" ] || complain "runtime/ includes the profiler, which stands on it" "$bad"
+bad=$(grep -rnE '^#include "runtime/(stages|kernel|parallel)\.h"' --include='*.[ch]' runtime/profiler || true)
+[ -z "$bad" ] || complain "runtime/profiler/ includes what stands on it" "$bad"
+
 # The measuring worker owns its process: worker_fault.c crashes it on request, worker_main.c ends it with its tuner, worker_last.c
 # when its time is over.
 bad=$(grep -rnE '\b(getenv|abort|_?exit|v?printf|puts|putchar|perror)\(' --include='*.c' "${library[@]}" |
@@ -32,7 +38,7 @@ bad=$(grep -rnE '\b(getenv|abort|_?exit|v?printf|puts|putchar|perror)\(' --inclu
 # worker_last.c).
 # Sanitizers add their own.
 if grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt"; then
-  bad=$(objdump -t "$TENON_BUILD/libtenon.a" | grep -E ' (O \.(data|bss)|  \.t(data|bss))(\.[^r][^[:space:]]*)?[[:space:]]' | grep -vE ' d +\.t' |
+  bad=$(objdump -t "$TENON_BUILD/libtenon.a" "$TENON_BUILD/libtenon_profile.a" | grep -E ' (O \.(data|bss)|  \.t(data|bss))(\.[^r][^[:space:]]*)?[[:space:]]' | grep -vE ' d +\.t' |
     grep -vE ' (profiler_the_recorder|tn_profile_filter|this_thread|entered|innermost|guard|last|landing|is_open_to_strikes|once(\.[0-9]+)?|__gcov.*)$' || true)
   [ -z "$bad" ] || complain "mutable state outside contexts" "$bad"
 fi

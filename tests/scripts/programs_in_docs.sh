@@ -20,7 +20,7 @@ done
 for source in "$work"/*.c; do
   grep -q 'int main(' "$source" || continue
   # shellcheck disable=SC2086 # flags is a list
-  cc -std=c17 -Wall -Wextra -Werror $flags -I"$TENON_BUILD/include" "$source" -o "$source.out" -L"$TENON_BUILD" -ltenon
+  cc -std=c17 -Wall -Wextra -Werror $flags -I"$TENON_BUILD/include" "$source" -o "$source.out" -L"$TENON_BUILD" -ltenon_profile -ltenon
   LD_LIBRARY_PATH=$TENON_BUILD "$source.out"
   count=$((count + 1))
 done

@@ -14,7 +14,7 @@ if [ -n "${TENON_ANALYZE:-}" ]; then
   checks='-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling'
   checks+=',-clang-analyzer-optin.performance.Padding' processes=$(nproc)
 fi
-found=$(find runtime tir te schedule codegen autotune tools -name '*.c' |
+found=$(find runtime tir te schedule codegen autotune profile tools -name '*.c' |
   xargs -P"$processes" -n8 clang-tidy-19 -p "$TENON_BUILD" --quiet --extra-arg="-idirafter$omp" --extra-arg=-Wno-error \
     --extra-arg="-D__malloc__(...)=__malloc__" ${TENON_ANALYZE:+--extra-arg=-UNDEBUG} --checks="$checks" 2>/dev/null |
   grep -E '(warning|error): .*\[[a-z]' | sort -u || true)

@@ -47,5 +47,6 @@ int run_tune_tests(void);
 int run_pipeline_tests(void);
 int run_replay_tests(void);
 int run_task_tests(void);
+int run_own_schedule_tests(void);
 
 #endif

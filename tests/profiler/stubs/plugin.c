@@ -1,6 +1,6 @@
 /* The plug-ins of rows D1 to D5: one source, and a variant of it for each thing that can be wrong; the build gives
  * VARIANT. stub_calls counts what the core calls; a test reads it with dlsym. */
-#include "runtime/profiler/profiler_plugin.h"
+#include "profile/profiler_plugin.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "runtime/profiler/analysis.h"
-#include "runtime/profiler/profiler_reports.h"
+#include "profile/analysis.h"
+#include "profile/profiler_reports.h"
 #include "tests/profiler/tune/tune.h"
 
 ROW(e6_overhead_while_tuning) {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "codegen/codegen.h"
-#include "runtime/profiler/analysis.h"
+#include "profile/analysis.h"
 #include "tests/profiler/tune/tune.h"
 
 /* A kernel built from a program and a schedule, with arrays to call it on. */

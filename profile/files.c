@@ -1,0 +1,150 @@
+/* files.c: the table of forms; saving by a file's suffix, loading by its content.
+ *
+ * Which form a file has is a row of TN_PROFILE_FORMS and of `forms`: a new one needs a writer, and a reader that
+ * its first bytes choose. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "profile/files.h"
+#include "runtime/profiler/storage.h"
+
+/* False, with nothing written, if memory ended. */
+static bool write_folded(profiler_out *out, const tn_recording *r) {
+  char *text = tn_recording_folded(r);
+  if (text) profiler_out_text(out, text);
+  free(text);
+  return text != NULL;
+}
+
+static const char *const suffixes[TN_FORM_COUNT] = {
+#define X(name, suffix, is_read, words) [TN_FORM_##name] = suffix,
+    TN_PROFILE_FORMS(X)
+#undef X
+};
+
+static const struct form {
+  bool (*write)(profiler_out *out, const tn_recording *r);
+  bool is_compressed;
+} forms[TN_FORM_COUNT] = {
+    [TN_FORM_REPORT] = {profiler_write_report, false}, [TN_FORM_CHROME] = {profiler_write_chrome, false},
+    [TN_FORM_XSPACE] = {profiler_write_xspace, false}, [TN_FORM_BINARY] = {profiler_write_binary, true},
+    [TN_FORM_CSV] = {profiler_write_csv, false},       [TN_FORM_HTML] = {profiler_write_html, false},
+    [TN_FORM_FOLDED] = {write_folded, false},
+};
+
+/* ---- forms by name ----------------------------------------------------------------------------------------------- */
+
+/* N is the length of TEXT without a further ".gz". A name that is only the suffix has no stem and does not count. */
+static bool ends_in(const char *text, size_t n, const char *suffix) {
+  size_t length = strlen(suffix);
+  return n > length && strncmp(text + n - length, suffix, length) == 0;
+}
+
+/* Length of PATH without ".gz". */
+static size_t bare_length(const char *path) {
+  size_t n = strlen(path);
+  return ends_in(path, n, ".gz") ? n - 3 : n;
+}
+
+tn_status tn_profile_form_of(tn_context *ctx, const char *path, tn_profile_form *out) {
+  size_t n = path ? bare_length(path) : 0;
+  for (int i = 0; i < TN_FORM_COUNT; ++i) {
+    if (!ends_in(path, n, suffixes[i])) continue;
+    *out = (tn_profile_form)i;
+    return TN_OK;
+  }
+  runtime_str all = {0};
+  for (int i = 0; i < TN_FORM_COUNT; ++i) runtime_str_addf(&all, "%s%s", i ? ", " : "", suffixes[i]);
+  runtime_fail(ctx, TN_ERROR_ARGUMENT,
+               "the name '%s' does not say which form is wanted: it must end in one of %s (or that and .gz)",
+               path ? path : "", all.data ? all.data : "");
+  runtime_str_free(&all);
+  return TN_ERROR_ARGUMENT;
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------------------ */
+
+char *tn_recording_write(tn_context *ctx, const tn_recording *r, tn_profile_form form, size_t *n) {
+  profiler_out out;
+  if (!r || (unsigned)form >= TN_FORM_COUNT) {
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, r ? "there is no form %d" : "there is no recording to be written (form %d)",
+                 form);
+    return NULL;
+  }
+  profiler_out_memory(&out);
+  if (!forms[form].write(&out, r)) out.failed = true;
+  char *data = profiler_out_take(&out, n);
+  if (!data) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while a recording was written");
+  return data;
+}
+
+/* Level of gzip for a file: what is compressed anyway is done quickly. */
+static int gzip_level(const char *path, tn_profile_form form) {
+  if (bare_length(path) < strlen(path)) return 6;
+  return forms[form].is_compressed ? 1 : 0;
+}
+
+/* A file that cannot be written whole is removed. What saving took is added to the recording's own
+ * statistics, which the file cannot hold any more. */
+tn_status tn_recording_save(tn_context *ctx, tn_recording *r, const char *path) {
+  tn_profile_form form;
+  profiler_out out;
+  uint64_t start_ns = runtime_now_ns();
+  if (!r || !path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no recording, or no file's name, to save to");
+  tn_status status = tn_profile_form_of(ctx, path, &form);
+  if (status != TN_OK) return status;
+  if (!profiler_out_open(ctx, &out, path, gzip_level(path, form))) return TN_ERROR_IO;
+  if (!forms[form].write(&out, r)) out.failed = true;
+  if (!profiler_out_close(ctx, &out, path)) return TN_ERROR_IO;
+  r->info.stats.export_ns += runtime_now_ns() - start_ns;
+  return TN_OK;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/* A message XSpace begins with a newline (the tag of its planes) and a length, which may be a bracket's code: then what
+ * follows the bracket tells. */
+static bool is_json(const profiler_in *in) {
+  static const char blanks[] = " \t\r\n", after[] = " \t\r\n\"{}[]";
+  size_t at = in->at;
+  while (at < in->n && memchr(blanks, in->data[at], sizeof blanks - 1)) ++at;
+  bool is_bracket = at < in->n && (in->data[at] == '{' || in->data[at] == '[');
+  if (at == in->at || at + 1 >= in->n) return is_bracket;
+  return is_bracket && memchr(after, in->data[at + 1], sizeof after - 1);
+}
+
+/* By the first bytes: JSON, our magic, or else messages. */
+static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name) {
+  int c = profiler_in_peek(in);
+  if (c == PROFILER_BINARY_MAGIC[0]) return profiler_read_binary(ctx, in, name);
+  if (c >= 0) return (is_json(in) ? profiler_read_chrome : profiler_read_xspace)(ctx, in, name);
+  runtime_fail(ctx, TN_ERROR_PARSE, "%s: %s", name, in->failed ? in->failed : "it is empty");
+  return NULL;
+}
+
+/* Such a file is mapped, not read: it may be sparse and much longer than what it holds. */
+static bool is_buffers_file(profiler_in *in) {
+  return profiler_in_peek(in) >= 0 && in->n >= sizeof STORAGE_MAGIC &&
+         memcmp(in->data, STORAGE_MAGIC, sizeof STORAGE_MAGIC) == 0;
+}
+
+/* By content, never by suffix: files are renamed. */
+tn_recording *tn_recording_load(tn_context *ctx, const char *path) {
+  profiler_in in;
+  uint64_t start_ns = runtime_now_ns();
+  if (!path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no file's name to load"), NULL;
+  if (!profiler_in_open(ctx, &in, path)) return NULL;
+  bool is_buffers = is_buffers_file(&in);
+  tn_recording *r = is_buffers ? NULL : read_any(ctx, &in, path);
+  profiler_in_close(&in);
+  if (is_buffers) r = tn_recording_recover(ctx, path);
+  if (r) r->info.stats.parse_ns = runtime_now_ns() - start_ns;
+  return r;
+}
+
+tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n) {
+  profiler_in in;
+  if (!RUNTIME_GIVEN(ctx, data)) return NULL;
+  profiler_in_memory(&in, data, n);
+  return read_any(ctx, &in, "the recording");
+}

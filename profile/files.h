@@ -1,0 +1,74 @@
+/* files.h: what readers and writers of recordings share above the recorder's streams: a JSON value at a time, the forms,
+ * ids as files need them. */
+#ifndef TENON_PROFILE_FILES_H
+#define TENON_PROFILE_FILES_H
+
+#include "profile/profiler_files.h"
+#include "runtime/profiler/stream.h"
+
+/* ---- JSON (json.c) ----------------------------------------------------------------------------------------------- */
+
+typedef enum profiler_json_kind {
+  PROFILER_JSON_NULL,
+  PROFILER_JSON_BOOL,
+  PROFILER_JSON_NUMBER, /* its text is kept: no digit is lost */
+  PROFILER_JSON_STRING,
+  PROFILER_JSON_ARRAY,
+  PROFILER_JSON_OBJECT
+} profiler_json_kind;
+
+typedef struct profiler_json {
+  profiler_json_kind kind;
+  const char *key;  /* in an object */
+  const char *text; /* NUL-terminated; "true", "false" for booleans */
+  struct profiler_json *child, *next;
+} profiler_json;
+
+enum { PROFILER_JSON_DEPTH = 64 };
+/* The next value; NULL with a static message in *why. */
+profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const char **why);
+/* Skips blanks; the byte after them, not consumed; -1 at the end. */
+int profiler_json_peek(profiler_in *in);
+/* A string's text, from its opening quote on. */
+char *profiler_json_string(profiler_in *in, runtime_arena *arena, const char **why);
+const profiler_json *profiler_json_member(const profiler_json *object, const char *key);
+const char *profiler_json_text(const profiler_json *object, const char *key, const char *otherwise);
+/* Integers; a fraction is cut off, what is out of range or no number gives OTHERWISE. */
+int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t otherwise);
+/* Decimal microseconds, exactly, as nanoseconds (rounded when there are more than three decimals). */
+bool profiler_json_us(const profiler_json *value, int64_t *ns);
+
+/* ---- forms ------------------------------------------------------------------------------------------------------- */
+
+/* Writers: false only without memory; what fails in OUT stays there. */
+bool profiler_write_chrome(profiler_out *out, const tn_recording *r);
+bool profiler_write_xspace(profiler_out *out, const tn_recording *r);
+bool profiler_write_csv(profiler_out *out, const tn_recording *r);
+bool profiler_write_report(profiler_out *out, const tn_recording *r);
+bool profiler_write_html(profiler_out *out, const tn_recording *r);
+
+/* Readers: a finished recording, or NULL with a message in CTX that begins with NAME. */
+TN_GIVE tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
+TN_GIVE tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
+/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
+ * too. False with a message in *why (static). */
+bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
+/* Ids as files need them: processes and lanes that no two share, below 2^32. */
+typedef struct profiler_ids {
+  uint32_t *pids; /* of each process */
+  uint32_t *tids; /* of each lane, unique in its process */
+} profiler_ids;
+bool profiler_ids_make(const tn_recording *r, profiler_ids *ids);
+void profiler_ids_free(profiler_ids *ids);
+
+/* The first mark of tn_host_record; NULL: none. */
+const tn_event *profiler_host_mark(const tn_recording *r);
+
+/* Sums of the scopes and ranges of one name (reports). A name inside itself is not counted twice in total_ns. */
+typedef struct profiler_sum {
+  const char *name;
+  uint8_t category;
+  int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
+} profiler_sum;
+
+#endif

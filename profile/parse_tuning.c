@@ -1,0 +1,451 @@
+/* parse_tuning.c: parsers of what a tuning run records: rounds, phases, queues, the pipeline's stages, workers, tasks,
+ * candidates, kernels' counters. The names that they look for:
+ *
+ *   Round#k              category round: a round, on the tuner's lane
+ *   NAME_queue           counters of category queue: the length, a sample a poll; NAME_queue_capacity: its capacity
+ *   measure              scopes of category measure or worker: one trial in a worker; arguments workload, shapes, flops
+ *   task                 marks of category task: arguments workload, program, flops, weight, trials_wanted
+ *   (any name)           scopes with the arguments workload and seconds: what came of a trial; 0 when it failed
+ *   stage                marks of category kernel: counters of one stage of a kernel (columns_kernel) */
+#include <math.h>
+#include <stdio.h>
+
+#include "profile/analysis.h"
+#include "profile/phases.h"
+#include "profile/reports.h"
+
+/* ---- round, phase ------------------------------------------------------------------------------------------------ */
+
+#define X(NAME, text, categories) {text "_ns", TN_CELL_INT},
+static const tn_column columns_round[] = {
+    {"round", TN_CELL_INT}, {"start_ns", TN_CELL_INT}, {"duration_ns", TN_CELL_INT}, PROFILER_PHASES(X)};
+#undef X
+
+/* Rounds are numbered from 1: 0 is the mean of step_trace. */
+static bool parse_round(const tn_recording *r, tn_rows *out) {
+  int n;
+  int64_t *starts;
+  profiler_phases *rounds = profiler_phases_of_rounds(r, &n, &starts);
+  bool done = rounds != NULL;
+  for (int i = 0; done && i < n; ++i) {
+    const profiler_phases *p = &rounds[i];
+#define X(NAME, text, categories) , p->ns[PROFILER_PHASE_##NAME]
+    done = tn_rows_add(out, (int64_t)i + 1, starts[i], p->wall_ns PROFILER_PHASES(X));
+#undef X
+  }
+  free(rounds);
+  free(starts);
+  return done;
+}
+ANALYSIS_TABLE(round);
+
+static const tn_column columns_phase[] = {{"phase", TN_CELL_TEXT}, {"total_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
+
+/* Empty without a main lane, which is no failure. */
+static bool parse_phase(const tn_recording *r, tn_rows *out) {
+  profiler_phases phases;
+  if (profiler_main_lane(r) < 0) return true;
+  if (!profiler_phases_of(r, &phases)) return false;
+  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
+    double share = phases.wall_ns > 0 ? (double)phases.ns[i] / (double)phases.wall_ns : NAN;
+    if (!tn_rows_add(out, profiler_phase_name(i), phases.ns[i], share)) return false;
+  }
+  return true;
+}
+ANALYSIS_TABLE(phase);
+
+/* ---- queue ------------------------------------------------------------------------------------------------------- */
+
+static const tn_column columns_queue[] = {
+    {"queue", TN_CELL_TEXT},       {"polls", TN_CELL_INT},       {"empty", TN_CELL_INT},
+    {"full", TN_CELL_INT},         {"capacity", TN_CELL_REAL},   {"mean", TN_CELL_REAL},
+    {"empty_share", TN_CELL_REAL}, {"full_share", TN_CELL_REAL}, {"usage", TN_CELL_REAL}};
+
+enum { MOST_QUEUES = 64 };
+typedef struct queue {
+  const char *name; /* of the counter */
+  size_t length;    /* of the queue's name in it */
+  int64_t polls, empty, full;
+  double sum, most, capacity;
+} queue;
+
+/* The pipeline names its counters NAME_queue_size and NAME_queue_capacity. */
+static bool is_queue_sample(const tn_event *e) {
+  return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strstr(e->name, "_queue");
+}
+
+/* NAME has "_queue" in it: is_queue_sample has looked. */
+static bool is_capacity(const char *name) {
+  const char *end = strstr(name, "_queue");
+  return strcmp(end, "_queue_capacity") == 0;
+}
+
+/* The queue of a sample; a capacity belongs to the queue whose name it extends. */
+static queue *queue_of(queue *queues, int *n, const char *name) {
+  size_t length = (size_t)(strstr(name, "_queue") - name);
+  for (int i = 0; i < *n; ++i) {
+    if (queues[i].length == length && strncmp(queues[i].name, name, length) == 0) return &queues[i];
+  }
+  if (*n == MOST_QUEUES || is_capacity(name)) return NULL;
+  queues[*n] = (queue){.name = name, .length = length};
+  return &queues[(*n)++];
+}
+
+/* The capacity is known before: capacities are read in a pass of their own. */
+static void poll_queue(queue *q, const tn_event *e) {
+  ++q->polls;
+  q->empty += e->value <= 0;
+  q->full += q->capacity > 0 && e->value >= q->capacity;
+  q->sum += e->value;
+}
+
+/* Queues by name; a queue without a known capacity has the greatest length that was seen. */
+static int find_queues(const tn_recording *r, queue *queues) {
+  int n = 0;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    if (!is_queue_sample(&r->events[i]) || is_capacity(r->events[i].name)) continue;
+    queue *q = queue_of(queues, &n, r->events[i].name);
+    if (q) q->most = RUNTIME_MAX(q->most, r->events[i].value);
+  }
+  for (int i = 0; i < n; ++i) queues[i].capacity = queues[i].most;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    if (!is_queue_sample(&r->events[i]) || !is_capacity(r->events[i].name)) continue;
+    queue *q = queue_of(queues, &n, r->events[i].name);
+    if (q) q->capacity = r->events[i].value;
+  }
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    if (!is_queue_sample(&r->events[i]) || is_capacity(r->events[i].name)) continue;
+    queue *q = queue_of(queues, &n, r->events[i].name);
+    if (q) poll_queue(q, &r->events[i]);
+  }
+  return n;
+}
+
+static double usage_of(const queue *q) { return q->capacity > 0 ? q->sum / (double)q->polls / q->capacity : 0; }
+
+/* Queues that were never polled have no row, so no share divides by 0. */
+static bool parse_queue(const tn_recording *r, tn_rows *out) {
+  queue queues[MOST_QUEUES];
+  int n = find_queues(r, queues);
+  for (int i = 0; i < n; ++i) {
+    const queue *q = &queues[i];
+    double polls = (double)q->polls;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)q->length, q->name);
+    if (!tn_rows_add(out, name, q->polls, q->empty, q->full, q->capacity, q->sum / polls, (double)q->empty / polls,
+                     (double)q->full / polls, usage_of(q)))
+      return false;
+  }
+  return true;
+}
+ANALYSIS_TABLE(queue);
+
+/* ---- stage: builder -> runner ------------------------------------------------------------------------------------ */
+
+static const tn_column columns_stage[] = {
+    {"stage", TN_CELL_TEXT},       {"workers", TN_CELL_INT},       {"calls", TN_CELL_INT},
+    {"busy_ns", TN_CELL_INT},      {"utilisation", TN_CELL_REAL},  {"input_queue", TN_CELL_TEXT},
+    {"input_usage", TN_CELL_REAL}, {"output_queue", TN_CELL_TEXT}, {"output_usage", TN_CELL_REAL},
+    {"pressure", TN_CELL_REAL},    {"lockstep", TN_CELL_INT},      {"bottleneck", TN_CELL_INT}};
+
+/* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
+ * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (one thread starts one
+ * stage after the other and waits for it) queues say nothing: then the stage that this thread waits for longest counts.
+ */
+static const struct stage {
+  const char *name, *input, *output;
+  profiler_phase phase;
+} stages[] = {{"generate", "", "builder", PROFILER_PHASE_GENERATE},
+              {"build", "builder", "runner", PROFILER_PHASE_BUILD},
+              {"measure", "runner", "", PROFILER_PHASE_MEASURE}};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+typedef struct stage_sum {
+  int64_t workers, calls, busy_ns;
+  int64_t main_ns;      /* of the main lane, doing it or waiting for it */
+  double input, output; /* usage; NaN: no such queue */
+} stage_sum;
+
+/* A scope inside another of the same phase is part of its busy time already. */
+static bool is_outermost(const tn_recording *r, const tn_event *e, profiler_phase phase) {
+  for (int32_t at = e->parent; at >= 0; at = r->events[at].parent) {
+    if (profiler_phase_of_category(r->events[at].category) == phase) return false;
+  }
+  return true;
+}
+
+/* Busy time is of the lanes that do the work: of workers where there are any of this stage, else of all. */
+static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) {
+  int32_t main_lane = profiler_main_lane(r), lane = -1;
+  stage_sum own = {0};
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->kind != TN_EVENT_SCOPE || profiler_phase_of_category(e->category) != phase) continue;
+    if (!is_outermost(r, e, phase)) continue;
+    stage_sum *to = e->lane == main_lane ? &own : s;
+    to->workers += e->lane != lane;
+    lane = e->lane;
+    ++to->calls;
+    to->busy_ns += e->duration_ns;
+  }
+  s->main_ns = own.busy_ns;
+  if (s->calls == 0) s->workers = own.workers, s->calls = own.calls, s->busy_ns = own.busy_ns;
+}
+
+/* NAN: the recording has no such queue. */
+static double find_usage(const queue *queues, int n, const char *name) {
+  for (int i = 0; i < n; ++i) {
+    if (queues[i].length == strlen(name) && strncmp(queues[i].name, name, queues[i].length) == 0)
+      return usage_of(&queues[i]);
+  }
+  return NAN;
+}
+
+/* A stage without an input queue has work always at hand, unless it is the last one. */
+static double pressure_of(const stage_sum *s, int k) {
+  double input = isnan(s->input) ? (k < STAGES - 1) : s->input, output = isnan(s->output) ? 0 : s->output;
+  return input - output;
+}
+
+/* What a stage is weighed by; below zero: not at all. */
+static double weight_of(const stage_sum *s, int k, bool is_lockstep) {
+  if (is_lockstep) return (double)s->main_ns;
+  return isnan(s->input) && isnan(s->output) ? -2 : pressure_of(s, k);
+}
+
+/* Fills in the stages; the bottleneck's number, -1 when nothing tells it. */
+static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
+  queue queues[MOST_QUEUES];
+  int n = find_queues(r, queues), n_main = 0, worst = -1;
+  for (int k = 0; k < STAGES; ++k) {
+    add_busy(r, stages[k].phase, &sums[k]);
+    sums[k].input = find_usage(queues, n, stages[k].input);
+    sums[k].output = find_usage(queues, n, stages[k].output);
+    n_main += sums[k].main_ns > 0;
+  }
+  *is_lockstep = n_main > 1;
+  for (int k = 0; k < STAGES; ++k) {
+    double weight = weight_of(&sums[k], k, *is_lockstep);
+    if (weight > (worst < 0 ? -2 : weight_of(&sums[worst], worst, *is_lockstep))) worst = k;
+  }
+  return worst;
+}
+
+/* Stages that left no trace are passed over: a tuning without a model has no training. In lockstep, pressure says
+ * nothing and is missing. */
+static bool parse_stage(const tn_recording *r, tn_rows *out) {
+  stage_sum sums[STAGES] = {{0}};
+  bool is_lockstep;
+  int worst = weigh_stages(r, sums, &is_lockstep);
+  for (int k = 0; k < STAGES; ++k) {
+    const stage_sum *s = &sums[k];
+    double capacity_ns = (double)r->info.duration_ns * (double)s->workers;
+    if (s->calls == 0 && isnan(s->input) && isnan(s->output)) continue;
+    if (!tn_rows_add(out, stages[k].name, s->workers, s->calls, s->busy_ns,
+                     capacity_ns > 0 ? (double)s->busy_ns / capacity_ns : NAN, stages[k].input, s->input,
+                     stages[k].output, s->output, is_lockstep ? NAN : pressure_of(s, k), (int64_t)is_lockstep,
+                     (int64_t)(k == worst)))
+      return false;
+  }
+  return true;
+}
+ANALYSIS_TABLE(stage);
+
+/* ---- trials: workers, tasks -------------------------------------------------------------------------------------- */
+
+/* In the worker (category worker, or measure): the tuner's own scope around it has another name. */
+static bool is_trial(const tn_event *e) {
+  return e->kind == TN_EVENT_SCOPE && strcmp(e->name, "measure") == 0 &&
+         (e->category == TN_CATEGORY_MEASURE || e->category == TN_CATEGORY_WORKER);
+}
+
+static const tn_column columns_worker[] = {
+    {"worker", TN_CELL_TEXT}, {"pid", TN_CELL_INT},      {"trials", TN_CELL_INT}, {"killed", TN_CELL_INT},
+    {"busy_ns", TN_CELL_INT}, {"mean_ns", TN_CELL_REAL}, {"max_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
+
+typedef struct worker {
+  int64_t trials, killed, busy_ns, max_ns;
+} worker;
+
+/* A killed trial counts with the time until it was killed. */
+static bool parse_worker(const tn_recording *r, tn_rows *out) {
+  worker *workers = calloc((size_t)r->processes.n + 1, sizeof *workers);
+  for (int64_t i = 0; workers && i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    worker *w = &workers[r->lanes.data[e->lane].process];
+    if (!is_trial(e)) continue;
+    ++w->trials;
+    w->killed += (e->flags & TN_EVENT_KILLED) != 0;
+    w->busy_ns += e->duration_ns;
+    w->max_ns = RUNTIME_MAX(w->max_ns, e->duration_ns);
+  }
+  bool done = workers != NULL;
+  double wall_ns = (double)RUNTIME_MAX(r->info.duration_ns, 1);
+  for (int p = 0; done && p < r->processes.n; ++p) {
+    const worker *w = &workers[p];
+    char name[96];
+    if (w->trials == 0) continue;
+    snprintf(name, sizeof name, "%s %lld", r->processes.data[p].name, (long long)r->processes.data[p].pid);
+    done = tn_rows_add(out, name, r->processes.data[p].pid, w->trials, w->killed, w->busy_ns,
+                       (double)w->busy_ns / (double)w->trials, w->max_ns, (double)w->busy_ns / wall_ns);
+  }
+  free(workers);
+  return done;
+}
+ANALYSIS_TABLE(worker);
+
+static const tn_column columns_task[] = {
+    {"task", TN_CELL_TEXT},   {"workload", TN_CELL_TEXT}, {"shapes", TN_CELL_TEXT}, {"flops", TN_CELL_REAL},
+    {"weight", TN_CELL_REAL}, {"best_s", TN_CELL_REAL},   {"gflops", TN_CELL_REAL}, {"weighted_s", TN_CELL_REAL},
+    {"trials", TN_CELL_INT},  {"failed", TN_CELL_INT},    {"done", TN_CELL_INT}};
+
+typedef struct task {
+  const char *workload, *program, *shapes;
+  double flops, weight, best_s, trials_wanted;
+  int64_t trials, failed;
+} task;
+typedef RUNTIME_VEC(task) task_list;
+
+/* Linear: a run has few tasks. The address is good until the next task is added. */
+static task *task_of(task_list *tasks, const char *workload) {
+  for (int i = 0; i < tasks->n; ++i) {
+    if (strcmp(tasks->data[i].workload, workload) == 0) return &tasks->data[i];
+  }
+  task fresh = {
+      .workload = workload, .program = workload, .shapes = "", .weight = 1, .best_s = NAN, .trials_wanted = NAN};
+  return RUNTIME_PUSH(tasks, fresh) ? &tasks->data[tasks->n - 1] : NULL;
+}
+
+/* What the event says of its task; with "seconds" it is a trial. */
+static void add_to_task(task *t, const tn_recording *r, const tn_event *e) {
+  double seconds = profiler_arg_number(r, e, "seconds", NAN);
+  t->program = profiler_arg_text(r, e, "program", t->program);
+  t->shapes = profiler_arg_text(r, e, "shapes", t->shapes);
+  t->flops = profiler_arg_number(r, e, "flops", t->flops);
+  t->weight = profiler_arg_number(r, e, "weight", t->weight);
+  t->trials_wanted = profiler_arg_number(r, e, "trials_wanted", t->trials_wanted);
+  if (isnan(seconds)) return;
+  ++t->trials;
+  t->failed += !(seconds > 0);
+  if (seconds > 0 && !(seconds >= t->best_s)) t->best_s = seconds;
+}
+
+/* Any event with the argument "workload" belongs to a task. */
+static bool collect_tasks(const tn_recording *r, task_list *tasks) {
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    const char *workload = e->n_args ? profiler_arg_text(r, e, "workload", NULL) : NULL;
+    if (!workload) continue;
+    task *t = task_of(tasks, workload);
+    if (!t) return false;
+    add_to_task(t, r, e);
+  }
+  return true;
+}
+
+/* The last line of a program: its result. */
+static bool add_task(const task *t, tn_rows *out) {
+  char name[256];
+  size_t n = strlen(t->program);
+  while (n && t->program[n - 1] == '\n') --n;
+  size_t start = n;
+  while (start && t->program[start - 1] != '\n') --start;
+  snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(n - start, sizeof name - 1), t->program + start);
+  return tn_rows_add(out, name, t->workload, t->shapes, t->flops, t->weight, t->best_s, t->flops / t->best_s * 1e-9,
+                     t->weight * t->best_s, t->trials, t->failed, (int64_t)((double)t->trials >= t->trials_wanted));
+}
+
+static bool parse_task(const tn_recording *r, tn_rows *out) {
+  task_list tasks = {0};
+  bool done = collect_tasks(r, &tasks);
+  for (int i = 0; done && i < tasks.n; ++i) done = add_task(&tasks.data[i], out);
+  RUNTIME_VEC_FREE(&tasks);
+  return done;
+}
+ANALYSIS_TABLE(task);
+
+/* ---- candidate: what has one sequence number --------------------------------------------------------------------- */
+
+#define X(NAME, text, categories) {text "_ns", TN_CELL_INT},
+static const tn_column columns_candidate[] = {{"candidate", TN_CELL_INT},
+                                              {"events", TN_CELL_INT},
+                                              {"first_ns", TN_CELL_INT},
+                                              {"last_ns", TN_CELL_INT},
+                                              PROFILER_PHASES(X)};
+#undef X
+
+typedef struct candidate {
+  int64_t events, first_ns, last_ns;
+  profiler_phases phases;
+} candidate;
+
+/* The tuner's scope holds the worker's: the longer one counts. */
+static void add_to_candidate(candidate *c, const tn_event *e) {
+  profiler_phase phase = profiler_phase_of_category(e->category);
+  if (!c->events++) c->first_ns = e->start_ns;
+  c->first_ns = RUNTIME_MIN(c->first_ns, e->start_ns);
+  c->last_ns = RUNTIME_MAX(c->last_ns, e->start_ns + e->duration_ns);
+  c->phases.ns[phase] = RUNTIME_MAX(c->phases.ns[phase], e->duration_ns);
+}
+
+/* Sequence numbers beyond the number of events come from a damaged file and are left out: they would
+ * ask for any memory. */
+static bool parse_candidate(const tn_recording *r, tn_rows *out) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < r->n_events; ++i)
+    if (profiler_has_time(&r->events[i]) && r->events[i].sequence <= (uint64_t)r->n_events)
+      most = RUNTIME_MAX(most, r->events[i].sequence);
+  candidate *all = calloc((size_t)most + 1, sizeof *all);
+  for (int64_t i = 0; all && i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (profiler_has_time(e) && e->sequence && e->sequence <= most) add_to_candidate(&all[e->sequence], e);
+  }
+  bool done = all != NULL;
+  for (uint32_t k = 1; done && k <= most; ++k) {
+    const candidate *c = &all[k];
+#define X(NAME, text, categories) , c->phases.ns[PROFILER_PHASE_##NAME]
+    if (c->events) done = tn_rows_add(out, (int64_t)k, c->events, c->first_ns, c->last_ns PROFILER_PHASES(X));
+#undef X
+  }
+  free(all);
+  return done;
+}
+ANALYSIS_TABLE(candidate);
+
+/* ---- kernel: counters of stages ---------------------------------------------------------------------------------- */
+
+/* Arguments of the marks "stage"; X(name). share and active are fractions: of the kernel's time, of the threads in use.
+ */
+#define KERNEL_COUNTERS(X) \
+  X(points)                \
+  X(required)              \
+  X(loads)                 \
+  X(vector_loads)          \
+  X(gathers)               \
+  X(stores)                \
+  X(vector_stores)         \
+  X(scatters)              \
+  X(store_bits)            \
+  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
+
+#define X(name) \
+  , { #name, TN_CELL_REAL }
+static const tn_column columns_kernel[] = {
+    {"kernel", TN_CELL_TEXT}, {"stage", TN_CELL_TEXT}, {"recompute", TN_CELL_REAL} KERNEL_COUNTERS(X)};
+#undef X
+
+/* Counters that a mark does not have are missing, not 0. */
+static bool parse_kernel(const tn_recording *r, tn_rows *out) {
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->kind != TN_EVENT_INSTANT || e->category != TN_CATEGORY_KERNEL || strcmp(e->name, "stage") != 0) continue;
+    double required = profiler_arg_number(r, e, "required", NAN);
+#define X(name) , profiler_arg_number(r, e, #name, NAN)
+    if (!tn_rows_add(out, profiler_arg_text(r, e, "kernel", ""), profiler_arg_text(r, e, "stage", ""),
+                     profiler_arg_number(r, e, "points", NAN) / required KERNEL_COUNTERS(X)))
+      return false;
+#undef X
+  }
+  return true;
+}
+ANALYSIS_TABLE(kernel);

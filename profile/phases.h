@@ -1,0 +1,40 @@
+/* phases.h: what the tuner's time went into. The self time of every scope belongs to the phase of its category, or else
+ * to that of the nearest scope around it that has one; what no such scope covers is the tail. So the phases of a range
+ * add up to its length exactly. */
+#ifndef TENON_PROFILE_PHASES_H
+#define TENON_PROFILE_PHASES_H
+
+#include "runtime/profiler/recorder.h"
+
+/* X(NAME, "name", bits 1 << category) */
+#define PROFILER_PHASES(X)                                                                               \
+  X(WAIT, "wait", 1u << TN_CATEGORY_QUEUE)                                                               \
+  X(GENERATE, "generate", 1u << TN_CATEGORY_SEARCH)                                                      \
+  X(BUILD, "build", 1u << TN_CATEGORY_BUILD | 1u << TN_CATEGORY_COMPILE | 1u << TN_CATEGORY_LLVM)        \
+  X(MEASURE, "measure", 1u << TN_CATEGORY_MEASURE | 1u << TN_CATEGORY_KERNEL | 1u << TN_CATEGORY_WORKER) \
+  X(UPDATE, "update", 1u << TN_CATEGORY_MODEL | 1u << TN_CATEGORY_RECORD)                                \
+  X(TAIL, "tail", 0)
+
+typedef enum profiler_phase {
+#define X(name, text, categories) PROFILER_PHASE_##name,
+  PROFILER_PHASES(X)
+#undef X
+      PROFILER_PHASE_COUNT
+} profiler_phase;
+
+typedef struct profiler_phases {
+  int64_t wall_ns;
+  int64_t ns[PROFILER_PHASE_COUNT];
+} profiler_phases;
+
+const char *profiler_phase_name(int phase);
+profiler_phase profiler_phase_of_category(int category);
+/* The lane of the rounds; without rounds that of the measure scopes, else of the longest scope; -1: no scopes. */
+int32_t profiler_main_lane(const tn_recording *r);
+/* Of the whole recording, by what the main lane did; false: no scopes. */
+bool profiler_phases_of(const tn_recording *r, profiler_phases *out);
+/* Of each round, in order; malloc'ed, *n gets how many. When each began in *starts (malloc'ed). NULL without
+ * memory. */
+TN_GIVE profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, TN_GIVE int64_t **starts);
+
+#endif

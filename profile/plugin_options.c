@@ -1,0 +1,64 @@
+/* The options of device profiling, and their bytes as TensorFlow's message ProfileOptions. */
+#include "profile/profiler_loader.h"
+#include "profile/xspace.pb-c.h"
+#include "runtime/base.h"
+
+typedef Tensorflow__Profiler__ProfileOptions options_message;
+
+/* The defaults of TensorFlow's ProfileOptions, which plug-ins written for it know. */
+tn_device_options tn_device_options_default(void) {
+  return (tn_device_options){.version = 1,
+                             .include_dataset_ops = true,
+                             .host_tracer_level = 2,
+                             .device_tracer_level = 1,
+                             .enable_hlo_proto = true};
+}
+
+/* NULL takes them back. */
+void tn_device_options_set(const tn_device_options *options) { tn_profile_set_device_options(NULL, options); }
+
+/* malloc'ed; NULL without memory. *N is set in either case. */
+void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
+  options_message m = TENSORFLOW__PROFILER__PROFILE_OPTIONS__INIT;
+  if (!o || !n) return NULL;
+  m.include_dataset_ops = o->include_dataset_ops;
+  m.host_tracer_level = o->host_tracer_level;
+  m.device_tracer_level = o->device_tracer_level;
+  m.python_tracer_level = o->python_tracer_level;
+  m.version = (uint32_t)o->version;
+  m.device_type = (int32_t)o->device_type;
+  m.enable_hlo_proto = o->enable_hlo_proto;
+  m.start_timestamp_ns = o->start_timestamp_ns;
+  m.duration_ms = o->duration_ms;
+  if (o->repository_path) m.repository_path = (char *)o->repository_path;
+  *n = tensorflow__profiler__profile_options__get_packed_size(&m);
+  void *bytes = malloc(*n + 1);
+  if (bytes) tensorflow__profiler__profile_options__pack(&m, bytes);
+  return bytes;
+}
+
+static bool is_device_type(int32_t value) { return value >= TN_DEVICE_UNSPECIFIED && value <= TN_DEVICE_PLUGGABLE; }
+
+/* *PATH is the caller's to free, and OUT refers to it. On failure OUT is as it was and *PATH NULL. */
+tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out, char **path) {
+  if (!RUNTIME_GIVEN(ctx, data) || !RUNTIME_GIVEN(ctx, out) || !RUNTIME_GIVEN(ctx, path)) return TN_ERROR_ARGUMENT;
+  options_message *m = tensorflow__profiler__profile_options__unpack(NULL, n, data);
+  *path = m ? strdup(m->repository_path) : NULL;
+  bool ok = m && *path && is_device_type(m->device_type);
+  if (ok)
+    *out = (tn_device_options){.version = (int)m->version,
+                               .device_type = (tn_device_type)m->device_type,
+                               .include_dataset_ops = m->include_dataset_ops,
+                               .host_tracer_level = m->host_tracer_level,
+                               .device_tracer_level = m->device_tracer_level,
+                               .python_tracer_level = m->python_tracer_level,
+                               .enable_hlo_proto = m->enable_hlo_proto,
+                               .start_timestamp_ns = m->start_timestamp_ns,
+                               .duration_ms = m->duration_ms,
+                               .repository_path = *path};
+  if (m) tensorflow__profiler__profile_options__free_unpacked(m, NULL);
+  if (ok) return TN_OK;
+  free(*path);
+  *path = NULL;
+  return runtime_fail(ctx, TN_ERROR_PARSE, "%zu bytes that are no message ProfileOptions", n);
+}

@@ -1,0 +1,38 @@
+/* message.c: what a context says: the first failure, which it keeps, and what its callback is told. */
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+/* Passes one message on. */
+static void tell(tn_context *ctx, tn_severity severity, const char *text) {
+  if (ctx->options.on_message) ctx->options.on_message(ctx->options.user, severity, text);
+}
+
+/* The first failure is kept and later ones are only told: the cause of a chain is what a user can act
+ * on. STATUS comes back in any case, so that a caller can fail and return in one statement. A message
+ * longer than the buffer is cut. */
+tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
+  if (!ctx) return status;
+  char text[sizeof ctx->message];
+  RUNTIME_PRINT_ARGS(text, fmt);
+  if (ctx->status == TN_OK) {
+    ctx->status = status;
+    memcpy(ctx->message, text, sizeof text);
+  }
+  tell(ctx, TN_SEVERITY_ERROR, text);
+  return status;
+}
+
+bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, const void *pointer) {
+  if (!pointer && tn_context_status(ctx) == TN_OK)
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: %s is NULL", call, argument);
+  return pointer != NULL;
+}
+
+void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
+  if (!ctx || !ctx->options.on_message) return;
+  runtime_str text = {0};
+  RUNTIME_ADD_ARGS(&text, fmt);
+  tell(ctx, severity, text.failed ? "out of memory while writing a message" : text.data);
+  runtime_str_free(&text);
+}

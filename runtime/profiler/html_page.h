@@ -1,8 +1,0 @@
-/* html_page.h: the constant parts of the page that html.c writes. */
-#ifndef TENON_RUNTIME_PROFILER_HTML_PAGE_H
-#define TENON_RUNTIME_PROFILER_HTML_PAGE_H
-
-extern const char profiler_html_head[];   /* up to <body> */
-extern const char profiler_html_script[]; /* draws the timeline of what the constant DATA holds */
-
-#endif
