@@ -193,11 +193,11 @@ static void start_workers(measure_pool *pool, measure_machine *machine, measure_
   }
 }
 
-/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. */
+/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. One that ends while it
+ * is idle is found out by poll(2): a thousand are not looked at one by one. */
 static void start_host(measure_pool *pool, measure_machine *machine) {
   for (int i = 0; i < machine->n_workers; ++i) {
     measure_worker *w = &machine->workers[i];
-    if (w->state == MEASURE_IDLE) measure_worker_drop_if_not_quiet(pool, w);
     if (!measure_worker_is_alive(w) && measure_machine_may_start(pool, machine)) measure_worker_start(pool, w);
   }
 }

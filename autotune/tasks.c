@@ -334,7 +334,8 @@ static tn_status start_task(network *w, int i) {
 /* A task's first round is a short one: that a total is known soon counts more. */
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
-  int usual = w->options->tune.per_round > 0 ? w->options->tune.per_round : USUAL_ROUND;
+  int given = w->options->tune.per_round;
+  int usual = given > 0 ? given : RUNTIME_MAX(USUAL_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
   bool is_first = !w->has_started[i];
   t->options.per_round = is_first ? RUNTIME_MIN(FIRST_ROUND, usual) : usual;
   tn_status status = is_first ? start_task(w, i) : TN_OK;

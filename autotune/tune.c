@@ -9,7 +9,7 @@
 #include "autotune/measure.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4, ROUNDS_OF_ALL = 2 };
+enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
@@ -204,7 +204,7 @@ static int most(int a, int b) { return a > b ? a : b; }
 /* Two rounds are under way. While the last candidates of one are timed, the search is busy, and so the next one has to hold work for
  * everybody twice. */
 static void fit_round(tuner *t) {
-  if (t->options.per_round == 0) t->options.per_round = most(PER_ROUND, ROUNDS_OF_ALL * t->runner.width);
+  if (t->options.per_round == 0) t->options.per_round = most(PER_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
 }
 
 /* As many again wait as are at work, so that nobody idles until the next poll. */

@@ -13,7 +13,8 @@ typedef enum tuner_kept { TUNER_GENERIC, TUNER_OWN, TUNER_N_KEPT } tuner_kept;
 
 enum {
   TUNER_MOST_FINALISTS = 15 /* that can be asked for */,
-  TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT
+  TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT,
+  TUNER_ROUND_OF_EACH = 2 /* candidates of a round for each machine that times: docs/farm.md */
 };
 
 /* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */

@@ -78,7 +78,8 @@ void worker_lap(worker_answer *answer, worker_phase phase);
   X(CLOCK, "clock")           /* hello: its clock is an hour ahead */                      \
   X(DEAF, "deaf")             /* reads nothing any more, and writes nothing */             \
   X(CHATTY, "chatty")         /* writes words without end, and reads nothing */            \
-  X(FAST, "fast")             /* its clock runs faster than others */
+  X(FAST, "fast")             /* its clock runs faster than others */                      \
+  X(BREAK_OUT, "break-out")   /* tries what a sandbox refuses; crashes when all is refused */
 
 typedef enum worker_fault_kind {
   WORKER_NO_FAULT,
@@ -140,6 +141,7 @@ typedef struct worker {
   uint64_t clock;
   bool is_remote; /* --remote, or the greeting says so: the tuner's files and clock are not ours, even if it looks so */
   runtime_str host, target, costs; /* of this machine, for a greeting from afar */
+  bool is_boxed;                   /* --sandbox */
   bool is_recording, sends_profile;
   tn_scope event; /* of the request being served */
   tn_profile_options profile;
@@ -199,6 +201,11 @@ bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const
 const char *worker_host(worker *w);
 const char *worker_target(worker *w);
 const char *worker_costs(worker *w);
+
+/* ---- the sandbox (worker_sandbox.c) ------------------------------------------------------------------------------ */
+
+/* From here on the process only computes, reads and answers. False, WHY says what is missing. */
+bool worker_sandbox(char *why, size_t n);
 
 /* ---- last words (worker_last.c) ---------------------------------------------------------------------------------- */
 

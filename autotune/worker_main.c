@@ -327,16 +327,31 @@ static bool read_options(worker *w, int argc, char **argv) {
       w->is_remote = true;
       continue;
     }
+    if (strcmp(argv[i], "--sandbox") == 0) {
+      w->is_boxed = true;
+      continue;
+    }
     bool is_inject = strncmp(argv[i], inject, sizeof inject - 1) == 0;
     if (is_inject && worker_fault_parse(argv[i] + sizeof inject - 1, &w->fault)) continue;
     if (is_inject)
       dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
     else
-      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there are --remote and --inject=REQUEST-FAULT@N)\n",
+      dprintf(STDERR_FILENO,
+              "tenon worker: unknown option %s (there are --remote, --sandbox and --inject=REQUEST-FAULT@N)\n",
               argv[i]);
     return false;
   }
   return true;
+}
+
+/* Who asked for a sandbox gets one, or no worker. */
+static bool enter_sandbox(worker *w) {
+  char why[160];
+  if (!w->is_boxed) return true;
+  w->is_remote = true; /* it writes no file of the tuner's */
+  if (worker_sandbox(why, sizeof why)) return true;
+  dprintf(STDERR_FILENO, "tenon worker: --sandbox: %s\n", why);
+  return false;
 }
 
 /* What libraries or kernels print must not get between the messages: it goes to standard error. */
@@ -349,6 +364,7 @@ int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
   worker w = {.in_fd = in_fd};
   if (!read_options(&w, argc, argv)) return EXIT_USAGE;
   if (!guard_output(&w, out_fd)) return EXIT_PROTOCOL;
+  if (!enter_sandbox(&w)) return EXIT_PROTOCOL;
   die_with_starter(in_fd);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_STACK, STACK_BYTES);

@@ -258,6 +258,28 @@ static void candidate_on_a_host(void **state) {
   close_farm(&f);
 }
 
+/* A worker in its box builds and times as any other; what it is not to do is refused, and a candidate that tries it is no more
+ * than one that crashed. Outside of a box the same tries succeed. */
+static void box_holds(void **state) {
+  (void)state;
+  static const char *const options[] = {"--sandbox --inject=run-break-out@3", "--inject=run-break-out@3"};
+  static const char *const words[] = {"was killed by signal 11", "exited"};
+  for (int i = 0; i < 2; ++i) {
+    farm f;
+    open_farm(&f, 8);
+    f.options.workers.build_on = TN_BUILD_ON_HOSTS;
+    add(&f, "exec %s %s", PLAIN, options[i]);
+    tune(&f);
+    counted c = count_log(f.log);
+    assert_int_equal(f.status, TN_OK);
+    assert_int_equal(c.records, 8);
+    assert_true(c.failed >= 1 && c.failed <= 3);
+    assert_int_equal(f.result.failures[TN_MEASURE_RUNTIME].n, c.failed);
+    check_has(f.result.failures[TN_MEASURE_RUNTIME].sample, words[i]);
+    close_farm(&f);
+  }
+}
+
 /* ---- faults of the way ------------------------------------------------------------------------------------------- */
 
 static int faults_in(const char *path) {
@@ -419,6 +441,7 @@ int farm_tests(void) {
       cmocka_unit_test(builds_on_hosts_only),
       cmocka_unit_test(comes_later),
       cmocka_unit_test(options_that_make_no_sense),
+      cmocka_unit_test(box_holds),
       cmocka_unit_test(words),
   };
   return CHECK_TABLE("bad hosts", bad_rows, bad_host) +
