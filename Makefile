@@ -18,6 +18,7 @@
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
 #   make bench-plans  how fast plans are ranked and scored
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
+#   make abi  rewrite the description of the binary interface that a test compares with
 #   make step-allocations  whole commands with one allocation failing after another, all of them; ...-asan under the sanitizer
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
@@ -142,11 +143,16 @@ html:
 	@scripts/site build/html
 
 deb:
+	@test -n "$(DEBFULLNAME)" -a -n "$(DEBEMAIL)" || { echo "make deb: say whom the packages name: make deb DEBFULLNAME='Ada Lovelace' DEBEMAIL=ada@example.org" >&2; exit 2; }
 	@scripts/setup deb
-	cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF
+	DEBFULLNAME='$(DEBFULLNAME)' DEBEMAIL='$(DEBEMAIL)' cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF
 	cmake --build build-deb
 	cd build-deb && cpack
 	lintian --fail-on error build-deb/packages/*.deb
+
+# What tests/scripts/abi.sh compares the libraries with: a change of the binary interface that was meant.
+abi: setup build
+	TENON_SOURCE=$(CURDIR) TENON_BUILD=$(CURDIR)/build bash tests/scripts/abi.sh --write
 
 golden: setup build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
@@ -171,4 +177,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test farm html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -189,6 +189,13 @@ static double memory_ns(const touch_program *p, const body *b, bool is_shared) {
   return ns;
 }
 
+/* Statements that LLVM has to do with in place of one: what is shorter than a register and no power of two (10 floats of 16)
+ * it takes apart and puts together again, which takes it as long as four whole ones. */
+static double pieces_of(const body *b) {
+  bool is_whole = b->steps > 1 || exp2(round(log2(b->lanes))) == b->lanes;
+  return is_whole ? b->steps : 4;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* Nested parallel loops multiply. More parts than cores only mean smaller ones, which cost_threads
@@ -207,7 +214,7 @@ void feature_estimate(const touch_program *p, const tn_machine *machine, autotun
     double parts = parts_of(b.store);
     double ns = cost_overlap(compute_ns(&b), memory_ns(p, &b, parts > 1));
     out->work += b.runs * b.steps * (b.operations + all_loads(&b));
-    out->statements += b.copies * b.steps;
+    out->statements += b.copies * pieces_of(&b);
     out->ns += cost_threads(machine, ns, parts);
   }
 }

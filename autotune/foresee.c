@@ -10,8 +10,11 @@
 /* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is taken for so much
  * too low, and nothing that is only estimated comes before `auto`. */
 #define DOUBT 2.0
-/* Of vector instructions of straight-line code: of twice as many LLVM made about a second, when a usual candidate took 15 ms. */
+/* Of vector instructions of straight-line code: of twice as many LLVM made about a second, when a usual candidate took 15 ms. With half
+ * as many the best of small products, whose reductions are unrolled whole, would be lost. */
 #define MOST_STATEMENTS 4096.0
+/* A time-out of less code comes from something else. */
+#define LEAST_TOO_MANY 512.0
 
 /* The order counts: what candidates are compared with is made from the plans. */
 bool autotune_space_fill(autotune_space *space) {
@@ -66,7 +69,13 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
 
 bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate) {
   bool is_too_much = space->least_work > 0 && estimate->work > MOST_WORK * space->least_work;
-  return !is_too_much && estimate->statements <= MOST_STATEMENTS;
+  bool is_too_long = space->too_many > 0 && estimate->statements >= space->too_many;
+  return !is_too_much && !is_too_long && estimate->statements <= MOST_STATEMENTS;
+}
+
+void autotune_learn_too_many(autotune_space *space, double statements) {
+  if (space->too_many > 0 && space->too_many < statements) return;
+  space->too_many = fmax(fmax(statements, LEAST_TOO_MANY), 2 * space->statements);
 }
 
 /* The best plan of every family that has one, the other groups as in `auto`: who computes least. */
@@ -99,6 +108,7 @@ void autotune_foresee(autotune_space *space) {
     space->auto_ns = is_known ? cost_ns : estimate.ns;
     space->scale = space->auto_ns / estimate.ns;
     space->least_work = estimate.work;
+    space->statements = estimate.statements;
     find_least_work(space, &arena, rows);
   }
   tn_schedule_free(s);

@@ -122,6 +122,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
+/* Building SCHEDULE took too long: nothing that makes as much code is proposed from now on. */
+void autotune_search_too_long(autotune_search *search, const tn_schedule *schedule);
 /* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
 TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 /* That of the program's own `schedule { }` blocks; NULL: it has none, or the message says what was refused. The caller frees

@@ -312,9 +312,11 @@ static tn_status learn_round(pipeline *p) {
   tuner *t = p->t;
   batch old = p->rounds[0];
   tn_status status = TN_OK;
-  for (int i = 0; status == TN_OK && i < old.n; ++i)
-    if (!isnan(old.slots[i].cost_s))
-      status = autotune_search_observe(t->search, old.slots[i].schedule, old.slots[i].cost_s);
+  for (int i = 0; status == TN_OK && i < old.n; ++i) {
+    const slot *s = &old.slots[i];
+    if (s->measurement.error == TN_MEASURE_BUILD_TIMEOUT) autotune_search_too_long(t->search, s->schedule);
+    if (!isnan(s->cost_s)) status = autotune_search_observe(t->search, s->schedule, s->cost_s);
+  }
   p->rounds[0] = p->rounds[1];
   p->rounds[1] = (batch){0};
   p->n_rounds--;

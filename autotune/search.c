@@ -295,6 +295,13 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
   return n_rows > 0 ? autotune_model_add(search->model, search->model_task, rows, n_rows, cost_s) : TN_OK;
 }
 
+void autotune_search_too_long(autotune_search *search, const tn_schedule *schedule) {
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  autotune_estimate estimate;
+  if (autotune_schedule_rows(&search->space, schedule, 0, &search->arena, rows, &estimate) > 0)
+    autotune_learn_too_many(&search->space, estimate.statements);
+}
+
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text) {
   autotune_genome genome;
   return autotune_genome_read(&search->space, text, &genome);

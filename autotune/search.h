@@ -127,6 +127,8 @@ typedef struct autotune_space {
   double auto_ns;     /* what the plans of `auto` cost */
   double scale;       /* from an estimate of loops to the cost of plans */
   double least_work;  /* vector instructions */
+  double statements;  /* of `auto` */
+  double too_many;    /* statements, from which on LLVM took too long in this run; 0: nothing did */
 } autotune_space;
 
 /* Sketches, plans and what they are compared with. False: no memory. */
@@ -176,6 +178,8 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
                            float *rows, autotune_estimate *estimate);
 /* Whether it is worth compiling: no more than 4 times the least work, and code that LLVM is done with soon. */
 bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate);
+/* LLVM took too long for code of so many statements: nothing as long is promising from now on, but twice what `auto` has. */
+void autotune_learn_too_many(autotune_space *space, double statements);
 /* Fills what candidates are compared with, after the plans. */
 void autotune_foresee(autotune_space *space);
 

@@ -1,6 +1,10 @@
 # packages.cmake: the components as Debian packages, by CPack: `make deb`. libtenon0 has the libraries, libtenon-dev what a
 # C program is compiled with, tenon the command, python3-tenon the Python package.
-set(TENON_MAINTAINER "Tenon developers <tenon@packages.debian.org>" CACHE STRING "Whom the packages name")
+# Whoever packs them, by the environment of Debian's own tools; `make deb` asks for it.
+set(TENON_MAINTAINER "" CACHE STRING "Whom the packages name: NAME <ADDRESS>")
+if(NOT TENON_MAINTAINER AND DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
+  set(TENON_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tenon)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})

@@ -65,8 +65,9 @@ typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */
   const char *name;        /* a C identifier without a meaning in C, C++ or libc; NULL: "kernel" */
   /* For profiling; both off gives the same code as without these fields. */
-  bool sample; /* the kernel writes the number of the stage it is in to the symbol NAME_stage, an int32_t; a kernel in
-                * memory is sampled while it is called (tn_kernel_stages). Not as C source. */
+  bool sample; /* stages tell their time: the threads read the clock when they go from one to another, and add up in the
+                * symbol NAME_stage, int64_t[4][stages + 1]: ticks and visits of each stage, ticks of its parallel loops
+                * from beginning to end, and those that threads worked in them (tn_kernel_stages). Not as C source. */
   bool count;  /* the kernel in memory has work counters (tn_kernel_stages) */
   tn_build_part part;
 } tn_build_options;

@@ -45,7 +45,7 @@ TN_GIVE tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, siz
                                         const runtime_kernel_arg *args, const tir_func *func);
 /* The address of another symbol of a loaded object; NULL with a message. */
 void *codegen_symbol(const tn_kernel *kernel, const char *name);
-/* Where a build with tn_build_options.sample says which stage it is in: the symbol's name, from the kernel's. */
+/* The counters of a build with tn_build_options.sample (runtime/stages.h): the symbol's name, from the kernel's. */
 #define CODEGEN_STAGE_SYMBOL "%s_stage"
 /* The argument descriptions of a program's kernel; what extents are made of goes into ARENA. Returns their number, -1
  * without memory (no message); OUT has room for tn_program_arg_count. */

@@ -208,6 +208,8 @@ static void fill_kernel(codegen_emitter *m) {
     if (b != NULL) b->align = codegen_element_bytes(m->func->params[i]);
   }
   bind_scalars(m, frame.function);
+  codegen_stages_find(m);
+  codegen_stages_begin(m);
   codegen_emit_scratch(m, m->func->body);
   codegen_emit_stmt(m, m->func->body);
   LLVMValueRef zero = LLVMConstInt(m->i32, 0, false);

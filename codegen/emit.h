@@ -42,6 +42,8 @@ typedef struct codegen_frame {
   RUNTIME_VEC(LLVMValueRef) heap; /* to be freed before returning */
   bool is_parallel;               /* the body of a parallel loop: loops inside stay serial */
   LLVMValueRef failed;            /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
+  LLVMValueRef stage_own, stage_since, stage_begun, stage_asked; /* where stages tell their time (emit_stage.c) */
+  int64_t first_stage;                                           /* in which the frame began */
 } codegen_frame;
 
 /* One module being emitted. Maps from expressions hold for a statement; codegen_forget empties them. */
@@ -56,14 +58,15 @@ typedef struct codegen_emitter {
   LLVMTypeRef i1, i8, i32, i64, ptr;
   runtime_arena arena;
   codegen_frame *frame;
-  runtime_map values;       /* tir_expr -> its value in this statement */
-  runtime_map indices;      /* tir_expr -> its i64 value in this statement */
-  runtime_map ranges;       /* tir_expr -> its interval, or codegen_no_range */
-  runtime_map slices;       /* tir_expr -> some of its lanes, while it is cut */
-  runtime_map callees;      /* tir_callee -> the LLVM function */
-  LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
-  int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
-  bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
+  runtime_map values;          /* tir_expr -> its value in this statement */
+  runtime_map indices;         /* tir_expr -> its i64 value in this statement */
+  runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
+  runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
+  runtime_map callees;         /* tir_callee -> the LLVM function */
+  int n_stages;                /* that tell their time; 0: none does */
+  LLVMValueRef stage_counters; /* of the kernel, once they are used, or NULL */
+  int64_t stage;               /* the stage being emitted, counting from 1; 0: none */
+  bool hints_unroll;           /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
   bool streams;    /* inside of stream_stores */
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
@@ -184,6 +187,14 @@ void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
 /* Declares the functions that the kernel calls, and links the LLVM IR of those that have some (emit_call.c). */
 void codegen_link_callees(codegen_emitter *m);
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s);
+/* Times of stages (emit_stage.c); nothing where the function has no marks of stages. Before a frame's code and before it
+ * returns; around a call that other threads work for, which is not this one's time. */
+void codegen_stages_find(codegen_emitter *m);
+void codegen_stages_begin(codegen_emitter *m);
+void codegen_stages_end(codegen_emitter *m);
+LLVMValueRef codegen_stages_pause(codegen_emitter *m);
+void codegen_stages_resume(codegen_emitter *m, LLVMValueRef paused);
+void codegen_emit_stage(codegen_emitter *m, const tir_stmt *s);
 /* Forgets memoised values: at each statement. */
 void codegen_forget(codegen_emitter *m);
 

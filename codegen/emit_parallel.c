@@ -121,6 +121,7 @@ static void fill_body(outline *o, int number) {
   m->frame = &frame;
   codegen_forget(m);
   bind_captures(o);
+  codegen_stages_begin(m);
   codegen_emit_scratch(m, o->loop->u.loop.body);
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
@@ -340,11 +341,15 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   LLVMValueRef *args = call_args(o, begin, end);
   if (args == NULL) {
     codegen_no_memory(m);
-  } else if (o->trampoline == NULL) {
+    return;
+  }
+  LLVMValueRef paused = codegen_stages_pause(m);
+  if (o->trampoline == NULL) {
     note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
   } else {
     call_threads(o, args, begin, end);
   }
+  codegen_stages_resume(m, paused);
 }
 
 /* Body first, then the trampoline, then the call where the loop stood. */

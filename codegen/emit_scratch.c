@@ -115,6 +115,7 @@ void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body) {
 /* The only place that returns from a kernel or a body. */
 void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
   free_all(m);
+  codegen_stages_end(m);
   LLVMBuildRet(m->builder, value);
 }
 

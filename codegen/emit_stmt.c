@@ -141,29 +141,6 @@ static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
 /* The buffer was made at the function's entry (emit_scratch.c). */
 static void emit_alloc(codegen_emitter *m, const tir_stmt *s) { codegen_emit_stmt(m, s->u.alloc.body); }
 
-/* name_stage: an i32, 0 outside of stages. Parallel bodies write it too: the last one that entered a stage wins. */
-static void emit_stage_number(codegen_emitter *m, int64_t stage) {
-  if (m->stage_place == NULL) {
-    char name[256];
-    snprintf(name, sizeof name, CODEGEN_STAGE_SYMBOL, m->func->name);
-    m->stage_place = LLVMAddGlobal(m->module, m->i32, name);
-    LLVMSetInitializer(m->stage_place, LLVMConstInt(m->i32, 0, false));
-  }
-  LLVMValueRef store = LLVMBuildStore(m->builder, LLVMConstInt(m->i32, (uint64_t)stage, false), m->stage_place);
-  LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic);
-  LLVMSetVolatile(store, true);
-}
-
-/* Says where the kernel is: one store when the stage's loops begin, one when they end. */
-static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
-  int64_t outer = m->stage;
-  m->stage = s->u.attr.value + 1;
-  emit_stage_number(m, m->stage);
-  codegen_emit_stmt(m, s->u.attr.body);
-  m->stage = outer;
-  emit_stage_number(m, outer);
-}
-
 /* The hint holds for the loops below; the outer one's is put back. */
 static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   bool outer = m->hints_unroll;
@@ -192,7 +169,7 @@ static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
     return;
   }
   if (strcmp(s->u.attr.key, TIR_STAGE) == 0) {
-    emit_stage(m, s);
+    codegen_emit_stage(m, s);
     return;
   }
   size_t n = strlen(TIR_THREAD_EXTENT);

@@ -108,8 +108,9 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
 #define CODEGEN_GIVE_SYMBOL "tenon.give"
 #define CODEGEN_SCRATCH_SYMBOL "tenon.scratch"
 
-/* Gives a kernel its stages: its times by sampling, its work counters (stages.c). */
-tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts);
+/* Gives a kernel its stages: their times, their work counters (stages.c). */
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, bool samples,
+                             bool counts);
 
 /* Whether NAME can name a kernel (names.c): an identifier that has no other meaning in C, C++ or their headers, and
  * that the C library does not define. Fails with a message. */

@@ -283,16 +283,36 @@ static tn_rows *load_types(const tn_analysis *a) {
   return out;
 }
 
+static const tn_column advice_columns[] = {{"rule", TN_CELL_TEXT},      {"label", TN_CELL_TEXT},
+                                           {"subject", TN_CELL_TEXT},   {"value", TN_CELL_REAL},
+                                           {"threshold", TN_CELL_REAL}, {"text", TN_CELL_TEXT}};
+
+/* What tn_advise says, with the usual thresholds. */
+static tn_rows *load_advice(tn_context *ctx, const tn_analysis *a) {
+  tn_rows *out = analysis_rows_new(advice_columns, RUNTIME_COUNT(advice_columns));
+  tn_advices *advices = out ? tn_advise(ctx, a, NULL) : NULL;
+  int n;
+  const tn_advice *all = tn_advices_at(advices, &n);
+  bool done = advices != NULL;
+  for (int i = 0; done && i < n; ++i)
+    done = tn_rows_add(out, all[i].rule, all[i].label, all[i].subject, all[i].value, all[i].threshold, all[i].text);
+  tn_advices_free(advices);
+  if (done) return out;
+  analysis_rows_free(out);
+  return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;
+}
+
 /* NULL with the names of all types when there is none of this name. */
 static tn_rows *load_type(const query *q, const tn_analysis *a, const char *type) {
   const tn_analyser *analyser;
   if (strcmp(type, "types") == 0) return load_types(a);
+  if (strcmp(type, "advice") == 0) return load_advice(q->ctx, a);
   runtime_str names = {0};
   for (int k = 0; (analyser = tn_analysis_type(a, k)); ++k) {
     if (strcmp(analyser->type, type) == 0) return runtime_str_free(&names), analysis_load(q->ctx, a, analyser);
     runtime_str_addf(&names, "%s, ", analyser->type);
   }
-  refuse(q, "there is no type '%s': there are %stypes", type, names.failed ? "" : names.data);
+  refuse(q, "there is no type '%s': there are %sadvice, types", type, names.failed ? "" : names.data);
   runtime_str_free(&names);
   return NULL;
 }

@@ -10,6 +10,7 @@
 static double mean_of(const tn_rows *rounds, int column) {
   int first = rounds->n > 1 ? 1 : 0;
   double sum = 0;
+  if (tn_rows_at(rounds, first)[column].i64 == INT64_MIN) return (double)INT64_MIN; /* missing in all rounds */
   for (int i = first; i < rounds->n; ++i) sum += (double)tn_rows_at(rounds, i)[column].i64;
   return sum / (rounds->n - first);
 }
@@ -22,6 +23,40 @@ static bool load_step_trace(const tn_rows *const *tables, tn_rows *out) {
   for (int c = 1; c < rounds->n_columns; ++c) mean[c].i64 = llround(mean_of(rounds, c));
   bool done = analysis_rows_add_cells(out, mean);
   for (int i = 0; done && i < rounds->n; ++i) done = analysis_rows_add_cells(out, tn_rows_at(rounds, i));
+  return done;
+}
+
+/* ---- step_phase -------------------------------------------------------------------------------------------------- */
+
+/* Sums over all rounds but the first (over the first, if there is no other) of the phase in ROW; false when an earlier
+ * row has the same phase. */
+static bool sum_phase(const tn_rows *steps, int row, int64_t first, int64_t *calls, int64_t *ns, double *share) {
+  const char *phase = analysis_text(steps, row, "phase");
+  *calls = *ns = 0, *share = 0;
+  for (int i = 0; i < steps->n; ++i) {
+    if (analysis_number(steps, i, "round") < (double)first || strcmp(analysis_text(steps, i, "phase"), phase) != 0)
+      continue;
+    if (i < row) return false;
+    *calls += (int64_t)analysis_number(steps, i, "calls");
+    *ns += (int64_t)analysis_number(steps, i, "total_ns");
+    *share += analysis_number(steps, i, "share");
+  }
+  return true;
+}
+
+static bool load_step_phase(const tn_rows *const *tables, tn_rows *out) {
+  const tn_rows *steps = tables[0];
+  int64_t last = steps->n ? (int64_t)analysis_number(steps, steps->n - 1, "round") : 0, first = last > 1 ? 2 : 1;
+  int64_t calls, ns, n = last - first + 1;
+  double share;
+  bool done = true;
+  for (int i = 0; done && i < steps->n; ++i) {
+    bool is_first =
+        analysis_number(steps, i, "round") >= (double)first && sum_phase(steps, i, first, &calls, &ns, &share);
+    if (is_first)
+      done = tn_rows_add(out, (int64_t)0, analysis_text(steps, i, "phase"), calls / n, ns / n, share / (double)n);
+  }
+  for (int i = 0; done && i < steps->n; ++i) done = analysis_rows_add_cells(out, tn_rows_at(steps, i));
   return done;
 }
 
@@ -187,7 +222,13 @@ const tn_analyser analysis_analysers[] = {
     {"op_instance", "every scope and range", {"event"}, NULL, 0, NULL},
     {"category", "self times by category", {"op"}, COLUMNS(category_columns), load_category},
     {"step_trace", "rounds by phase; round 0 is the mean of all but the first", {"round"}, NULL, 0, load_step_trace},
-    {"phase", "what the tuner's time went into", {"phase"}, NULL, 0, NULL},
+    {"step_phase",
+     "rounds by the scopes that their user named; round 0 is the mean of all but the first",
+     {"step"},
+     NULL,
+     0,
+     load_step_phase},
+    {"phase", "what the time went into: the tuner's phases, or the outermost scopes by name", {"phase"}, NULL, 0, NULL},
     {"queue", "queues: polls, empty and full shares, usage", {"queue"}, NULL, 0, NULL},
     {"pipeline", "the stages from search to runner, and which of them is the bottleneck", {"stage"}, NULL, 0, NULL},
     {"worker", "measuring processes: trials, busy time, killed trials", {"worker"}, NULL, 0, NULL},

@@ -31,6 +31,7 @@ void tn_analysis_free(tn_analysis *a) {
     free(a->why[i]);
   }
   RUNTIME_VEC_FREE(&a->added);
+  free(a->rules);
   free(a);
 }
 
@@ -48,6 +49,7 @@ tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
   tn_analysis *a = analysis_new();
   bool done = a != NULL;
   for (int i = 0; done && i < ANALYSIS_TABLE_COUNT; ++i) done = (a->tables[i] = parse(recording, tables[i])) != NULL;
+  if (done && recording->rules) done = (a->rules = strdup(recording->rules)) != NULL;
   if (done) return a;
   tn_analysis_free(a);
   return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;

@@ -45,7 +45,8 @@ typedef struct analysis_table {
 #define ANALYSIS_TABLES(X) \
   X(run)                   \
   X(op)                    \
-  X(event) X(round) X(phase) X(queue) X(stage) X(worker) X(task) X(candidate) X(counter) X(memory) X(process) X(kernel)
+  X(event)                 \
+  X(round) X(phase) X(step) X(queue) X(stage) X(worker) X(task) X(candidate) X(counter) X(memory) X(process) X(kernel)
 typedef enum analysis_table_id {
 #define X(name) ANALYSIS_##name,
   ANALYSIS_TABLES(X)
@@ -62,6 +63,7 @@ struct tn_analysis {
   tn_rows *tables[ANALYSIS_TABLE_COUNT]; /* NULL: why says the reason */
   char *why[ANALYSIS_TABLE_COUNT];
   RUNTIME_VEC(const tn_analyser *) added;
+  char *rules; /* of the user, as JSON; NULL: none */
 };
 tn_analysis *analysis_new(void);
 /* Puts a table of CSV text in (tests, fixtures). False with a message in *why. */
@@ -96,6 +98,9 @@ struct proposer {
   double threshold;
 };
 extern const analysis_rule analysis_rules_tuner[], analysis_rules_kernel[]; /* end with a NULL id */
+/* The user's rules: false with a message when TEXT has no such rows; all of them, after the library's. */
+bool analysis_check_rules(tn_context *ctx, const char *text);
+void analysis_run_user_rules(tn_advices *all, const tn_analysis *analysis);
 /* Adds a suggestion of the running rule. */
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) TN_PRINTF(4, 5);
 bool analysis_said(const proposer *p,

@@ -24,12 +24,13 @@ static const tn_column columns_round[] = {
 /* Rounds are numbered from 1: 0 is the mean of step_trace. */
 static bool parse_round(const tn_recording *r, tn_rows *out) {
   int n;
+  bool is_tuning = profiler_is_tuning(r); /* else the columns of its phases are missing: table step has the user's */
   int64_t *starts;
   profiler_phases *rounds = profiler_phases_of_rounds(r, &n, &starts);
   bool done = rounds != NULL;
   for (int i = 0; done && i < n; ++i) {
     const profiler_phases *p = &rounds[i];
-#define X(NAME, text, categories) , p->ns[PROFILER_PHASE_##NAME]
+#define X(NAME, text, categories) , is_tuning ? p->ns[PROFILER_PHASE_##NAME] : INT64_MIN
     done = tn_rows_add(out, (int64_t)i + 1, starts[i], p->wall_ns PROFILER_PHASES(X));
 #undef X
   }
@@ -41,18 +42,99 @@ ANALYSIS_TABLE(round);
 
 static const tn_column columns_phase[] = {{"phase", TN_CELL_TEXT}, {"total_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
 
-/* Empty without a main lane, which is no failure. */
-static bool parse_phase(const tn_recording *r, tn_rows *out) {
+static bool add_phase(tn_rows *out, const char *name, int64_t ns, int64_t wall_ns) {
+  return tn_rows_add(out, name, ns, wall_ns > 0 ? (double)ns / (double)wall_ns : NAN);
+}
+
+static bool add_tuners_phases(const tn_recording *r, tn_rows *out) {
   profiler_phases phases;
-  if (profiler_main_lane(r) < 0) return true;
   if (!profiler_phases_of(r, &phases)) return false;
-  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
-    double share = phases.wall_ns > 0 ? (double)phases.ns[i] / (double)phases.wall_ns : NAN;
-    if (!tn_rows_add(out, profiler_phase_name(i), phases.ns[i], share)) return false;
-  }
+  for (int i = 0; i < PROFILER_PHASE_COUNT; ++i)
+    if (!add_phase(out, profiler_phase_name(i), phases.ns[i], phases.wall_ns)) return false;
   return true;
 }
+
+/* ---- phases that users name: the outermost scopes, or those directly inside of rounds --------------------------- */
+
+enum { MOST_NAMED = 64 };
+typedef struct named {
+  int n;
+  const char *names[MOST_NAMED]; /* interned: equal names are equal pointers */
+  int64_t ns[MOST_NAMED], calls[MOST_NAMED], sum_ns, others_ns;
+} named;
+
+/* Names beyond the table are summed as one. */
+static void add_named(named *all, const tn_event *e) {
+  int k = 0;
+  while (k < all->n && all->names[k] != e->name) ++k;
+  all->sum_ns += e->duration_ns;
+  if (k == MOST_NAMED) {
+    all->others_ns += e->duration_ns;
+    return;
+  }
+  if (k == all->n) all->names[all->n++] = e->name;
+  all->ns[k] += e->duration_ns;
+  ++all->calls[k];
+}
+
+/* A phase: a scope that is in nothing, or directly in a round. */
+static bool is_phase(const tn_recording *r, const tn_event *e) {
+  bool is_outer = e->parent < 0 || profiler_is_round(&r->events[e->parent]);
+  return e->kind == TN_EVENT_SCOPE && is_outer && !profiler_is_round(e) && !(e->flags & TN_EVENT_OVERLAP);
+}
+
+/* Of the main lane; what none of them covers is "(rest)". */
+static bool add_users_phases(const tn_recording *r, int32_t lane, tn_rows *out) {
+  named all = {.n = 0};
+  int64_t wall_ns = r->info.duration_ns;
+  bool done = true;
+  for (int64_t i = 0; i < r->n_events; ++i)
+    if (r->events[i].lane == lane && is_phase(r, &r->events[i])) add_named(&all, &r->events[i]);
+  for (int k = 0; done && k < all.n; ++k) done = add_phase(out, all.names[k], all.ns[k], wall_ns);
+  if (done && all.others_ns) done = add_phase(out, "(others)", all.others_ns, wall_ns);
+  return done && add_phase(out, "(rest)", wall_ns - all.sum_ns, wall_ns);
+}
+
+/* Empty without a main lane, which is no failure. */
+static bool parse_phase(const tn_recording *r, tn_rows *out) {
+  int32_t lane = profiler_main_lane(r);
+  if (lane < 0) return true;
+  return profiler_is_tuning(r) ? add_tuners_phases(r, out) : add_users_phases(r, lane, out);
+}
 ANALYSIS_TABLE(phase);
+
+static const tn_column columns_step[] = {{"round", TN_CELL_INT},
+                                         {"phase", TN_CELL_TEXT},
+                                         {"calls", TN_CELL_INT},
+                                         {"total_ns", TN_CELL_INT},
+                                         {"share", TN_CELL_REAL}};
+
+static bool add_step(tn_rows *out, int64_t round, const named *all, int64_t wall_ns) {
+  double wall = wall_ns > 0 ? (double)wall_ns : NAN;
+  bool done = true;
+  for (int k = 0; done && k < all->n; ++k)
+    done = tn_rows_add(out, round, all->names[k], all->calls[k], all->ns[k], (double)all->ns[k] / wall);
+  if (done && all->others_ns)
+    done = tn_rows_add(out, round, "(others)", (int64_t)1, all->others_ns, (double)all->others_ns / wall);
+  int64_t rest = wall_ns - all->sum_ns;
+  return done && tn_rows_add(out, round, "(rest)", (int64_t)1, rest, (double)rest / wall);
+}
+
+/* The scopes that were right inside of each round, by the names that their user gave. */
+static bool parse_step(const tn_recording *r, tn_rows *out) {
+  int64_t round = 0;
+  bool done = true;
+  for (int64_t i = 0; done && i < r->n_events; ++i) {
+    if (!profiler_is_round(&r->events[i])) continue;
+    named all = {.n = 0};
+    const tn_event *e = &r->events[i], *inner = e + 1, *end = r->events + r->n_events;
+    for (; inner < end && inner->lane == e->lane && inner->start_ns < e->start_ns + e->duration_ns; ++inner)
+      if (inner->parent == i && is_phase(r, inner)) add_named(&all, inner);
+    done = add_step(out, ++round, &all, e->duration_ns);
+  }
+  return done;
+}
+ANALYSIS_TABLE(step);
 
 /* ---- queue ------------------------------------------------------------------------------------------------------- */
 
@@ -426,7 +508,7 @@ ANALYSIS_TABLE(candidate);
   X(vector_stores)         \
   X(scatters)              \
   X(store_bits)            \
-  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
+  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(is_root) X(is_parallel) X(visits)
 
 #define X(name) \
   , { #name, TN_CELL_REAL }

@@ -20,8 +20,16 @@ profiler_phase profiler_phase_of_category(int category) {
   return PROFILER_PHASE_TAIL;
 }
 
-static bool is_round(const tn_event *e) {
+bool profiler_is_round(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_ROUND && strncmp(e->name, "Round#", 6) == 0;
+}
+
+bool profiler_is_tuning(const tn_recording *r) {
+  static const uint32_t of_tuner = 1u << TN_CATEGORY_MEASURE | 1u << TN_CATEGORY_SEARCH | 1u << TN_CATEGORY_MODEL |
+                                   1u << TN_CATEGORY_TASK | 1u << TN_CATEGORY_QUEUE;
+  for (int64_t i = 0; i < r->n_events; ++i)
+    if (of_tuner >> r->events[i].category & 1) return true;
+  return false;
 }
 
 static bool is_measure(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_MEASURE; }
@@ -33,7 +41,7 @@ int32_t profiler_main_lane(const tn_recording *r) {
   int64_t most_ns = -1;
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    if (is_round(e)) return e->lane;
+    if (profiler_is_round(e)) return e->lane;
     if (e->kind != TN_EVENT_SCOPE || r->lanes.data[e->lane].is_device) continue;
     if (measure < 0 && is_measure(e)) measure = e->lane;
     if (e->duration_ns > most_ns) most_ns = e->duration_ns, longest = e->lane;
@@ -70,12 +78,12 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
 }
 
 /* The number of the round around each event: its own, or that of its parent; -1: none. */
-static int32_t *number_rounds(const tn_recording *r, int *n) {
+int32_t *profiler_number_rounds(const tn_recording *r, int *n) {
   int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
   *n = 0;
   for (int64_t i = 0; number_of && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    number_of[i] = is_round(e) ? (*n)++ : e->parent >= 0 ? number_of[e->parent] : -1;
+    number_of[i] = profiler_is_round(e) ? (*n)++ : e->parent >= 0 ? number_of[e->parent] : -1;
   }
   return number_of;
 }
@@ -87,7 +95,7 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, profile
     int round = number_of[i];
     if (round < 0 || e->kind != TN_EVENT_SCOPE) continue;
     out[round].ns[phase_of(r, e)] += e->self_ns;
-    if (!is_round(e)) continue;
+    if (!profiler_is_round(e)) continue;
     out[round].wall_ns = e->duration_ns;
     starts[round] = e->start_ns;
   }
@@ -95,7 +103,7 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, profile
 
 /* The caller frees both arrays. NULL: no memory, and *STARTS is NULL too. */
 profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
-  int32_t *number_of = number_rounds(r, n);
+  int32_t *number_of = profiler_number_rounds(r, n);
   profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);
   *starts = calloc((size_t)*n + 1, sizeof **starts);
   bool done = number_of && out && *starts;

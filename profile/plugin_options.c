@@ -1,7 +1,12 @@
 /* The options of device profiling, and their bytes as TensorFlow's message ProfileOptions. */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "profile/profiler_files.h"
 #include "profile/profiler_loader.h"
 #include "profile/xspace.pb-c.h"
-#include "runtime/base.h"
+#include "runtime/profiler/recorder.h"
 
 typedef Tensorflow__Profiler__ProfileOptions options_message;
 
@@ -14,8 +19,52 @@ tn_device_options tn_device_options_default(void) {
                              .enable_hlo_proto = true};
 }
 
+/* ---- the repository ---------------------------------------------------------------------------------------------- */
+
+/* The folders above the last slash of PATH, as far as they are missing. */
+static void make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    (void)mkdir(path, 0777);
+    *slash = '/';
+  }
+}
+
+/* Where TensorBoard looks: a folder a run, a file a host. */
+static void add_place(runtime_str *out, const char *repository, const tn_recording *r) {
+  time_t seconds = (time_t)(r->info.start_unix_ns / 1000000000);
+  struct tm t;
+  char run[32];
+  if (!localtime_r(&seconds, &t) || !strftime(run, sizeof run, "%Y_%m_%d_%H_%M_%S", &t))
+    snprintf(run, sizeof run, "run");
+  const char *host = r->processes.n > 0 && r->processes.data[0].host[0] ? r->processes.data[0].host : "localhost";
+  runtime_str_addf(out, "%s/plugins/profile/%s/%s.xplane.pb", repository, run, host);
+}
+
+/* What cannot be written is an error of the recording: the program has it all the same. */
+static void write_repository(void *user, tn_recording *r, const tn_device_options *options) {
+  (void)user;
+  runtime_str path = {0};
+  tn_context *ctx = tn_context_new(NULL);
+  if (!options || !options->repository_path || !*options->repository_path || !ctx) return tn_context_free(ctx);
+  add_place(&path, options->repository_path, r);
+  if (!path.failed) make_folders(path.data);
+  if (path.failed || tn_recording_save(ctx, r, path.data) != TN_OK)
+    profiler_error(r, "repository_path: %s", path.failed ? "out of memory" : tn_context_message(ctx));
+  runtime_str_free(&path);
+  tn_context_free(ctx);
+}
+
+static const tn_profile_source repository = {.struct_size = sizeof repository, .finished = write_repository};
+
 /* NULL takes them back. */
-void tn_device_options_set(const tn_device_options *options) { tn_profile_set_device_options(NULL, options); }
+void tn_device_options_set(const tn_device_options *options) {
+  tn_profile_remove_source(NULL, &repository);
+  if (tn_profile_set_device_options(NULL, options) == TN_OK && options && options->repository_path)
+    tn_profile_add_source(NULL, &repository);
+}
+
+/* ---- as bytes ---------------------------------------------------------------------------------------------------- */
 
 /* malloc'ed; NULL without memory. *N is set in either case. */
 void *tn_device_options_encode(const tn_device_options *o, size_t *n) {

@@ -101,6 +101,17 @@ typedef struct tn_advices tn_advices;
 /* Runs all rules in order. OPTIONS: NULL, or thresholds by rule: {"worker_outlier": 0.1}; null turns a rule off. Rules
  * whose tables are missing are passed over. NULL with a message for an unknown rule. */
 TN_API TN_GIVE tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options);
+/* Rules of the user, which tn_advise runs after the library's; RULES is a JSON array of
+ *
+ *   {"id": "slow_step", "label": "train", "query": {"type": "op_type", "filter_condition": {"name": {"in": ["load"]}}},
+ *    "column": "mean_ns", "above": 1e6, "subject": "name", "sentence": "'{name}' takes {mean_ns} ns: read ahead"}
+ *
+ * Every row of the query's answer whose column is above (or below) the number gives an advice with the sentence, in
+ * which {column} stands for the row's value. label ("user") and subject (the column "name") may be left out. They stand
+ * with the recording or the analysis: the command, the page and the server follow them alike. NULL: none any more.
+ * TN_ERROR_ARGUMENT with the row's number for what is no rule; a query that is wrong is an advice that says so. */
+TN_API tn_status tn_recording_set_rules(tn_context *ctx, tn_recording *recording, const char *rules);
+TN_API tn_status tn_analysis_set_rules(tn_context *ctx, tn_analysis *analysis, const char *rules);
 TN_API const tn_advice *tn_advices_at(const tn_advices *advices, int *n);
 TN_API void tn_advices_free(TN_TAKE tn_advices *advices);
 /* As text: what the time went into with the largest phase first, then the suggestions, a line each; or as JSON:

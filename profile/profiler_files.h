@@ -72,6 +72,7 @@ TN_API tn_status tn_xspace_merge(tn_context *ctx, const tn_bytes *parts, int n_p
  * GET /            the page of tn_recording_write(TN_FORM_HTML)
  * GET /timeline    Chrome trace events
  * GET /report      the sums by name, as JSON
+ * GET /advise      the suggestions, as JSON; /summary/propose is the same
  * POST /ops/search the answer to the query in the body; 404 without a query function
  * A request for a host that is not this machine is 403, anything else 404 or 405, a body above 64 KiB 413; errors are
  * answered with {"error": "..."}. */

@@ -96,6 +96,7 @@ tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *
     if (all) {
       all->phases = analysis->tables[ANALYSIS_phase];
       run_rules(all, analysis, root);
+      analysis_run_user_rules(all, analysis);
     }
     if (!all || all->failed) {
       tn_advices_free(all), all = NULL;

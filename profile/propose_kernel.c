@@ -106,21 +106,6 @@ static void many_launches(proposer *p, const stage *s) {
                  s->name, counter(s, "loops"), active * 100);
 }
 
-/* Not for the root stage alone: scratch of every attached stage counts where it is made. */
-static void allocations(proposer *p, const stage *s) {
-  double per_task = counter(s, "tasks") > 0 ? counter(s, "allocations") / counter(s, "tasks") : 0;
-  if (per_task > p->threshold)
-    analysis_say(p, s->name, per_task, "'%s' allocates %.1f times in a parallel task: store it further out", s->name,
-                 per_task);
-}
-
-/* Warns of the other advice: shares out of a handful of samples are luck. */
-static void samples(proposer *p, const stage *s) {
-  if (is_known(s, "samples") && counter(s, "samples") < p->threshold)
-    analysis_say(p, s->name, counter(s, "samples"),
-                 "'%s' was sampled %.0f times only: run longer before trusting shares", s->name, counter(s, "samples"));
-}
-
 #define RULE(name) \
   static void check_##name(proposer *p, const tn_rows *rows) { each_stage(p, rows, name); }
 RULE(recompute)
@@ -132,8 +117,6 @@ RULE(narrow_stores)
 RULE(too_coarse)
 RULE(too_fine)
 RULE(many_launches)
-RULE(allocations)
-RULE(samples)
 
 /* A root stage that is not parallel while others of the kernel are. */
 static void check_serial_root(proposer *p, const tn_rows *rows) {
@@ -192,7 +175,7 @@ static void check_moved(proposer *p, const tn_rows *ops) {
 
 const analysis_rule analysis_rules_kernel[] = {{"above_roof", "kernel", "op", 1, check_above_roof},
                                                {"bytes_moved", "kernel", "op", 1.5, check_moved},
-                                               {"few_samples", "kernel", "kernel", 100, check_samples},
+
                                                {"recompute", "kernel", "kernel", 2, check_recompute},
                                                {"not_vectorised", "kernel", "kernel", 0, check_not_vectorised},
                                                {"gathers", "kernel", "kernel", 1, check_gathers},
@@ -203,5 +186,4 @@ const analysis_rule analysis_rules_kernel[] = {{"above_roof", "kernel", "op", 1,
                                                {"too_fine", "kernel", "kernel", 0.75, check_too_fine},
                                                {"many_launches", "kernel", "kernel", 0.75, check_many_launches},
                                                {"serial_root", "kernel", "kernel", 0.01, check_serial_root},
-                                               {"allocations", "kernel", "kernel", 1, check_allocations},
                                                {NULL, NULL, NULL, 0, NULL}};

@@ -46,12 +46,20 @@ static const struct sort_key {
 #undef X
 };
 
+/* What PyTorch calls, or called, the same. */
+static const struct sort_key aliases[] = {
+    {"cuda_time_total", device_total},        {"self_cuda_time_total", device_total}, {"xpu_time_total", device_total},
+    {"self_device_time_total", device_total}, {"self_xpu_time_total", device_total},  {"cpu_memory", by_bytes},
+    {"self_cpu_memory", by_self_bytes},
+};
+
 /* NULL after a message with all keys. */
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 #define X(key, value) key ", "
   static const char names[] = SORT_KEYS(X);
 #undef X
   const struct sort_key *key = RUNTIME_ROW(sort_keys, name);
+  if (!key) key = RUNTIME_ROW(aliases, name);
   if (key) return key;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "averages: there is no sort key '%s': give one of %.*s", name,
                (int)sizeof names - 3, names);

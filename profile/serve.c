@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "profile/files.h"
+#include "profile/profiler_analysis.h"
 
 /* A connection on which nothing moves for IDLE_S is closed: a browser opens another one. What waits because
  * MOST_CONNECTIONS are open waits no longer than that. */
@@ -36,6 +37,8 @@ static const struct page {
 #undef X
 };
 #define SEARCH_PATH "/ops/search"
+/* Where the suggestions are; the second is MindSpore's. */
+static const char *const advice_paths[] = {"/advise", "/summary/propose"};
 
 struct tn_server {
   struct MHD_Daemon *daemon;
@@ -114,6 +117,16 @@ static result answer_query(tn_server *server, struct MHD_Connection *to, const r
   return done;
 }
 
+/* What tn_advise says of the recording, as JSON. */
+static result send_advice(tn_server *server, struct MHD_Connection *to) {
+  tn_analysis *a = tn_analysis_of(NULL, server->recording);
+  tn_advices *advices = a ? tn_advise(NULL, a, NULL) : NULL;
+  char *text = tn_advices_text(advices, true);
+  tn_advices_free(advices);
+  tn_analysis_free(a);
+  return text ? send_text(to, MHD_HTTP_OK, text) : send_error(to, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+}
+
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 /* The host of "HOST:PORT" or "[HOST]:PORT" is this machine. */
@@ -143,9 +156,11 @@ static result answer(tn_server *server, struct MHD_Connection *to, const char *u
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
   bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0, is_search = strcmp(url, SEARCH_PATH) == 0;
   int page = RUNTIME_FIND(pages, url);
+  bool is_advice = RUNTIME_FIND(advice_paths, url) >= 0;
   if (!is_for_us(to)) return send_error(to, MHD_HTTP_FORBIDDEN, "the request names another host");
-  if (page < 0 && !is_search) return send_error(to, MHD_HTTP_NOT_FOUND, "there is no such page");
+  if (page < 0 && !is_search && !is_advice) return send_error(to, MHD_HTTP_NOT_FOUND, "there is no such page");
   if (is_search ? !is_post : !is_get) return send_error(to, MHD_HTTP_METHOD_NOT_ALLOWED, "the method is wrong");
+  if (is_advice) return send_advice(server, to);
   return is_search ? answer_query(server, to, r) : send_page(server, to, page);
 }
 

@@ -169,7 +169,6 @@ void tn_kernel_free(tn_kernel *kernel) {
     kernel->previous->next = kernel->next;
   else
     kernel->ctx->kernels = kernel->next;
-  runtime_stages_free(kernel->stages);
   if (kernel->release) kernel->release(kernel->owner);
   for (int i = 0; i < kernel->n_bound; ++i) tn_array_free(kernel->bound[i]);
   runtime_unhold(kernel->ctx->held, RUNTIME_KERNELS);

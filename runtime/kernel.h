@@ -53,9 +53,9 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
 static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_arg result = 0;
   runtime_stages *stages = call->kernel->stages;
-  if (stages != NULL) runtime_stages_enter(stages);
+  uint64_t start = stages != NULL ? runtime_stages_enter(stages) : 0;
   ffi_call((ffi_cif *)&call->kernel->cif, call->kernel->fn, &result, call->values);
-  if (stages != NULL) runtime_stages_leave(stages);
+  if (stages != NULL) runtime_stages_leave(stages, start);
   return (int32_t)result;
 }
 /* tn_call without its event, for what is timed from outside. */

@@ -197,13 +197,17 @@ TN_API void tn_kernel_free(TN_TAKE tn_kernel *kernel);
 typedef struct tn_kernel_stage {
   const char *name; /* lives as long as the kernel */
   bool is_root, is_parallel, is_inlined;
-  double seconds;  /* of all calls so far, by sampling */
-  int64_t samples; /* how often it was found at work */
+  double seconds; /* of all calls so far: their wall time, shared out by what threads counted */
+  int64_t visits; /* how often a thread entered it */
+  double active;  /* of its parallel loops, the part of all threads' time that was worked in; 0: it has none */
   bool is_counted;
   /* Of one call, exact but for selects on data, both of whose sides count. POINTS were computed, REQUIRED is what the
    * tensor has. LOADS and STORES are of scalars, the vector ones of whole vectors; GATHERS and SCATTERS of vectors that
    * are not contiguous. What a reduction accumulates in its innermost reduction loops is stored when they end. */
   int64_t points, required, loads, stores, vector_loads, vector_stores, gathers, scatters;
+  /* LOOPS: parallel loops that are started in it, TASKS: their iterations. STORE_BITS: of its widest vector store,
+   * NATIVE_BITS: what the machine stores at once. */
+  int64_t loops, tasks, store_bits, native_bits;
 } tn_kernel_stage;
 
 /* Fills OUT (or NULL) with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there

@@ -1,21 +1,19 @@
-/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks
- * of a recording. The record and the stages lie in the kernel's arena; the sampler is heap memory that
- * the record owns. */
+/* stages.c: stages of kernels: their times, which threads count while they run, their work counters, as a report and as
+ * marks of a recording. The record and the stages lie in the kernel's arena, the counters in its code. */
 #include <assert.h>
+#include <math.h>
 
 #include "runtime/stages.h"
 
 #include "runtime/kernel.h"
 #include "runtime/profiler/profiler.h"
-#include "runtime/profiler/sampler.h"
-
-enum { FEW_SAMPLES = 100 };
 
 struct runtime_stages {
-  int n;
+  int n, threads;
   tn_kernel_stage *stages; /* in the kernel's arena */
   bool is_counted;
-  profiler_sampler *sampler; /* NULL: not sampled */
+  const int64_t *counters;  /* rows of n + 1; NULL: the kernel does not tell times */
+  _Atomic uint64_t wall_ns; /* of all calls */
 };
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -33,37 +31,44 @@ static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_s
 }
 
 /* After a failure the kernel has no stages and is otherwise as it was. */
-tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int32_t *place) {
+tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int64_t *counters,
+                             int threads) {
   runtime_stages *made = RUNTIME_NEW(&kernel->arena, runtime_stages);
-  if (made != NULL) *made = (runtime_stages){.n = n};
-  if (made == NULL || !copy_stages(kernel, made, stages) ||
-      (place != NULL && (made->sampler = profiler_sampler_new(place, n)) == NULL))
+  if (made == NULL)
+    return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory for its stages", kernel->name);
+  made->n = n;
+  made->threads = threads;
+  made->counters = counters;
+  if (!copy_stages(kernel, made, stages))
     return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory for its stages", kernel->name);
   kernel->stages = made;
   return TN_OK;
 }
 
-/* The rest lies in the kernel's arena. */
-void runtime_stages_free(runtime_stages *stages) {
-  if (stages != NULL) profiler_sampler_free(stages->sampler);
-}
+uint64_t runtime_stages_enter(const runtime_stages *stages) { return stages->counters ? runtime_now_ns() : 0; }
 
-void runtime_stages_enter(runtime_stages *stages) {
-  if (stages->sampler != NULL) profiler_sampler_enter(stages->sampler);
-}
-
-void runtime_stages_leave(runtime_stages *stages) {
-  if (stages->sampler != NULL) profiler_sampler_leave(stages->sampler);
+void runtime_stages_leave(runtime_stages *stages, uint64_t start) {
+  if (stages->counters) atomic_fetch_add(&stages->wall_ns, runtime_now_ns() - start);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* STAGE 0 is the time in no stage, as in the number that the kernel writes. */
+/* Other threads may be counting. */
+static double counted(const runtime_stages *s, int row, int stage) {
+  return (double)__atomic_load_n(&s->counters[row * (s->n + 1) + stage], __ATOMIC_RELAXED);
+}
+
+/* STAGE 0 is outside of all, as in the kernel. Threads count ticks; the calls' wall time is shared out in their
+ * proportion. */
 static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out) {
-  double ns;
-  if (s->sampler == NULL) return;
-  profiler_sampler_read(s->sampler, stage, &ns, &out->samples);
-  out->seconds = ns * 1e-9;
+  double all = 0;
+  if (s->counters == NULL) return;
+  for (int i = 0; i <= s->n; ++i) all += counted(s, RUNTIME_STAGE_TICKS, i);
+  double share = all > 0 ? counted(s, RUNTIME_STAGE_TICKS, stage) / all : 0;
+  double parallel = counted(s, RUNTIME_STAGE_WALL, stage) * s->threads;
+  out->seconds = share * (double)atomic_load(&s->wall_ns) * 1e-9;
+  out->visits = (int64_t)counted(s, RUNTIME_STAGE_VISITS, stage);
+  out->active = parallel > 0 ? fmin(counted(s, RUNTIME_STAGE_BUSY, stage) / parallel, 1) : 0;
 }
 
 int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
@@ -87,16 +92,13 @@ double tn_kernel_stage_recompute(const tn_kernel_stage *stage) {
 }
 
 /* All stages, malloc'ed; *n is 0 when there are none or no memory, and sums over them. */
-static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seconds, int64_t *samples) {
+static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seconds) {
   *n = tn_kernel_stages(kernel, 0, NULL);
   tn_kernel_stage *stages = *n > 0 ? calloc((size_t)*n, sizeof *stages) : NULL;
-  *seconds = 0, *samples = 0;
+  *seconds = 0;
   if (stages == NULL) *n = 0;
   if (*n > 0) tn_kernel_stages(kernel, *n, stages);
-  for (int i = 0; i < *n; ++i) {
-    *seconds += stages[i].seconds;
-    *samples += stages[i].samples;
-  }
+  for (int i = 0; i < *n; ++i) *seconds += stages[i].seconds;
   return stages;
 }
 
@@ -104,17 +106,16 @@ static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seco
 
 /* Times in ms of all calls so far. Inlined stages have no loops of their own, and their time is their
  * reader's. */
-static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, double seconds, int64_t samples) {
-  runtime_str_addf(out, "%-20s %12s %8s %8s\n", "stage", "ms", "share", "samples");
+static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, double seconds) {
+  runtime_str_addf(out, "%-20s %12s %8s %10s %8s\n", "stage", "ms", "share", "visits", "active");
   for (int i = 0; i < n; ++i) {
     const tn_kernel_stage *s = &stages[i];
     if (s->is_inlined) continue;
-    runtime_str_addf(out, "%-20s %12.3f %7.1f%% %8lld\n", s->name, s->seconds * 1e3,
-                     seconds > 0 ? 100 * s->seconds / seconds : 0, (long long)s->samples);
+    runtime_str_addf(out, "%-20s %12.3f %7.1f%% %10lld", s->name, s->seconds * 1e3,
+                     seconds > 0 ? 100 * s->seconds / seconds : 0, (long long)s->visits);
+    if (s->active > 0) runtime_str_addf(out, " %7.1f%%", 100 * s->active);
+    runtime_str_add(out, "\n");
   }
-  if (samples < FEW_SAMPLES)
-    runtime_str_addf(out, "only %lld samples, fewer than %d: the shares are rough, run longer\n", (long long)samples,
-                     FEW_SAMPLES);
 }
 
 /* The second table of a report: only for stages that were compiled with counters. */
@@ -133,10 +134,9 @@ static void add_counts(runtime_str *out, const tn_kernel_stage *stages, int n) {
 char *tn_kernel_stage_report(const tn_kernel *kernel) {
   int n;
   double seconds;
-  int64_t samples;
   runtime_str out = {0};
-  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds, &samples);
-  if (n > 0 && kernel->stages->sampler != NULL) add_times(&out, stages, n, seconds, samples);
+  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds);
+  if (n > 0 && kernel->stages->counters != NULL) add_times(&out, stages, n, seconds);
   if (n > 0 && kernel->stages->is_counted) add_counts(&out, stages, n);
   free(stages);
   return out.failed ? (runtime_str_free(&out), NULL) : out.data;
@@ -144,7 +144,7 @@ char *tn_kernel_stage_report(const tn_kernel *kernel) {
 
 /* ---- marks ------------------------------------------------------------------------------------------------------- */
 
-enum { MAX_MARK_ARGS = 16 };
+enum { MAX_MARK_ARGS = 24 };
 
 typedef struct mark {
   int n;
@@ -162,13 +162,18 @@ static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s
   add_arg(m, tn_event_arg_text("stage", s->name));
   add_arg(m, tn_event_arg_i64("is_root", s->is_root));
   add_arg(m, tn_event_arg_i64("is_parallel", s->is_parallel));
-  if (kernel->stages->sampler != NULL && !s->is_inlined) {
-    add_arg(m, tn_event_arg_i64("samples", s->samples));
+  add_arg(m, tn_event_arg_i64("threads", kernel->stages->threads));
+  if (kernel->stages->counters != NULL && !s->is_inlined) {
+    add_arg(m, tn_event_arg_i64("visits", s->visits));
     add_arg(m, tn_event_arg_f64("share", seconds > 0 ? s->seconds / seconds : 0));
+    if (s->active > 0) add_arg(m, tn_event_arg_f64("active", s->active));
   }
   if (!s->is_counted) return;
 #define X(name) add_arg(m, tn_event_arg_i64(#name, s->name));
-  X(points) X(required) X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters)
+  X(points)
+  X(required)
+  X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters) X(loops) X(tasks) X(store_bits)
+      X(native_bits)
 #undef X
 }
 
@@ -178,8 +183,7 @@ void tn_kernel_mark_stages(const tn_kernel *kernel) {
   static const tn_site site = TN_SITE(KERNEL, 3);
   int n;
   double seconds;
-  int64_t samples;
-  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds, &samples);
+  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds);
   for (int i = 0; i + 1 < n; ++i) { /* but for "(outside)" */
     mark m = {0};
     fill_mark(&m, kernel, &stages[i], seconds);

@@ -6,12 +6,22 @@
 
 typedef struct runtime_stages runtime_stages;
 
-/* Gives the kernel its stages; names are copied, times are filled in by the runtime. PLACE: where it writes the number
- * of its stage, counting from 1; NULL: it does not. Once for a kernel. */
-tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int32_t *place);
-void runtime_stages_free(runtime_stages *stages);
-/* Around every call of a kernel that has stages. */
-void runtime_stages_enter(runtime_stages *stages);
-void runtime_stages_leave(runtime_stages *stages);
+/* The rows of what a kernel counts while it runs, each of as many numbers as there are stages and one more: the first is
+ * for what is outside of all. */
+enum {
+  RUNTIME_STAGE_TICKS,  /* of all threads, in the stage */
+  RUNTIME_STAGE_VISITS, /* how often it was entered */
+  RUNTIME_STAGE_WALL,   /* ticks from the beginning of its parallel loops to their ends, */
+  RUNTIME_STAGE_BUSY,   /* and those that threads worked in them */
+  RUNTIME_STAGE_ROWS
+};
+
+/* Gives the kernel its stages; names are copied, times are filled in by the runtime. COUNTERS: what the kernel counts in
+ * while it runs, on THREADS; NULL: it does not. Once for a kernel. */
+tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int64_t *counters,
+                             int threads);
+/* Around every call of a kernel that has stages; START is what enter gave. Any number of calls at once. */
+uint64_t runtime_stages_enter(const runtime_stages *stages);
+void runtime_stages_leave(runtime_stages *stages, uint64_t start);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct walk {
   int64_t lanes;         /* its extent, else 1 */
   int stage;             /* of the mark around, */
   bool is_update;        /* whose kind this is */
+  bool is_parallel;      /* in a parallel loop: those inside stay serial */
 } walk;
 
 typedef struct counter {
@@ -174,6 +175,9 @@ static void count_load(counter *c, const walk *w, int n, const tir_expr *const *
 static void count_store(counter *c, const walk *w, const tir_stmt *s) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);
+  if (uses_lane(w, s->u.store.n_index, s->u.store.index))
+    stage->store_bits =
+        RUNTIME_MAX(stage->store_bits, 8 * w->lanes * (int64_t)tn_dtype_bytes(s->u.store.buffer->dtype));
 }
 
 /* True: it was not there. BY_STRUCTURE: equal expressions count as one, as a compiler would load once. */
@@ -272,11 +276,19 @@ static void visit_call(counter *c, walk w, const tir_stmt *s) {
 
 static void visit(counter *c, walk w, const tir_stmt *s);
 
+/* A parallel loop starts here, for all that is inside. */
+static void count_tasks(counter *c, walk *w, int64_t extent) {
+  c->out[w->stage].loops += w->times;
+  c->out[w->stage].tasks += w->times * extent;
+  w->is_parallel = true;
+}
+
 /* Every iteration by itself where the variable decides something. */
 static void visit_loop(counter *c, walk w, const tir_stmt *s) {
   const tir_var *var = s->u.loop.var;
   int64_t min = value_of(c, s->u.loop.min), extent = value_of(c, s->u.loop.extent);
   if (extent <= 0) return;
+  if (s->u.loop.kind == TIR_PARALLEL && !w.is_parallel) count_tasks(c, &w, extent);
   if (!decides(c, var)) {
     bool is_vector = s->u.loop.kind == TIR_VECTORIZED && w.vector == NULL;
     if (is_vector)

@@ -397,10 +397,11 @@ static json_t *stages_array(const bench *b) {
   for (int i = 0; stages && i < n; ++i) {
     const tn_kernel_stage *s = &stages[i];
     json_array_append_new(
-        array, json_pack("{s:s, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "stage", s->name, "seconds", s->seconds,
-                         "samples", (json_int_t)s->samples, "points", (json_int_t)s->points, "recompute",
-                         tn_kernel_stage_recompute(s), "loads", (json_int_t)s->loads, "stores", (json_int_t)s->stores,
-                         "vector_loads", (json_int_t)s->vector_loads, "vector_stores", (json_int_t)s->vector_stores));
+        array,
+        json_pack("{s:s, s:f, s:I, s:f, s:I, s:f, s:I, s:I, s:I, s:I}", "stage", s->name, "seconds", s->seconds,
+                  "visits", (json_int_t)s->visits, "active", s->active, "points", (json_int_t)s->points, "recompute",
+                  tn_kernel_stage_recompute(s), "loads", (json_int_t)s->loads, "stores", (json_int_t)s->stores,
+                  "vector_loads", (json_int_t)s->vector_loads, "vector_stores", (json_int_t)s->vector_stores));
   }
   free(stages);
   return array;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "runtime/new_file.h"
 #include "tools/build.h"
 
 static int run(const tools_args *args);
@@ -112,12 +113,24 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
   return generic_schedule(session);
 }
 
+/* What was there stays, unless all of it can be written. False with errno. */
+static bool write_missing(const char *path, const runtime_str *text) {
+  runtime_new_file made = {.fd = -1};
+  FILE *file = !text->failed && runtime_new_file_open(&made, path) ? runtime_new_file_stream(&made) : NULL;
+  bool wrote = file && fwrite(text->data, 1, text->n, file) == text->n;
+  if (file && fclose(file) != 0) wrote = false;
+  wrote = wrote && runtime_new_file_keep(&made, path);
+  int why = errno;
+  runtime_new_file_drop(&made);
+  errno = why;
+  return wrote;
+}
+
 bool tools_tell_found(tools_session *session, const tools_args *args, tools_found *found) {
-  FILE *file = args->missing && !found->missing.failed ? fopen(args->missing, "we") : NULL;
-  bool written = !args->missing || (file && fwrite(found->missing.data, 1, found->missing.n, file) == found->missing.n);
-  if (file && fclose(file) != 0) written = false;
+  bool written = !args->missing || write_missing(args->missing, &found->missing);
+  if (!written) tools_fail(session, "cannot write %s: %s", args->missing, strerror(errno));
   runtime_str_free(&found->missing);
-  if (!written) return tools_fail(session, "cannot write %s: %s", args->missing, strerror(errno)), false;
+  if (!written) return false;
   printf("%d exact", found->n_exact);
   if (found->n_exact == 1 && found->n_missing == 0) printf(" (%s when it was tuned)", tools_time(found->exact_s).text);
   printf(", %d missing%s, of %s\n", found->n_missing,

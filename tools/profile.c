@@ -13,7 +13,12 @@ static const tools_option options[] = {
     TOOLS_OPTION("sort", 0, TEXT, sort, "KEY",
                  "report: calls, total, max, min, ave; averages: count, cpu_time_total,\n"
                  "self_cpu_time_total (the default), cpu_time, flops, min, max, p50, p90, p99 ..."),
+    TOOLS_OPTION("by", 0, TEXT, by, "LIST",
+                 "averages: also one row for each of shapes, thread, process; joined by commas"),
+    TOOLS_OPTION("stack", 0, COUNT, stack, "N", "averages: also one row for each first N places of the call stack"),
+    TOOLS_OPTION("top-level", 0, FLAG, top_level, NULL, "averages: only what is inside of nothing else"),
     TOOLS_OPTION("limit", 'n', COUNT, limit, "N", "averages: print at most N rows (100)"),
+    TOOLS_OPTION("rules", 0, TEXT, rules, "FILE", "advise, serve, convert: a JSON array of rules of your own"),
     TOOLS_OPTION("port", 0, COUNT, port, "PORT", "serve: where to listen (any that is free)"),
     TOOLS_OPTION_JSON,
     TOOLS_OPTION_END,
@@ -21,7 +26,8 @@ static const tools_option options[] = {
 
 const tools_verb tools_profile = {
     .name = "profile",
-    .operands = "VIEW FILE... [--sort KEY] [-n N] [--port PORT] [--json]",
+    .operands =
+        "VIEW FILE... [--sort KEY] [-n N] [--by LIST] [--stack N] [--top-level] [--rules FILE] [--port PORT] [--json]",
     .summary = "look at what a profiler recorded",
     .details =
         "table FILE             minutes and percentages by name\n"
@@ -36,7 +42,7 @@ const tools_verb tools_profile = {
         "merge TO [NAME=]FILE...  writes several recordings as one; NAME is what their processes are called\n"
         "compare BEFORE AFTER   how two recordings differ, the largest change first\n"
         "serve FILE             answers over HTTP on this machine until it is interrupted: /, /timeline, /report,\n"
-        "                       POST /ops/search\n"
+        "                       /advise, POST /ops/search\n"
         "\n"
         "FILE is a recording of `tenon tune --profile FILE` or tn_recording_save (.json, .json.gz, .xplane.pb,\n"
         ".tnprof), or the .buffers file that a killed run left behind; FILE.buffers is taken when there is no FILE.\n"
@@ -82,11 +88,33 @@ static int view_report(tools_session *session, const tools_args *args, tn_record
   return tools_print_text(tn_recording_report(session->ctx, r, args->sort));
 }
 
+/* A list such as "shapes,thread"; false with a message. */
+static bool take_by(tools_session *session, const char *by, tn_average_options *out) {
+  const struct {
+    const char *name;
+    bool *is_on;
+  } keys[] = {{"shapes", &out->by_shapes}, {"thread", &out->by_thread}, {"process", &out->by_process}};
+  while (by && *by) {
+    size_t n = strcspn(by, ",");
+    int k = 0;
+    while (k < RUNTIME_COUNT(keys) && (strlen(keys[k].name) != n || strncmp(keys[k].name, by, n) != 0)) ++k;
+    if (k == RUNTIME_COUNT(keys)) {
+      tools_fail(session, "averages: --by %.*s: give shapes, thread or process", (int)n, by);
+      return false;
+    }
+    *keys[k].is_on = true;
+    by += n + (by[n] == ',');
+  }
+  return true;
+}
+
 /* --json gives all columns with their exact numbers; the table is what --sort and --limit make of it. */
 static int view_averages(tools_session *session, const tools_args *args, tn_recording *r) {
   if (args->is_json) return tools_print_text(tn_recording_write(session->ctx, r, TN_FORM_REPORT, NULL));
   tn_table_options table = {.sort_by = args->sort ? args->sort : "self_cpu_time_total", .row_limit = (int)args->limit};
-  tn_averages *averages = tn_key_averages(session->ctx, r, NULL);
+  tn_average_options rows = {.stack_n = (int)args->stack, .top_level_only = args->top_level};
+  if (!take_by(session, args->by, &rows)) return TOOLS_FAILED;
+  tn_averages *averages = tn_key_averages(session->ctx, r, &rows);
   int status = averages ? tools_print_text(tn_averages_table(session->ctx, averages, &table)) : TOOLS_FAILED;
   tn_averages_free(averages);
   return status;
@@ -198,7 +226,7 @@ static int refuse_view(const tools_args *args) {
 static int run_view(const struct view *view, tools_session *session, const tools_args *args) {
   if (view->run_bare) return view->run_bare(session, args);
   tn_recording *r = tools_load_recording(session, args->operands[1]);
-  int status = r ? view->run(session, args, r) : TOOLS_FAILED;
+  int status = r && tools_set_rules(session, args, r) ? view->run(session, args, r) : TOOLS_FAILED;
   tn_recording_free(r);
   return status;
 }

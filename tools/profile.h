@@ -10,6 +10,8 @@ tn_recording *tools_load_recording(tools_session *session, const char *path);
 
 /* Views (profile_analysis.c). */
 int tools_profile_analyse(tools_session *session, const tools_args *args);
+bool tools_set_rules(tools_session *session, const tools_args *args,
+                     tn_recording *r); /* of --rules; false with a message */
 int tools_profile_advise(tools_session *session, const tools_args *args);
 int tools_profile_tasks(tools_session *session, const tools_args *args);
 int tools_profile_parse(tools_session *session, const tools_args *args, tn_recording *r);

@@ -21,8 +21,28 @@ int tools_profile_analyse(tools_session *session, const tools_args *args) {
   return tools_print_text(text);
 }
 
+/* The rules of --rules; NULL with *OK false: they cannot be read. */
+static char *read_rules(tools_session *session, const tools_args *args, bool *ok) {
+  char *rules = args->rules ? tools_read(session, args->rules) : NULL;
+  *ok = !args->rules || rules;
+  return rules;
+}
+
+bool tools_set_rules(tools_session *session, const tools_args *args, tn_recording *r) {
+  bool ok;
+  char *rules = read_rules(session, args, &ok);
+  ok = ok && tn_recording_set_rules(session->ctx, r, rules) == TN_OK;
+  free(rules);
+  return ok;
+}
+
 int tools_profile_advise(tools_session *session, const tools_args *args) {
-  tn_analysis *analysis = open_analysis(session, args->operands[1]);
+  bool ok;
+  char *rules = read_rules(session, args, &ok);
+  tn_analysis *analysis = ok ? open_analysis(session, args->operands[1]) : NULL;
+  if (analysis && tn_analysis_set_rules(session->ctx, analysis, rules) != TN_OK)
+    tn_analysis_free(analysis), analysis = NULL;
+  free(rules);
   const char *limits = args->n_operands > 2 ? args->operands[2] : NULL;
   tn_advices *advices = analysis ? tn_advise(session->ctx, analysis, limits) : NULL;
   char *text = advices ? tn_advices_text(advices, args->is_json) : NULL;

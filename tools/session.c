@@ -143,7 +143,15 @@ bool tools_load(tools_session *session, const tools_args *args, const char *prog
   return tn_program_link_files(session->program, args->n_links, args->links) == TN_OK;
 }
 
+/* Only tuning records itself: a user who asked for more is told. */
+static void warn_of_profile(tools_session *session, const tools_args *args) {
+  const char *profile = getenv("TENON_PROFILE");
+  if (profile && *profile && strcmp(args->verb->name, "tune") != 0)
+    tools_warn(session, "TENON_PROFILE is for `tenon tune`: `tenon %s` records nothing", args->verb->name);
+}
+
 bool tools_open_program(tools_session *session, const tools_args *args) {
+  warn_of_profile(session, args);
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 

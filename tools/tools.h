@@ -40,16 +40,16 @@ typedef struct tools_args {
   const char *hosts, *build_on, *tags;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
       *strategy, *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind,
-      *report;
+      *report, *rules, *by;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout, patience;
   bool no_sketches, flushes_cache;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
-      unroll;
+      unroll, stack;
   uint64_t seed;
   double seconds;
   bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures, checks,
-      is_in_place;
+      is_in_place, top_level;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */

@@ -236,6 +236,13 @@ void profiler_guests_start(void) {
   }
 }
 
+void profiler_guests_finished(tn_recording *r) {
+  const tn_device_options *device = THE->has_device_options ? &THE->device_options : NULL;
+  EACH_SOURCE(s) {
+    if (s->finished) s->finished(s->user, r, device);
+  }
+}
+
 void profiler_guests_stop(void) {
   EACH_SOURCE(s) {
     if (s->stop) s->stop(s->user);

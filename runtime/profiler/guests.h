@@ -21,6 +21,8 @@ void profiler_guests_start(void);
 void profiler_guests_stop(void);
 /* Adds all guests to a finished recording, which is finished again. False without memory. */
 bool profiler_guests_collect(tn_recording *r);
+/* Shows a whole recording to the sources. */
+void profiler_guests_finished(tn_recording *r);
 /* Adds what workers left in files beside the one that R was recovered from: PATH.worker-*. */
 bool profiler_guests_recover(tn_recording *r, const char *path);
 #define PROFILER_WORKER_FILE ".worker-"

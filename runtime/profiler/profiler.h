@@ -317,15 +317,15 @@ typedef struct tn_device_options {
   int version;                  /* 1 */
   tn_device_type device_type;   /* plug-ins are started for UNSPECIFIED and PLUGGABLE */
   bool include_dataset_ops;     /* (true) */
-  unsigned host_tracer_level;   /* 0 off, 1 user, 2 and high-level (default), 3 and cheap ones */
+  unsigned host_tracer_level;   /* 0: no events of the host; 1: level 1 at most; 2: the session's (default); 3: all */
   unsigned device_tracer_level; /* 0: plug-ins are not started; 1 */
   unsigned python_tracer_level; /* 0 */
   bool enable_hlo_proto;        /* (true) */
-  uint64_t start_timestamp_ns;  /* UNIX time; 0: at once */
-  uint64_t duration_ms;         /* 0: until it is stopped */
-  const char *repository_path;  /* where the trace goes; NULL or "": unsaid */
+  uint64_t start_timestamp_ns;  /* UNIX time from which on is recorded; 0: at once */
+  uint64_t duration_ms;         /* what goes on then is cut there; plug-ins run until the stop. 0: until the stop */
+  const char *repository_path;  /* collect writes PATH/plugins/profile/TIME/HOST.xplane.pb; NULL or "": nothing */
 } tn_device_options;
-/* For the sessions from now on, over what tn_profile_options say; NULL: none again. The path is copied. Programs call
+/* For the sessions from now on, narrower than their tn_profile_options; NULL: none again. The path is copied. Programs call
  * tn_device_options_set (profiler_loader.h). */
 TN_API tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options *options);
 
@@ -339,6 +339,8 @@ typedef struct tn_profile_source {
   void (*stop)(void *user);
   void (*collect)(void *user, tn_recording *into); /* adds its events; INTO is not finished yet */
   void (*drop)(void *user);                        /* forgets what it has */
+  /* Looks at what the session gives to its user, whole; may write it somewhere. */
+  void (*finished)(void *user, tn_recording *recording, const tn_device_options *device);
 } tn_profile_source;
 /* Joins every session from now on. SOURCE is kept by its address until it is removed. TN_ERROR_ARGUMENT while a session
  * runs, and for one to be removed that was not added. */

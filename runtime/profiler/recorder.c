@@ -352,6 +352,11 @@ static bool is_in_time(uint64_t ticks) {
          atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
 }
 
+static uint64_t last_in_time(void) {
+  return atomic_load_explicit(&THE->from_ticks, memory_order_relaxed) +
+         atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
+}
+
 /* Leaves out the innermost frames, which are the profiler's own. */
 static void write_stack(profiler_thread *t, uint32_t ordinal) {
   char text[2048];
@@ -475,6 +480,10 @@ static void end_recorded(tn_scope *scope, uint64_t now) {
   if (!t) return;
   storage_open *open = scope->open;
   bool mine = is_mine(t, open);
+  if (__builtin_expect(!is_in_time(now), 0)) {
+    now = last_in_time();
+    open->flags |= TN_EVENT_UNFINISHED; /* the session's limit ended it */
+  }
   if (mine && is_current(scope, open))
     end_own(t, open, now);
   else if (!mine)

@@ -23,6 +23,7 @@ struct tn_recording {
   RUNTIME_VEC(tn_source) sources; /* [0] is the unknown one */
   tn_recording_info info;
   runtime_str errors, warnings; /* a line each */
+  char *rules;                  /* of its user, for advice: JSON; NULL: none */
   bool failed;                  /* memory ran out while it was made */
 };
 

@@ -36,6 +36,7 @@ void tn_recording_free(tn_recording *r) {
   RUNTIME_VEC_FREE(&r->sources);
   runtime_str_free(&r->errors);
   runtime_str_free(&r->warnings);
+  free(r->rules);
   free(r);
 }
 

@@ -29,9 +29,16 @@ static void set_filter(uint64_t session_bits) {
 }
 
 /* Levels as a mask, so that one comparison decides on category and level. */
+/* A host that is not traced leaves the lanes of devices; devices that are not traced, the host's. */
+static uint64_t categories_for(const tn_device_options *o) {
+  uint64_t devices = 1ull << TN_CATEGORY_DEVICE | 1ull << TN_CATEGORY_PLUGIN;
+  return (o->host_tracer_level > 0 ? ~devices : 0) | (o->device_tracer_level > 0 ? devices : 0);
+}
+
 static uint64_t filter_of(const tn_profile_options *o) {
   int level = o->level == 0 ? TN_LEVEL_DEFAULT : RUNTIME_MAX(o->level, 0);
   uint64_t categories = o->categories ? o->categories : (1ull << TN_CATEGORY_COUNT) - 1;
+  if (THE->has_device_options) categories &= categories_for(&THE->device_options);
   return categories | ((2ull << level) - 1) << 32;
 }
 
@@ -325,6 +332,7 @@ static void deliver_window(void) {
   tn_recording *r = take_recording();
   if (!r) return;
   atomic_store(&THE->callback_thread, (uintptr_t)pthread_self());
+  profiler_guests_finished(r);
   THE->options.on_window(THE->options.user, r);
   atomic_store(&THE->callback_thread, 0);
 }
@@ -374,15 +382,31 @@ static tn_status begin_call(tn_context *ctx, int call) {
   return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: %s: the profiler is %s", calls[call].name, state_names[state]);
 }
 
+/* What ProfileOptions narrow: TensorFlow's level 1 is what the user marked, 2 the default, 3 everything. */
+static void obey_device_options(void) {
+  const tn_device_options *d = &THE->device_options;
+  tn_profile_options *o = &THE->options;
+  if (!THE->has_device_options) return;
+  if (d->host_tracer_level == 1 && (o->level == 0 || o->level > 1)) o->level = 1;
+  if (d->host_tracer_level >= 3 && o->level == 0) o->level = TN_LEVEL_MAX;
+  double wait_s = ((double)d->start_timestamp_ns - (double)profiler_unix_ns()) * 1e-9,
+         limit_s = (double)d->duration_ms * 1e-3;
+  if (d->start_timestamp_ns > 0 && wait_s > o->delay_s) o->delay_s = wait_s;
+  if (limit_s > 0 && (o->limit_s == 0 || limit_s < o->limit_s)) o->limit_s = limit_s;
+}
+
 /* Measures once what an enabled scope costs, in a small session of its own. */
 static void measure_cost(void) {
   if (THE->event_cost_ns > 0 || THE->clock.injected.monotonic_ns) return;
   tn_profile_options kept = THE->options;
+  bool had_device_options = THE->has_device_options;
   THE->options = (tn_profile_options){.max_bytes = 1 << 20, .drop = TN_KEEP_LAST};
+  THE->has_device_options = false;
   if (begin_recording(true)) THE->event_cost_ns = profiler_scope_cost_ns();
   end_recording();
   drop_recorded();
   THE->options = kept;
+  THE->has_device_options = had_device_options;
 }
 
 /* Why there are no buffers. */
@@ -406,6 +430,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   atomic_store(&THE->from_ticks, 0);
   atomic_store(&THE->n_ticks, UINT64_MAX);
   if (!atomic_load(&THE->tracer)) measure_cost();
+  obey_device_options();
   set_limits();
   atomic_store(&THE->state, TN_PROFILE_WAITING);
   bool ignored;
@@ -489,6 +514,7 @@ tn_recording *tn_profile_collect(tn_context *ctx) {
   if (begin_call(ctx, CALL_COLLECT) != TN_OK) return NULL;
   tn_recording *r = take_recording();
   if (r) atomic_store(&THE->state, TN_PROFILE_IDLE);
+  if (r) profiler_guests_finished(r);
   pthread_mutex_unlock(&THE->control);
   if (!r) runtime_fail(ctx, TN_ERROR_MEMORY, "profile: collect: out of memory");
   return r;

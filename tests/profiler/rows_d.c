@@ -1,6 +1,11 @@
 /* Rows D1 to D6: plug-ins. */
 #include <dlfcn.h>
 
+#include <glob.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "profile/files.h"
 #include "profile/profiler_loader.h"
 #include "profile/profiler_plugin.h"
@@ -274,6 +279,84 @@ ROW(d6_who_is_started) {
   assert_int_equal(calls[START], 3);
   tn_plugin_unload(ctx, plugin);
   check_context_free(ctx);
+}
+
+/* A session of 30 ms with an event of every level and one of a device; what came of it. */
+static tn_recording *record_with(const tn_device_options *options) {
+  tn_device_options_set(options);
+  assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
+  {
+    TN_SCOPE(APP, 1, "user's");
+    TN_SCOPE(LLVM, 4, "fine");
+    TN_SCOPE(LLVM, 7, "finest");
+    usleep(30000);
+  }
+  {
+    TN_SCOPE(APP, 1, "late");
+  }
+  tn_recording *r = rows_collect();
+  tn_device_options_set(NULL);
+  return r;
+}
+
+static void check_levels(unsigned level, int users, int fine, int finest) {
+  tn_device_options options = tn_device_options_default();
+  options.host_tracer_level = level;
+  tn_recording *r = record_with(&options);
+  assert_int_equal(rows_count(r, "user's"), users);
+  assert_int_equal(rows_count(r, "fine"), fine);
+  assert_int_equal(rows_count(r, "finest"), finest);
+  tn_recording_free(r);
+}
+
+ROW(d6_options_are_obeyed) {
+  (void)state;
+  check_levels(0, 0, 0, 0);
+  check_levels(1, 1, 0, 0);
+  check_levels(2, 1, 1, 0);
+  check_levels(3, 1, 1, 1);
+  tn_device_options options = tn_device_options_default();
+  options.duration_ms = 1;
+  tn_recording *r = record_with(&options);
+  const tn_event *cut = rows_find(r, "user's", 0);
+  assert_true(cut && cut->duration_ns <= 1000000 && (cut->flags & TN_EVENT_UNFINISHED));
+  assert_int_equal(rows_count(r, "late"), 0);
+  tn_recording_free(r);
+  options.duration_ms = 0;
+  options.start_timestamp_ns = (uint64_t)time(NULL) * 1000000000 + 3600000000000u;
+  r = record_with(&options);
+  assert_int_equal(rows_count(r, NULL), 0);
+  tn_recording_free(r);
+  r = record_with(NULL); /* and are gone */
+  assert_int_equal(rows_count(r, "late"), 1);
+  tn_recording_free(r);
+}
+
+ROW(d6_the_repository_is_written) {
+  (void)state;
+  char folder[] = "/tmp/tenon-d6-XXXXXX", command[256];
+  assert_non_null(mkdtemp(folder));
+  tn_device_options options = tn_device_options_default();
+  options.repository_path = folder;
+  tn_recording *r = record_with(&options);
+  assert_string_equal(tn_recording_errors(r), "");
+  tn_recording_free(r);
+  glob_t found;
+  snprintf(command, sizeof command, "%s/plugins/profile/*/*.xplane.pb", folder);
+  assert_int_equal(glob(command, 0, NULL, &found), 0);
+  assert_int_equal(found.gl_pathc, 1);
+  r = tn_recording_load(NULL, found.gl_pathv[0]);
+  assert_int_equal(rows_count(r, "user's"), 1);
+  tn_recording_free(r);
+  globfree(&found);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  /* a folder that cannot be made is told, and the recording is there */
+  options.repository_path = "/proc/none";
+  r = record_with(&options);
+  check_has(tn_recording_errors(r), "repository_path: /proc/none/plugins/profile/");
+  assert_int_equal(rows_count(r, "late"), 1);
+  tn_recording_free(r);
 }
 
 ROW(d6_options_as_bytes) {

@@ -181,7 +181,6 @@ ROW(e12_suggestions) {
 /* ---- E13 --------------------------------------------------------------------------------------------------------- */
 
 static const rule_fixture kernel_rules[] = {
-    {"few_samples", "kernel", "stage=a samples=99", "stage=a samples=500"},
     {"recompute", "kernel", "stage=a recompute=9", "stage=a recompute=1.0"},
     {"not_vectorised", "kernel", "stage=a stores=100 vector_stores=0 vector_loads=0",
      "stage=a stores=4 vector_stores=100"},
@@ -197,8 +196,7 @@ static const rule_fixture kernel_rules[] = {
      "stage=a loops=1 tasks=32 threads=8 active=0.5"},
     {"serial_root", "kernel",
      "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=k stage=b is_root=1 is_parallel=1 share=0.7",
-     "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=m stage=b is_root=1 is_parallel=1 share=0.7"},
-    {"allocations", "kernel", "stage=a tasks=8 loops=1 allocations=80", "stage=a tasks=8 loops=1 allocations=8"}};
+     "kernel=k stage=a is_root=1 is_parallel=0 share=0.3\nkernel=m stage=b is_root=1 is_parallel=1 share=0.7"}};
 
 ROW(e13_schedule_rules) {
   (void)state;
@@ -323,4 +321,55 @@ ROW(e14_utilisation_and_roofline) {
   percent = measure_use(idle, &own);
   if (percent >= 5) fail_msg("idle: %.1f %%", percent);
   check_roofline();
+}
+
+/* ---- E12: rules of users ----------------------------------------------------------------------------------------- */
+
+#define RULES                                                                                                         \
+  "[{\"id\": \"slow_load\", \"query\": {\"type\": \"op_type\", \"filter_condition\": {\"name\": {\"in\": [\"A\"]}}}," \
+  " \"column\": \"mean_ns\", \"above\": 500, \"sentence\": \"'{name}' takes {mean_ns} ns {of what}\"}]"
+
+ROW(e12_rules_of_users) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_recording *r = rows_tree(); /* A takes 1000 ns */
+  assert_int_equal(tn_recording_set_rules(ctx, r, RULES), TN_OK);
+  tn_analysis *a = tn_analysis_of(ctx, r);
+  char *text = tn_advices_text(tn_advise(ctx, a, NULL), false);
+  check_has(text, "slow_load (user): 'A' takes 1000 ns {of what}");
+  free(text);
+  text = tn_analysis_query(ctx, a, "{\"type\": \"advice\", \"filter_condition\": {\"label\": {\"in\": [\"user\"]}}}");
+  check_has(text, "[\"slow_load\", \"user\", \"A\", 1000.0, 500.0, \"'A' takes 1000 ns {of what}\"]");
+  free(text);
+  text = tn_recording_write(ctx, r, TN_FORM_HTML, NULL);
+  check_has(text, "slow_load (user)");
+  free(text);
+  tn_analysis_free(a);
+  static const char *const wrong[][2] = {
+      {"{}", "a JSON array of objects"},
+      {"[3]", "row 1: it is no object"},
+      {"[{\"id\": \"x\"}]", "row 1 ('x'): it needs the texts id, column and sentence"},
+      {"[{\"id\": \"gathers\", \"query\": {}, \"column\": \"c\", \"above\": 1, \"sentence\": \"s\"}]",
+       "row 1 ('gathers'): the library has a rule of that id"},
+      {"[{\"id\": \"x\", \"query\": {}, \"column\": \"c\", \"sentence\": \"s\"}]",
+       "it needs one number: above or below"},
+      {"[{\"id\": \"x\", \"over\": 1}]", "its keys are id, label, query"},
+  };
+  for (int i = 0; i < RUNTIME_COUNT(wrong); ++i) {
+    assert_int_equal(tn_recording_set_rules(ctx, r, wrong[i][0]), TN_ERROR_ARGUMENT);
+    check_message_has(ctx, wrong[i][1]);
+    tn_context_clear(ctx);
+  }
+  /* what only shows when it runs is said there, and the rules before are still the recording's */
+  assert_int_equal(tn_recording_set_rules(ctx, r,
+                                          "[{\"id\": \"x\", \"query\": {\"type\": \"none\"}, \"column\": \"c\","
+                                          " \"below\": 1, \"sentence\": \"s\"}]"),
+                   TN_OK);
+  a = tn_analysis_of(ctx, r);
+  text = tn_advices_text(tn_advise(ctx, a, NULL), false);
+  check_has(text, "x (user): the rule's query is wrong: analyse: there is no type 'none'");
+  free(text);
+  tn_analysis_free(a);
+  tn_recording_free(r);
+  check_context_free(ctx);
 }

@@ -354,3 +354,53 @@ ROW(e15_task_table) {
   free(text);
   tn_analysis_free(a);
 }
+
+/* ---- E10: phases that users name --------------------------------------------------------------------------------- */
+
+/* Three steps of 10, 20 and 30 us of load, forward and backward, and 5 us of nothing. */
+static tn_recording *record_training(void) {
+  static const char *const names[] = {"load", "forward", "backward"};
+  uint64_t now = 0;
+  rows_clock_install();
+  rows_clock_set(0);
+  assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
+  for (int step = 1; step <= 3; ++step) {
+    for (int k = 0; k < 3; ++k) {
+      tn_scope scope = rows_begin(now, names[k]);
+      now += (uint64_t)(10000 * (k + 1) * step);
+      rows_end(now, &scope);
+    }
+    now += 5000;
+    rows_clock_set(now);
+    tn_profile_step(NULL);
+  }
+  return rows_collect();
+}
+
+ROW(e10_steps_of_users) {
+  (void)state;
+  tn_recording *r = record_training();
+  tn_analysis *a = tn_analysis_of(NULL, r);
+  char *mean = tn_analysis_query(NULL, a,
+                                 "{\"type\": \"step_phase\", \"filter_condition\": {\"round\": {\"in\": [0]}},"
+                                 " \"sort_condition\": {\"name\": \"total_ns\", \"type\": \"ascending\"}}");
+  check_has(mean, "[0, \"(rest)\", 1, 5000,");
+  check_has(mean, "[0, \"load\", 1, 25000,");
+  check_has(mean, "[0, \"forward\", 1, 50000,");
+  check_has(mean, "[0, \"backward\", 1, 75000,");
+  free(mean);
+  char *second =
+      tn_analysis_query(NULL, a, "{\"type\": \"step_phase\", \"filter_condition\": {\"round\": {\"in\": [2]}}}");
+  check_has(second, "[2, \"forward\", 1, 40000, 0.32]");
+  free(second);
+  /* nobody says that it was all of it a tuner's tail */
+  char *trace = tn_analysis_query(NULL, a, "{\"type\": \"step_trace\"}");
+  check_has(trace, "[1, 0, 65000, null, null, null, null, null, null]");
+  free(trace);
+  char *advice = tn_advices_text(tn_advise(NULL, a, NULL), false);
+  check_has(advice, "largest phase: backward, 48.0 % of the time");
+  check_has_not(advice, "tail");
+  free(advice);
+  tn_analysis_free(a);
+  tn_recording_free(r);
+}

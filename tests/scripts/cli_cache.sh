@@ -31,6 +31,10 @@ run tune missing.tenon --trials 6
 shows '2 exact, 0 missing' build net.tenon -o kernels --strict
 printf '%s\n%s\n' '"C[i<8] = A[i] + 1" as a.b' '"C[i<8] = A[i] + 2" as a-b' >clash.tenon
 refuses 1 'two tasks would be called alike' build clash.tenon -o kernels
+mkdir a_folder
+refuses 1 'cannot write a_folder: Is a directory' build 'C[i<9] = A[i] + 3' -o m.o --missing a_folder
+refuses 1 'cannot write nowhere/m.tenon: No such file' build 'C[i<9] = A[i] + 3' -o m.o --missing nowhere/m.tenon
+[ -z "$(ls a_folder)" ] && [ -z "$(find . -name '*.tmp')" ] || complain "a file of what is missing was left half written: $(find .)"
 
 # Another place, and none.
 TENON_LOG=$work/other.json run tune "$product" --trials 4

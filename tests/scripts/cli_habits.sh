@@ -120,11 +120,17 @@ PYTHON
 # The limit is that of what the program multiplies: dot products of bytes are no miracle.
 run tune 'input A: u8[128,128], B: i8[128,128]
 C[i<128, j<128] = sum[k<128](i32(A[i,k]) * i32(B[k,j]))' --log bytes.json --trials 6 --report bytes.html --json
-python3 - bytes.html <<'PYTHON' || complain "the limit of a product of bytes is another's"
+# It is measured for each page: beside other work it comes out too low, so the highest of three counts.
+for i in 1 2; do
+  run log report bytes.json -o bytes$i.html
+  [ "$got" -eq 0 ] || complain "log report: $(cat err)"
+done
+python3 - bytes.html bytes1.html bytes2.html <<'PYTHON' || complain "the limit of a product of bytes is another's"
 import json, os, re, sys
-data = json.loads(re.search(r"^const DATA = (.*);$", open(sys.argv[1]).read(), re.M).group(1))
-limit = data["limits"]["flops"]
-assert os.environ.get("TENON_SANITIZE") or limit == 0 or data["flops"] / data["best_s"] < 1.6 * limit, (data["flops"] / data["best_s"], limit)
+pages = [json.loads(re.search(r"^const DATA = (.*);$", open(page).read(), re.M).group(1)) for page in sys.argv[1:]]
+limits = [page["limits"]["flops"] for page in pages]
+reached = pages[0]["flops"] / pages[0]["best_s"]
+assert os.environ.get("TENON_SANITIZE") or max(limits) == 0 or reached < 1.6 * max(limits), (reached, limits)
 PYTHON
 # What a log says cannot end the script or become a tag.
 sed 's/"seed":0/"seed":0,"message":"<\/script><script>alert(1)<\/script>"/; s/"error":"none"/"error":"run<b>"/' look.json >evil.json

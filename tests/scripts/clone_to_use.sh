@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# README.md from the clone to a tuned product that one's own C file calls, and the same in Python: its commands, as they stand there, one after
-# another in an environment that knows nothing; fewer than ten each, none that fails, with the time of each.
+# README.md from the clone to a tuned product that one's own C file calls, the same in Python, and its example with an installed Tenon: its
+# commands, as they stand there, one after another in an environment that knows nothing; fewer than ten each, none that fails, with the time
+# of each. What is cloned is what is committed, and it is built.
 #
-# In the test suite the clone takes the build folder that is tested, instead of `make build`. With CLONE_TO_USE_WHOLE=1 (`make clone-to-use`) it
-# is built, in a root of its own where debootstrap and the rights for it are at hand: then Debian's packages are installed there, too.
+# In the test suite this machine's packages are taken, but for the tests' (a user has none of them), and ccache's memory of the last time lies
+# in the build folder. With CLONE_TO_USE_WHOLE=1 (`make clone-to-use`) there is a root of its own, where debootstrap and the rights for it are
+# at hand: then Debian's packages are installed there, too.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,10 +14,13 @@ if [ -z "$whole" ] && ! grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCa
   exit 0 # the programs are not instrumented
 fi
 
-# What stands in README.md: the commands of C (0) or Python (1), and the files that they use.
+# What stands in README.md: the commands of C (0) or Python (1) and of the installation (2), and the files that they use.
 python3 - "$TENON_SOURCE/README.md" "$work" <<'PYTHON'
 import re, sys
 text, work = open(sys.argv[1]).read(), sys.argv[2]
+installed = next(b for b in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S) if "PREFIX=" in b)
+open(f"{work}/commands.2", "w").write("git clone REPOSITORY tenon\ncd tenon\n" + installed)
+open(f"{work}/mine.example.c", "w").write(next(b for b in re.findall(r"^```c\n(.*?)^```", text, re.M | re.S) if "int main" in b))
 section = re.search(r"^## From clone to a tuned kernel\n(.*?)^## ", text, re.M | re.S).group(1)
 for number, block in enumerate(re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)):
     open(f"{work}/commands.{number}", "w").write(block)
@@ -55,11 +60,11 @@ git clone -q --bare "$origin" "$room/tenon.git"
 # Packages are installed in a root of its own only; else the line is left out, and that is said.
 is_here() { case $1 in apt-get*) [ -n "$root" ] ;; *) true ;; esac; }
 
-# What a line of README.md is here.
+# What a line of README.md is here. A folder that is configured without tests stays so.
 meant() {
   case $1 in
   'git clone REPOSITORY '*) echo "git clone -q $seen/tenon.git tenon" ;;
-  'make build') [ -n "$whole" ] && echo "$1" || echo "ln -s $TENON_BUILD build" ;;
+  'make build' | 'make install'*) [ -n "$whole" ] && echo "$1" || echo "cmake --preset release -DBUILD_TESTING=OFF && $1" ;;
   *) echo "$1" ;;
   esac
 }
@@ -72,9 +77,9 @@ write_script() {
       echo "echo '          left out: $command'"
       continue
     fi
-    printf 'began=$(date +%%s.%%N)\n%s >>%s 2>&1\n' "$(meant "$command")" "$seen/home.$1/log"
+    printf 'began=$(date +%%s.%%N)\n{ %s; } >>%s 2>&1\n' "$(meant "$command")" "$seen/home.$1/log"
     printf 'echo "$(date +%%s.%%N) $began" | awk %s\n' "'{ printf \"%7.1f s  %s\n\", \$1 - \$2, \"$command\" }'"
-    [ "$command" != 'cd tenon' ] || echo "cp $seen/home.$1/mine.* ."
+    [ "$command" != 'cd tenon' ] || echo "cp $seen/home.$1/mine.* .; cp mine.example.c example.c"
   done <"$work/commands.$1"
 }
 
@@ -86,16 +91,20 @@ follow() {
   mkdir "$home"
   cp "$work"/mine.* "$home/"
   write_script "$1" >"$room/follow.$1"
-  local clean=(env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME="$seen/home.$1" DEBIAN_FRONTEND=noninteractive bash "$seen/follow.$1")
+  local clean=(env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME="$seen/home.$1" DEBIAN_FRONTEND=noninteractive)
+  if [ -z "$whole" ] && command -v ccache >/dev/null; then
+    clean+=(CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_DIR="$TENON_BUILD/ccache" CCACHE_BASEDIR="$home" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=1G)
+  fi
+  clean+=(bash "$seen/follow.$1")
   [ -z "$root" ] || clean=(chroot "$root" "${clean[@]}")
   "${clean[@]}" || { echo "FAILED: a command of README.md; its output ends with"; tail -20 "$home/log"; return 1; }
   tail -1 "$home/log"
 }
 
 status=0
-for number in 0 1; do
+for number in 0 1 2; do
   began=$(date +%s)
-  [ $number -eq 0 ] && echo "In C:" || echo "In Python:"
+  case $number in 0) echo "In C:" ;; 1) echo "In Python:" ;; *) echo "Installed:" ;; esac
   follow $number || status=1
   echo "$(($(date +%s) - began)) s in all"
 done

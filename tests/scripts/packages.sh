@@ -4,7 +4,13 @@
 . "$(dirname "$0")/common.bash"
 command -v dpkg-shlibdeps >/dev/null || { complain "dpkg-dev is not installed: scripts/setup installs it"; exit 1; }
 cd "$TENON_BUILD"
-cpack -B "$work" -D CPACK_OUTPUT_FILE_PREFIX="$work" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+# Nobody is named unless somebody says who: `make deb` asks, and CPack refuses.
+if cpack -B "$work" -D CPACK_OUTPUT_FILE_PREFIX="$work" -D CPACK_PACKAGE_CONTACT= >"$work/log" 2>&1; then
+  complain "packages without a maintainer are made"
+fi
+make -C "$TENON_SOURCE" deb DEBFULLNAME= DEBEMAIL= >"$work/log" 2>&1 && complain "make deb names nobody"
+grep -q "make deb DEBFULLNAME='Ada Lovelace' DEBEMAIL=ada@example.org" "$work/log" || complain "make deb does not say what to write: $(cat "$work/log")"
+cpack -B "$work" -D CPACK_OUTPUT_FILE_PREFIX="$work" -D CPACK_PACKAGE_CONTACT='Ada Lovelace <ada@example.org>' >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
 cd "$work"
 shopt -s nullglob
 declare -A file
@@ -33,6 +39,7 @@ holds tenon '/man1/tenon-tune\.1'
 holds tenon '/bash-completion/completions/tenon$'
 holds python3-tenon '/tenon/te\.py$'
 needs() { dpkg-deb -f "${file[$1]}" Depends | grep -qF "$2" || complain "$1 does not depend on $2: $(dpkg-deb -f "${file[$1]}" Depends)"; }
+[ "$(dpkg-deb -f "${file[tenon]}" Maintainer)" = 'Ada Lovelace <ada@example.org>' ] || complain "the packages name another maintainer"
 needs libtenon0 libllvm19
 needs libtenon-dev 'libtenon0 (='
 needs libtenon-dev libdlpack-dev

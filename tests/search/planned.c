@@ -173,6 +173,22 @@ static void too_much_is_dropped(void **state) {
   assert_true(autotune_is_promising(&unknown, &(autotune_estimate){.work = 4000, .statements = 100}));
 }
 
+/* What took LLVM too long is a limit for the rest of the run, but never for what is as long as `auto`. */
+static void a_time_out_is_learned_from(void **state) {
+  (void)state;
+  autotune_space space = {.statements = 900};
+  const autotune_estimate shorter = {.statements = 1999}, as_long = {.statements = 2000}, usual = {.statements = 1700};
+  assert_true(autotune_is_promising(&space, &as_long));
+  autotune_learn_too_many(&space, 2000);
+  assert_false(autotune_is_promising(&space, &as_long));
+  assert_true(autotune_is_promising(&space, &shorter));
+  autotune_learn_too_many(&space, 3000);
+  assert_false(autotune_is_promising(&space, &as_long));
+  autotune_learn_too_many(&space, 100);
+  assert_true(autotune_is_promising(&space, &usual));
+  assert_false(autotune_is_promising(&space, &shorter));
+}
+
 /* Before anything was measured: the best-ranked plans, and a few sketches; none computes much more than it needs. */
 static void first_round_is_planned(void **state) {
   (void)state;
@@ -204,6 +220,7 @@ static void first_round_is_planned(void **state) {
 
 int run_planned_tests(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent), cmocka_unit_test(too_much_is_dropped),
+                                     cmocka_unit_test(a_time_out_is_learned_from),
                                      cmocka_unit_test(first_round_is_planned)};
   return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
          CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
