@@ -60,15 +60,16 @@ typedef struct tn_measurement {
   bool checked;               /* the output was compared with the reference */
   double share;               /* of the output that was compared: 0 (not told), or up to 1 */
   double max_error;           /* largest relative error found */
-  bool ended_early; /* the run was ended, as slower than the best: the cost is a lower bound, nothing was checked */
-  bool is_estimate; /* of a part of the program: tn_runner.prepare */
-  bool abandoned;   /* given up because the run was stopped: as if it had not been asked for */
-  int n_samples;    /* behind the costs; 0: not told */
-  double min_s;     /* the fastest of them */
-  double noise;     /* half the 95 % interval of their median, relative to it */
-  double waited_s;  /* that the kernel's threads waited for a processor while they were taken */
-  double steal_s;   /* that the host took from this machine meanwhile */
-  double load;      /* processes that were ready to run, on the machine's average of the last minute */
+  bool ended_early;    /* the run was ended, as slower than the best: the cost is a lower bound, nothing was checked */
+  bool is_estimate;    /* of a part of the program: tn_runner.prepare */
+  const char *machine; /* where it was timed, as a host is called in records; NULL: here. Belongs to the runner */
+  bool abandoned;      /* given up because the run was stopped: as if it had not been asked for */
+  int n_samples;       /* behind the costs; 0: not told */
+  double min_s;        /* the fastest of them */
+  double noise;        /* half the 95 % interval of their median, relative to it */
+  double waited_s;     /* that the kernel's threads waited for a processor while they were taken */
+  double steal_s;      /* that the host took from this machine meanwhile */
+  double load;         /* processes that were ready to run, on the machine's average of the last minute */
   double
       odd_share; /* of the reference's floats, those that are infinite or not a number: the time may not be that of other data */
   double build_s, run_s; /* wall time spent */
@@ -126,6 +127,50 @@ typedef struct tn_repeat_options {
   bool flushes_cache;   /* other data is read before each sample, which is then one call */
 } tn_repeat_options;
 
+/* Another machine, or several, that a command reaches: `ssh HOST tenon worker`, `srun ...`, `docker run -i ...`. Nothing is
+ * opened for it: the command's standard input and output are a worker's. Zero-initialise. */
+typedef struct tn_worker_host {
+  const char *const *command; /* NULL-terminated argv */
+  const char *name;           /* in records and messages (NULL: what the machine calls itself) */
+  const char *tags;           /* words for people, kept in records (NULL: none) */
+  int count;                  /* so many machines, each reached by a command of its own (1) */
+  int threads;                /* that may be used of each (0: all) */
+} tn_worker_host;
+
+/* Where candidates are compiled when there are hosts. X(NAME, "word") */
+#define TN_BUILD_PLACES(X) X(HERE, "here") X(HOSTS, "hosts") X(ALL, "all")
+typedef enum tn_build_place {
+#define X(name, word) TN_BUILD_ON_##name,
+  TN_BUILD_PLACES(X)
+#undef X
+} tn_build_place;
+/* The place of a word; -1: there is none. */
+TN_API int tn_build_place_find(const char *word);
+
+/* How a host fares. X(NAME, "word") */
+#define TN_HOST_PHASES(X)                                                              \
+  X(STARTING, "starting") /* it has not greeted yet */                                 \
+  X(SERVING, "serving")                                                                \
+  X(LOST, "lost")       /* its worker was lost, or did not start; it is tried again */ \
+  X(REFUSED, "refused") /* it is not what is wanted, and is not tried again */
+typedef enum tn_host_phase {
+#define X(name, word) TN_HOST_##name,
+  TN_HOST_PHASES(X)
+#undef X
+} tn_host_phase;
+TN_API const char *tn_host_phase_word(tn_host_phase phase);
+
+/* One machine of the hosts. Texts belong to the context. */
+typedef struct tn_worker_host_state {
+  const char *name;    /* as in records; its command where it never greeted */
+  const char *command; /* its words, with blanks between them */
+  const char *tags;    /* NULL: none */
+  tn_host_phase phase;
+  int timed, built;    /* candidates that it answered for */
+  int lost;            /* workers that died, hung or babbled there; their candidates went elsewhere */
+  const char *trouble; /* the last one; NULL: there was none */
+} tn_worker_host_state;
+
 /* Worker processes; zero fields mean the default in parentheses. */
 typedef struct tn_worker_options {
   const char *const *command; /* NULL-terminated argv (the `tenon` found beside the library or in PATH, "worker") */
@@ -133,7 +178,15 @@ typedef struct tn_worker_options {
   double build_timeout_s;     /* a candidate (15) */
   double run_timeout_s;       /* a candidate (10) */
   tn_repeat_options repeats;
-  int64_t memory_bytes;            /* address space beyond what an idle worker has (4 GiB) */
+  int64_t memory_bytes; /* address space beyond what an idle worker has (4 GiB) */
+  /* Where there are hosts, candidates are timed on them and not here. A worker that is lost there costs nothing but time: its
+   * candidate is given to another one, and the host is tried again after a pause. A host is refused when its version, its processor or
+   * its measured costs are not those of TARGET (NULL: those of the first that greets). */
+  const tn_worker_host *hosts;
+  int n_hosts;
+  tn_build_place build_on;
+  double patience_s;               /* how long a run without any worker waits for hosts that it had (30) */
+  const tn_target *target;         /* tn_tune sets it */
   bool (*should_stop)(void *user); /* asked some 20 times a second while workers are waited for; true: those at work are
                                     * killed, and their measurements abandoned. May be NULL */
   void *user;
@@ -205,7 +258,7 @@ typedef struct tn_tune_options {
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
   uint64_t seed;   /* (0 is a seed as any other) */
-  int per_round;   /* candidates measured a round (24, at most trials) */
+  int per_round;   /* candidates measured a round (24, or twice as many as machines; at most trials) */
   int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */
@@ -240,14 +293,15 @@ typedef struct tn_tune_options {
 } tn_tune_options;
 
 /* Why a run ended. X(NAME, "word in records") */
-#define TN_TUNE_ENDS(X)                                             \
-  X(RUNNING, "running") /* it has not */                            \
-  X(TRIALS, "trials")   /* the log holds as many as were wanted */  \
-  X(TIME, "time")                                                   \
-  X(EXHAUSTED, "exhausted")     /* the search space ended before */ \
-  X(NO_PROGRESS, "no_progress") /* early_stop */                    \
-  X(STOPPED, "stopped")         /* on_progress said so */           \
-  X(FAILED, "failed")           /* the first candidates failed for one reason */
+#define TN_TUNE_ENDS(X)                                                          \
+  X(RUNNING, "running") /* it has not */                                         \
+  X(TRIALS, "trials")   /* the log holds as many as were wanted */               \
+  X(TIME, "time")                                                                \
+  X(EXHAUSTED, "exhausted")     /* the search space ended before */              \
+  X(NO_PROGRESS, "no_progress") /* early_stop */                                 \
+  X(STOPPED, "stopped")         /* on_progress said so */                        \
+  X(FAILED, "failed")           /* the first candidates failed for one reason */ \
+  X(NO_WORKERS, "no_workers")   /* no host is left: TN_ERROR_WORKER */
 
 typedef enum tn_tune_end {
 #define X(name, word) TN_TUNE_##name,
@@ -274,6 +328,10 @@ typedef struct tn_tune_result {
   double odd_share; /* of the outputs' floats, those that are infinite or not a number with the data that was timed */
   bool is_tie;      /* several of them cannot be told apart: of those as good the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
+  int n_hosts;
+  const tn_worker_host_state
+      *hosts; /* machines that the options' hosts are; the context's. Of tasks, the first one's result has them */
+  const char *finals_on; /* the host that the finalists were timed on; NULL: here, or there were none */
 } tn_tune_result;
 
 /* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. The program's own
@@ -366,6 +424,8 @@ typedef struct tn_tasks_result {
   int n_points;
   tn_tasks_point *curve; /* from when all tasks had a time */
   tn_tune_end end;
+  int n_hosts;
+  const tn_worker_host_state *hosts; /* as of tn_tune_result */
 } tn_tasks_result;
 
 /* Tunes the tasks in turns, a round of candidates each, over one pool of workers, with one cost model and one log. What is the

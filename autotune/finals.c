@@ -137,6 +137,7 @@ typedef struct finals {
   tn_candidate candidates[TUNER_MAX_FINALISTS];
   tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
   const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
+  const char *machine;                              /* that times them all, as of tn_measurement; NULL: here */
   uint64_t hashes[TUNER_MAX_FINALISTS];             /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
@@ -214,6 +215,18 @@ static void forget(tn_measurement *m) {
   *m = (tn_measurement){.object = m->object, .object_bytes = m->object_bytes};
 }
 
+/* Times of two machines are not compared: where the machine was lost, and another one goes on, the turns begin anew. True: so
+ * it is, and the turn that was taken does not count. */
+static bool begins_anew(finals *f, const char *machine) {
+  bool is_other = f->machine && machine && strcmp(f->machine, machine) != 0;
+  for (int i = 0; is_other && i < f->n; ++i) {
+    f->entries[i].n = 0;
+    f->entries[i].is_out = f->measurements[i].error != TN_MEASURE_NONE || !f->measurements[i].object;
+  }
+  f->machine = machine;
+  return is_other;
+}
+
 /* A finalist that fails once is out for good. One that is given up (time is over) is neither out nor
  * has it a turn. */
 static tn_status take_turn(finals *f, int i) {
@@ -228,6 +241,7 @@ static tn_status take_turn(finals *f, int i) {
   f->candidates[i].is_proved = e->n > 0;
   tn_status status = tuner_do_all(&f->t->run_stage, 1, &f->candidates[i], m);
   if (m->abandoned) return status;
+  if (begins_anew(f, m->machine)) return status;
   bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && (m->checked || e->n > 0) && m->n_costs > 0;
   m->checked = is_right; /* in the first turn */
   if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->min_s > 0 ? m->min_s : m->costs[m->n_costs / 2];
@@ -269,6 +283,7 @@ static tn_status record(finals *f, int i, int rank, bool is_tie) {
   m->costs[1] = e->median_s;
   m->costs[2] = e->p75_s;
   m->n_samples = e->n;
+  m->machine = f->machine; /* of the turns that count; the last one may have been given up */
   autotune_record made = {0};
   tn_status status = autotune_record_make(t->ctx, &f->candidates[i], t->program, t->options.target, m, &made);
   if (status == TN_OK) status = tuner_add_plan(t->ctx, &made, f->plans[i]);
@@ -304,6 +319,7 @@ static tn_status name_winner(finals *f) {
   r->best_s = f->entries[winner].median_s;
   r->finalists = f->n;
   r->is_tie = is_tie;
+  r->finals_on = f->machine ? runtime_strdup(&f->t->ctx->arena, f->machine) : NULL;
   int own = find_finalist(f, f->t->kept[TUNER_OWN].hash);
   if (own >= 0 && f->entries[own].n > 0) r->own_s = f->entries[own].median_s;
   return record_all(f, winner, is_tie);

@@ -74,13 +74,16 @@ void measure_profile_take(measure_profile *p, protocol_message *message);
 /* When the worker has ended: gives all that it recorded to the session. */
 void measure_profile_end(measure_profile *p);
 
-/* ---- the pool (measure_pool.c) ----------------------------------------------------------------------------------- */
+/* ---- the pool (measure_pool.c, measure_worker.c, measure_host.c) ---------------------------------------------------- */
 
 typedef enum measure_state { MEASURE_NONE, MEASURE_STARTING, MEASURE_IDLE, MEASURE_BUSY } measure_state;
 typedef struct measure_job measure_job;
 typedef struct measure_pool measure_pool;
+typedef struct measure_machine measure_machine;
 
 typedef struct measure_worker {
+  measure_machine *machine;
+  bool is_runner, is_builder; /* which lanes it takes jobs of */
   measure_process process;
   measure_state state;
   measure_job *job; /* while it is busy */
@@ -90,6 +93,7 @@ typedef struct measure_worker {
   size_t out_sent;
   protocol_decoder in;
   uint64_t started_ns; /* of the job */
+  uint64_t asked_ns;   /* when the request under way was sent */
   measure_profile profile;
   uint64_t prepared; /* hash of the (program, target, seed) whose reference it holds; 0: none */
 } measure_worker;
@@ -129,7 +133,9 @@ struct measure_job {
   const measure_kind *kind;
   const tn_candidate *candidate;
   tn_measurement *out;
-  int cores; /* that it keeps busy; 0: all of the machine */
+  int cores;                    /* that it keeps busy; 0: all of the machine */
+  int losses;                   /* points for the workers that were lost over it, */
+  const measure_machine *avoid; /* the last of them on this machine; NULL: none */
   bool is_done;
   double seconds;    /* wall time spent on it */
   uint64_t added_ns; /* when it came to wait */
@@ -142,21 +148,40 @@ typedef struct measure_queue {
   int n;
 } measure_queue;
 
-/* The first worker runs, and builds too where it is the only one; the others build. A build keeps one core busy. A run
- * begins when the machine has the cores that its kernel uses, so that nothing disturbs its time. */
+/* A machine: this one, or one that a host's command reaches. It times one candidate at a time. A build keeps one core busy. A
+ * run begins when the machine has the cores that its kernel uses, so that nothing disturbs its time. */
+struct measure_machine {
+  const tn_worker_host *host; /* NULL: this machine. Its texts are the pool's copies */
+  char **command;             /* NULL-terminated argv */
+  char *places;               /* where the command was looked for; NULL when the user gave it */
+  char *name;                 /* a host's in records: given, or what the machine calls itself; NULL: not known yet */
+  int number;                 /* of machines that share a host, from 1; 0: it is alone */
+  measure_worker *workers;
+  int n_workers, cores;
+  int failures;       /* starts and losses since the last answer, in a row */
+  char trouble[1024]; /* the last one; "": there was none */
+  uint64_t lost_ns;   /* when the first of them was */
+  uint64_t retry_ns;  /* a host: not before this is a worker started again */
+  bool has_greeted, is_refused;
+  int cost_tries;               /* greetings whose costs were not the target's */
+  int n_timed, n_built, n_lost; /* jobs that were answered; workers that were lost */
+};
+
 struct measure_pool {
   tn_context *ctx;
-  char **command;            /* NULL-terminated argv */
-  char *places;              /* where the command was looked for; NULL when the user gave it */
   tn_worker_options options; /* no field is left to its default */
-  int n_workers, cores;      /* cores of the workers' machine */
-  measure_worker *workers;
+  char *target;              /* that hosts have to be; NULL: any */
+  char *costs;               /* measured constants that hosts have to have; NULL: not known yet */
+  int n_machines;
+  measure_machine *machines;        /* this one first, where it is in use */
+  const measure_machine *finals_on; /* the machine that finalists are timed on; NULL: not chosen yet */
+  int n_workers;
+  measure_worker *workers; /* of all machines, in their order */
+  struct pollfd *polled;   /* two for each */
   measure_queue waiting[MEASURE_LANES], done[MEASURE_LANES];
   bool caller_works; /* between two steps the caller uses a core */
   double build_s;    /* of the last builds, on the average; 0: none has ended */
   int64_t next_id;
-  int failed_starts; /* in a row, and why the last one failed */
-  char start_error[1024];
   int users;            /* builder and runner */
   uint64_t unprepared;  /* hash of the last (program, target, seed) whose reference could not be made, */
   int unprepared_times; /* how often that was tried, */
@@ -180,5 +205,58 @@ tn_status measure_pool_step(measure_pool *pool, double wait_s);
 tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs);
 /* A job of the lane that is done and was GIVEN; NULL: there is none. */
 measure_job *measure_pool_take(measure_pool *pool, measure_lane lane);
+/* A job is over: it is kept for measure_pool_take if it was GIVEN. */
+void measure_pool_end(measure_pool *pool, measure_job *job);
+/* Puts a job that its worker was lost over before all others. */
+void measure_pool_again(measure_pool *pool, measure_job *job);
+/* Machines that time candidates. */
+int measure_pool_width(const measure_pool *pool);
+/* Workers that build. */
+int measure_pool_builders(const measure_pool *pool);
+/* How its hosts fare, in the context's memory; *N of them. NULL: there are none, or no memory. */
+const tn_worker_host_state *measure_pool_hosts(const measure_pool *pool, int *n);
+
+/* ---- one worker's life (measure_worker.c) ------------------------------------------------------------------------- */
+
+bool measure_worker_is_alive(const measure_worker *w);
+/* Returns before the worker has greeted: the loop goes on serving the others meanwhile. */
+void measure_worker_start(measure_pool *pool, measure_worker *w);
+/* Gives it the job, and asks the first thing for it. */
+void measure_worker_give(measure_pool *pool, measure_worker *w, measure_job *job);
+/* What poll(2) said of its socket and of its standard error; then whether its time is over. */
+void measure_worker_serve(measure_pool *pool, measure_worker *w, short socket, short err);
+bool measure_worker_has_output(const measure_worker *w);
+/* Gives the worker up: its job, or its start, has failed. */
+void measure_worker_lose(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why);
+/* An idle worker that has something to say has died or lost its head since. */
+void measure_worker_drop_if_not_quiet(measure_pool *pool, measure_worker *w);
+/* The process is dealt with before: this only frees what was kept for it. Safe on a worker that is none. */
+void measure_worker_clear(measure_worker *w);
+/* In ns of runtime_now_ns; at most 1e9 s ahead, so "no limit" cannot overflow. */
+uint64_t measure_deadline_after(double seconds);
+
+/* ---- hosts (measure_host.c) --------------------------------------------------------------------------------------- */
+
+/* Copies COMMAND, which the caller's host may outlive. False: no memory. */
+bool measure_host_open(measure_machine *machine, const tn_worker_host *host, int number);
+void measure_machine_free(measure_machine *machine);
+/* What a host is told, and asked, beyond what a worker here is. */
+void measure_host_ask(const measure_machine *machine, json_t *hello);
+/* Compares its greeting with what is wanted. False, WHY says what differs: it is refused for good. */
+bool measure_host_check(measure_pool *pool, measure_machine *machine, const json_t *greeting, runtime_str *why);
+/* Counts what went wrong with one of its workers: the next one is started after a pause, which grows. */
+void measure_host_trouble(measure_pool *pool, measure_machine *machine, const char *why);
+void measure_host_refuse(measure_pool *pool, measure_machine *machine, const char *why);
+/* Whether no worker can be expected of a machine that has none now. */
+bool measure_machine_is_hopeless(const measure_pool *pool, const measure_machine *machine);
+/* Whether a worker may be started now. */
+bool measure_machine_may_start(const measure_pool *pool, const measure_machine *machine);
+/* False: the worker tells longer times than have passed since it was asked. */
+bool measure_host_clock_is_right(const measure_worker *w, const json_t *answer);
+/* Adds "NAME: trouble" for each host. */
+void measure_hosts_say(const measure_pool *pool, runtime_str *out);
+
+/* Beyond a request's own limit, what the way to a host may take: the host ends by itself what is over its limit. */
+#define MEASURE_WAY_S 10.0
 
 #endif

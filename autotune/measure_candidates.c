@@ -1,5 +1,5 @@
 /* measure_candidates.c: builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
- * parallel; runs one at a time on the pool's first worker, which keeps the inputs and the reference outputs of the
+ * parallel; runs one at a time on each machine's first worker, which keeps the inputs and the reference outputs of the
  * program it measures. Both can be asked for a batch, or be given jobs one by one. */
 #include <math.h>
 #include <stdio.h>
@@ -448,6 +448,7 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
   *builder = (tn_builder){.self = pool, .build = build, .free = release, .submit = submit_build, .poll = poll_builds};
   *runner = (tn_runner){
       .self = pool, .run = run, .free = release, .prepare = prepare, .submit = submit_run, .poll = poll_runs};
-  if (pool) builder->width = pool->options.jobs;
+  if (pool) builder->width = measure_pool_builders(pool);
+  if (pool) runner->width = measure_pool_width(pool);
   return pool != NULL;
 }

@@ -1,25 +1,18 @@
-/* measure_pool.c: the pool: keeps workers alive, hands jobs to idle ones while the machine has cores for them, and waits for all of them
- * at once with poll(2). */
-#include <errno.h>
+/* measure_pool.c: the pool: keeps workers alive, hands jobs to idle ones while their machine has cores for them, and waits for all of
+ * them at once with poll(2). */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
 /* Runs that hold builders up come so many together, or as have gathered in the time of so many builds. */
 enum { RUNS_TOGETHER = 20, GATHER_BUILDS = 10 };
-enum { MAX_WORKERS = 256, MAX_CORES = 1 << 16, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
+enum { MAX_WORKERS = 256, MAX_HOSTS = 4096, STOP_ASKED_MS = 50 };
 
 #define GREETING_S 60.0
-#define STOP_ASKED_MS 50
-
-/* In ns of runtime_now_ns; at most 1e9 s ahead, so "no limit" cannot overflow. */
-static uint64_t deadline_after(double seconds) {
-  return runtime_now_ns() + (uint64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9);
-}
+#define PATIENCE_S 30.0
 
 /* ---- queues ------------------------------------------------------------------------------------------------------ */
 
@@ -33,161 +26,39 @@ static void push(measure_queue *q, measure_job *job) {
   q->n++;
 }
 
-static measure_job *pop(measure_queue *q) {
-  measure_job *job = q->first;
+/* Takes the job behind BEFORE, or the first one where that is NULL. */
+static measure_job *take_behind(measure_queue *q, measure_job *before) {
+  measure_job *job = before ? before->next : q->first;
   if (!job) return NULL;
-  q->first = job->next;
-  if (!q->first) q->last = NULL;
+  *(before ? &before->next : &q->first) = job->next;
+  if (q->last == job) q->last = before;
   q->n--;
   return job;
 }
 
+static measure_job *pop(measure_queue *q) { return take_behind(q, NULL); }
+
 void measure_pool_add(measure_pool *pool, measure_job *job) {
   bool is_idle = pool->waiting[MEASURE_BUILDS].n + pool->waiting[MEASURE_RUNS].n == 0;
-  if (is_idle) pool->failed_starts = 0;
+  for (int i = 0; is_idle && i < pool->n_machines; ++i)
+    if (!pool->machines[i].host) pool->machines[i].failures = 0;
   job->added_ns = runtime_now_ns();
   push(&pool->waiting[job->kind->lane], job);
 }
 
+void measure_pool_again(measure_pool *pool, measure_job *job) {
+  measure_queue *q = &pool->waiting[job->kind->lane];
+  job->next = q->first;
+  q->first = job;
+  if (!q->last) q->last = job;
+  q->n++;
+}
+
 measure_job *measure_pool_take(measure_pool *pool, measure_lane lane) { return pop(&pool->done[lane]); }
 
-/* A job that was submitted by tn_job is kept until it is polled. */
-static void end_job(measure_pool *pool, measure_job *job) {
+void measure_pool_end(measure_pool *pool, measure_job *job) {
   job->is_done = true;
   if (job->given) push(&pool->done[job->kind->lane], job);
-}
-
-/* ---- sending ----------------------------------------------------------------------------------------------------- */
-
-static bool has_output(const measure_worker *w) { return w->out_sent < w->out.n; }
-
-/* Sends what the socket takes. A failure is found out at the end of the worker's output, with the reason of its death.
- */
-static void flush(measure_worker *w) {
-  while (has_output(w)) {
-    ssize_t n = send(w->process.fd, w->out.data + w->out_sent, w->out.n - w->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n > 0)
-      w->out_sent += (size_t)n;
-    else if (n < 0 && errno == EAGAIN)
-      return;
-    else if (n < 0 && errno != EINTR)
-      break;
-  }
-  w->out.n = w->out_sent = 0;
-}
-
-/* Steals the request's header. */
-static bool send_request(measure_pool *pool, measure_worker *w, const measure_request *request) {
-  w->out.n = w->out_sent = 0;
-  w->request_id = ++pool->next_id;
-  bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(w->request_id)) == 0 &&
-                 protocol_encode(request->header, request->payload, request->payload_bytes, &w->out);
-  json_decref(request->header);
-  /* No fault of the candidate's: the tune ends with an error. */
-  if (w->out.failed) runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
-  if (!encoded) runtime_str_free(&w->out);
-  w->deadline_ns = deadline_after(request->timeout_s);
-  w->profile.asked_ns = profiler_now_ns();
-  flush(w);
-  return encoded;
-}
-
-/* ---- a worker's life --------------------------------------------------------------------------------------------- */
-
-static bool is_alive(const measure_worker *w) { return w->state != MEASURE_NONE; }
-
-/* The process is dealt with before: this only frees what was kept for it. Safe on a worker that is
- * none. */
-static void clear_worker(measure_worker *w) {
-  if (is_alive(w)) measure_profile_end(&w->profile);
-  runtime_str_free(&w->out);
-  protocol_decoder_free(&w->in);
-  *w = (measure_worker){0};
-}
-
-/* Counted in a row: a command that cannot start is given up after MAX_FAILED_STARTS, one crash among
- * many is not. */
-static void start_failed(measure_pool *pool, const char *why) {
-  pool->failed_starts++;
-  snprintf(pool->start_error, sizeof pool->start_error, "%s", why);
-}
-
-/* Returns before the worker has greeted: the loop goes on serving the others meanwhile. A worker that cannot be greeted
- * would wait for ever: it ends again. */
-static void start_worker(measure_pool *pool, measure_worker *w) {
-  int error = measure_process_start(&w->process, (const char *const *)pool->command);
-  if (error) {
-    start_failed(pool, strerror(error));
-    return;
-  }
-  w->state = MEASURE_STARTING;
-  json_t *hello = json_pack("{s:s, s:i, s:I}", "type", "hello", "protocol", PROTOCOL_VERSION, "memory_bytes",
-                            (json_int_t)pool->options.memory_bytes);
-  measure_profile_ask(&w->profile, hello);
-  if (send_request(pool, w, &(measure_request){.header = hello, .timeout_s = GREETING_S})) return;
-  start_failed(pool, "out of memory for the greeting");
-  measure_process_kill(&w->process);
-  clear_worker(w);
-}
-
-/* The worker is free for the next job. */
-static void end_work(measure_pool *pool, measure_worker *w) {
-  measure_job *job = w->job;
-  double seconds = (double)(runtime_now_ns() - w->started_ns) * 1e-9;
-  job->seconds += seconds;
-  if (job->kind->lane == MEASURE_BUILDS)
-    pool->build_s = pool->build_s > 0 ? 0.8 * pool->build_s + 0.2 * seconds : seconds;
-  w->job = NULL;
-  w->state = MEASURE_IDLE;
-  end_job(pool, job);
-}
-
-/* The worker is given up: its job, or its start, has failed. */
-static void lose(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why) {
-  static const tn_site site = {__FILE__, "lose", __LINE__, TN_CATEGORY_WORKER, 1};
-  tn_event_arg reason = tn_event_arg_text("reason", why);
-  tn_mark(&site, "worker lost", &reason, 1);
-  measure_process_kill(&w->process);
-  if (w->state == MEASURE_STARTING) start_failed(pool, why);
-  if (w->state == MEASURE_BUSY) {
-    w->job->kind->failed(pool, w->job, w, kind, why);
-    end_work(pool, w);
-  }
-  clear_worker(w);
-}
-
-/* The kernel's out-of-memory killer and the CPU limit both end a worker by signal: the autopsy tells
- * them apart. */
-static void lose_dead(measure_pool *pool, measure_worker *w) {
-  measure_death death;
-  measure_process_autopsy(&w->process, &death);
-  measure_failure kind = death.out_of_memory ? MEASURE_NO_MEMORY : death.out_of_cpu ? MEASURE_TIMEOUT : MEASURE_DIED;
-  lose(pool, w, kind, death.text);
-}
-
-/* What came may be of any length and content, so only our words for it are kept. */
-static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why) {
-  char text[320];
-  snprintf(text, sizeof text, "the worker does not keep to the protocol: %s", why);
-  lose(pool, w, MEASURE_GARBAGE, text);
-}
-
-/* Its last words are read first: they may say what it was doing. */
-static void lose_late(measure_pool *pool, measure_worker *w) {
-  measure_process_read_tail(&w->process);
-  lose(pool, w, MEASURE_TIMEOUT,
-       w->state == MEASURE_STARTING ? "the worker did not greet in time" : "over the time limit");
-}
-
-/* ---- jobs -------------------------------------------------------------------------------------------------------- */
-
-/* Asks the next thing for the worker's job. */
-static void ask(measure_pool *pool, measure_worker *w) {
-  measure_request request = w->job->kind->request(pool, w->job, w);
-  if (request.header && send_request(pool, w, &request)) return;
-  if (request.header)
-    w->job->kind->failed(pool, w->job, w, MEASURE_NOT_SENT, "the request is not valid UTF-8 or too large");
-  end_work(pool, w);
 }
 
 /* How many jobs wait for a worker. */
@@ -197,167 +68,169 @@ static void tell_queue(const measure_pool *pool, measure_lane lane) {
   if (tn_profile_wants(TN_CATEGORY_QUEUE, 2)) tn_counter(&site, names[lane], pool->waiting[lane].n);
 }
 
-/* The first of those that wait. */
-static void give_job(measure_pool *pool, measure_worker *w, measure_lane lane) {
-  w->job = pop(&pool->waiting[lane]);
-  w->state = MEASURE_BUSY;
-  w->started_ns = runtime_now_ns();
-  tell_queue(pool, lane);
-  ask(pool, w);
+/* ---- who may do what --------------------------------------------------------------------------------------------- */
+
+static bool serves(const measure_worker *w, measure_lane lane) {
+  return lane == MEASURE_RUNS ? w->is_runner : w->is_builder;
 }
 
-/* ---- receiving --------------------------------------------------------------------------------------------------- */
-
-/* Another version of the protocol is no failure to retry: a command from another installation will
- * never fit. */
-static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
-  int64_t version = protocol_int(message->header, "protocol", -1);
-  if (version != PROTOCOL_VERSION) {
-    char why[160];
-    snprintf(why, sizeof why, "the worker (Tenon %.40s) speaks protocol %lld, this is %d",
-             protocol_text(message->header, "version", "?"), (long long)version, PROTOCOL_VERSION);
-    lose(pool, w, MEASURE_GARBAGE, why);
-    return;
-  }
-  pool->failed_starts = 0;
-  pool->cores = RUNTIME_MAX((int)RUNTIME_MIN(protocol_int(message->header, "threads", 1), (int64_t)MAX_CORES), 1);
-  w->state = MEASURE_IDLE;
-  measure_profile_greeted(&w->profile, message->header);
-}
-
-/* A worker that has grown too much asks to be replaced. */
-static void retire(measure_worker *w) {
-  measure_process_end(&w->process);
-  clear_worker(w);
-}
-
-/* Events for the recording are at the end of the payload and are cut off first: what is left is the
- * object. */
-static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
-  bool retires = json_is_true(json_object_get(message->header, "retire"));
-  measure_profile_take(&w->profile, message);
-  if (w->job->kind->reply(pool, w->job, w, message)) {
-    ask(pool, w);
-  } else {
-    end_work(pool, w);
-    if (retires) retire(w);
-  }
-}
-
-/* Frees the message, whatever was taken out of it. */
-static void take_message(measure_pool *pool, measure_worker *w, protocol_message *message) {
-  if (protocol_int(message->header, "id", -1) != w->request_id)
-    lose_garbage(pool, w, "an answer to a request that was not made");
-  else if (w->state == MEASURE_STARTING)
-    take_greeting(pool, w, message);
-  else if (w->state == MEASURE_BUSY)
-    take_answer(pool, w, message);
-  else
-    lose_garbage(pool, w, "a message that was not asked for");
-  protocol_message_free(message);
-}
-
-/* Reads what is there, at most one message. */
-static void receive(measure_pool *pool, measure_worker *w) {
-  char block[BLOCK_BYTES];
-  for (protocol_result result = PROTOCOL_MORE; result == PROTOCOL_MORE;) {
-    ssize_t n = recv(w->process.fd, block, RUNTIME_MIN(sizeof block, protocol_wanted(&w->in)), MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) {
-      lose_dead(pool, w);
-      return;
-    }
-    protocol_message message;
-    result = protocol_decode(&w->in, block, (size_t)n, &message);
-    if (result == PROTOCOL_DONE) take_message(pool, w, &message);
-    if (result == PROTOCOL_BROKEN) lose_garbage(pool, w, w->in.why);
-  }
-}
-
-/* ---- handing out ------------------------------------------------------------------------------------------------- */
-
-/* An idle worker that has something to say has died or lost its head since. */
-static void drop_if_not_quiet(measure_pool *pool, measure_worker *w) {
-  char byte;
-  ssize_t n = recv(w->process.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n >= 0 || (errno != EAGAIN && errno != EINTR)) lose(pool, w, MEASURE_DIED, "the worker ended while it was idle");
-}
-
-/* Whether it takes jobs of the lane. */
-static bool serves(const measure_pool *pool, int worker, measure_lane lane) {
-  return pool->n_workers == 1 || (worker == 0) == (lane == MEASURE_RUNS);
-}
-
-/* Starts workers while more jobs wait than there are workers to take them. */
-static void start_workers(measure_pool *pool, measure_lane lane) {
-  int ready = 0;
-  for (int i = 0; i < pool->n_workers; ++i) {
-    measure_worker *w = &pool->workers[i];
-    if (!serves(pool, i, lane)) continue;
-    if (w->state == MEASURE_IDLE) drop_if_not_quiet(pool, w);
-    bool is_wanted = ready < pool->waiting[lane].n && pool->failed_starts < MAX_FAILED_STARTS;
-    if (!is_alive(w) && is_wanted) start_worker(pool, w);
-    ready += w->state == MEASURE_IDLE || w->state == MEASURE_STARTING;
-  }
-}
-
-static bool has_state(const measure_pool *pool, measure_state state) {
-  for (int i = 0; i < pool->n_workers; ++i)
-    if (pool->workers[i].state == state) return true;
+static bool machine_serves(const measure_machine *machine, measure_lane lane) {
+  for (int i = 0; i < machine->n_workers; ++i)
+    if (serves(&machine->workers[i], lane)) return true;
   return false;
 }
 
+static bool has_state(const measure_machine *machine, measure_state state) {
+  for (int i = 0; i < machine->n_workers; ++i)
+    if (machine->workers[i].state == state) return true;
+  return false;
+}
+
+static bool any_has_state(const measure_pool *pool, measure_state state) {
+  for (int i = 0; i < pool->n_machines; ++i)
+    if (has_state(&pool->machines[i], state)) return true;
+  return false;
+}
+
+/* Whether it has greeted and is there. */
+static bool is_there(const measure_machine *machine) {
+  return has_state(machine, MEASURE_IDLE) || has_state(machine, MEASURE_BUSY);
+}
+
+/* Whether another machine is there that takes such jobs. */
+static bool has_other(const measure_pool *pool, const measure_machine *machine, measure_lane lane) {
+  for (int i = 0; i < pool->n_machines; ++i) {
+    const measure_machine *other = &pool->machines[i];
+    if (other != machine && is_there(other) && machine_serves(other, lane)) return true;
+  }
+  return false;
+}
+
+/* Finalists are compared with each other, so all are timed on one machine: the one that has timed most, of those that are
+ * there. It stays while it may come back. */
+static const measure_machine *finals_machine(measure_pool *pool) {
+  const measure_machine *best = pool->finals_on;
+  if (best && (is_there(best) || has_state(best, MEASURE_STARTING) || best->failures < 2)) return best;
+  best = NULL;
+  for (int i = 0; i < pool->n_machines; ++i) {
+    const measure_machine *machine = &pool->machines[i];
+    bool is_fit = machine_serves(machine, MEASURE_RUNS) && is_there(machine);
+    if (is_fit && (!best || machine->n_timed > best->n_timed)) best = machine;
+  }
+  return pool->finals_on = best;
+}
+
+/* Whether the machine may have the job: not one that a worker of its was lost over, if there are others. A finalist has no choice. */
+static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
+  measure_lane lane = job->kind->lane;
+  if (!machine->host) return true;
+  if (lane == MEASURE_RUNS && job->candidate->is_final) return finals_machine(pool) == machine;
+  return job->avoid != machine || !has_other(pool, machine, lane);
+}
+
+/* The first that waits in the lane and suits the machine; *BEFORE is the one before it. */
+static measure_job *first_for(measure_pool *pool, const measure_machine *machine, measure_lane lane,
+                              measure_job **before) {
+  measure_job *job = pool->waiting[lane].first;
+  for (*before = NULL; job && !suits(pool, machine, job); job = job->next) *before = job;
+  return job;
+}
+
 /* 0 means the whole machine; more than there are means that too. */
-static int cores_of(const measure_pool *pool, const measure_job *job) {
-  return job->cores > 0 ? RUNTIME_MIN(job->cores, pool->cores) : pool->cores;
+static int cores_of(const measure_machine *machine, const measure_job *job) {
+  return job->cores > 0 ? RUNTIME_MIN(job->cores, machine->cores) : machine->cores;
+}
+
+/* The caller works on this machine. */
+static int caller_cores(const measure_pool *pool, const measure_machine *machine) {
+  return !machine->host && pool->caller_works;
 }
 
 /* A worker that is starting computes, too, which would disturb what is timed. */
-static int busy_cores(const measure_pool *pool) {
-  int busy = pool->caller_works;
-  for (int i = 0; i < pool->n_workers; ++i) {
-    const measure_worker *w = &pool->workers[i];
-    busy += w->state == MEASURE_BUSY ? cores_of(pool, w->job) : w->state == MEASURE_STARTING;
+static int busy_cores(const measure_pool *pool, const measure_machine *machine) {
+  int busy = caller_cores(pool, machine);
+  for (int i = 0; i < machine->n_workers; ++i) {
+    const measure_worker *w = &machine->workers[i];
+    busy += w->state == MEASURE_BUSY ? cores_of(machine, w->job) : w->state == MEASURE_STARTING;
   }
   return busy;
 }
 
-/* Whether the machine has the cores for the next job of the lane now. Where the caller works on a machine of one core
- * nothing could begin: it begins. */
-static bool fits(const measure_pool *pool, measure_lane lane) {
-  int busy = busy_cores(pool);
-  return busy + cores_of(pool, pool->waiting[lane].first) <= RUNTIME_MAX(pool->cores, 1 + pool->caller_works);
+/* Whether the machine has the cores for the job now. Where the caller works on a machine of one core nothing could begin: it
+ * begins. */
+static bool fits(const measure_pool *pool, const measure_machine *machine, const measure_job *job) {
+  int most = RUNTIME_MAX(machine->cores, 1 + caller_cores(pool, machine));
+  return busy_cores(pool, machine) + cores_of(machine, job) <= most;
 }
 
 /* Whether the runs that wait have waited for each other long enough. Before anything is known the first one is not held up. */
-static bool have_gathered(const measure_pool *pool) {
-  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
-  if (runs->n == 0) return false;
+static bool have_gathered(const measure_pool *pool, const measure_job *run) {
   uint64_t gather_ns = (uint64_t)(GATHER_BUILDS * pool->build_s * 1e9);
-  return runs->n >= RUNS_TOGETHER || !runs->first->given || runtime_now_ns() - runs->first->added_ns >= gather_ns;
+  return pool->waiting[MEASURE_RUNS].n >= RUNS_TOGETHER || !run->given || runtime_now_ns() - run->added_ns >= gather_ns;
 }
 
-/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. */
-static bool holds_builds(const measure_pool *pool) {
-  return have_gathered(pool) && !pool->caller_works && !fits(pool, MEASURE_RUNS);
+/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. On a host, which
+ * others' runs can go to, each is served as it comes. */
+static bool holds_builds(measure_pool *pool, const measure_machine *machine) {
+  measure_job *before, *run = first_for(pool, machine, MEASURE_RUNS, &before);
+  if (!run || !machine_serves(machine, MEASURE_RUNS)) return false;
+  bool is_urgent = machine->host || have_gathered(pool, run);
+  return is_urgent && !caller_cores(pool, machine) && !fits(pool, machine, run);
 }
 
-/* A worker takes jobs of its lane while there are cores for them. */
+/* ---- handing out ------------------------------------------------------------------------------------------------- */
+
+/* Starts workers while more jobs wait than there are workers to take them. */
+static void start_workers(measure_pool *pool, measure_machine *machine, measure_lane lane) {
+  int ready = 0;
+  for (int i = 0; i < machine->n_workers; ++i) {
+    measure_worker *w = &machine->workers[i];
+    if (!serves(w, lane)) continue;
+    if (w->state == MEASURE_IDLE) measure_worker_drop_if_not_quiet(pool, w);
+    bool is_wanted = ready < pool->waiting[lane].n && measure_machine_may_start(pool, machine);
+    if (!measure_worker_is_alive(w) && is_wanted) measure_worker_start(pool, w);
+    ready += w->state == MEASURE_IDLE || w->state == MEASURE_STARTING;
+  }
+}
+
+/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. One that ends while it
+ * is idle is found out by poll(2): a thousand are not looked at one by one. */
+static void start_host(measure_pool *pool, measure_machine *machine) {
+  for (int i = 0; i < machine->n_workers; ++i) {
+    measure_worker *w = &machine->workers[i];
+    if (!measure_worker_is_alive(w) && measure_machine_may_start(pool, machine)) measure_worker_start(pool, w);
+  }
+}
+
+/* The worker takes jobs of the lane while its machine has cores for them. */
+static void hand_to(measure_pool *pool, measure_worker *w, measure_lane lane) {
+  measure_job *before, *job;
+  while (w->state == MEASURE_IDLE && (job = first_for(pool, w->machine, lane, &before)) &&
+         fits(pool, w->machine, job)) {
+    take_behind(&pool->waiting[lane], before);
+    tell_queue(pool, lane);
+    measure_worker_give(pool, w, job);
+  }
+}
+
 static void hand_out(measure_pool *pool, measure_lane lane) {
-  for (int i = pool->n_workers - 1; i >= 0; --i) {
+  for (int i = pool->n_workers - 1; i >= 0 && pool->waiting[lane].n > 0; --i) {
     measure_worker *w = &pool->workers[i];
-    while (w->state == MEASURE_IDLE && serves(pool, i, lane) && pool->waiting[lane].n > 0 && fits(pool, lane))
-      give_job(pool, w, lane);
+    if (w->state != MEASURE_IDLE || !serves(w, lane)) continue;
+    if (lane == MEASURE_RUNS || !holds_builds(pool, w->machine)) hand_to(pool, w, lane);
   }
 }
 
 /* Runs first: a build can wait, a run needs the machine quiet. */
 static void assign(measure_pool *pool) {
-  for (int lane = 0; lane < MEASURE_LANES; ++lane)
-    if (pool->waiting[lane].n > 0) start_workers(pool, (measure_lane)lane);
+  for (int i = 0; i < pool->n_machines; ++i) {
+    measure_machine *machine = &pool->machines[i];
+    if (machine->host) start_host(pool, machine);
+    for (int lane = 0; !machine->host && lane < MEASURE_LANES; ++lane)
+      if (pool->waiting[lane].n > 0) start_workers(pool, machine, (measure_lane)lane);
+  }
   hand_out(pool, MEASURE_RUNS);
-  if (!holds_builds(pool)) hand_out(pool, MEASURE_BUILDS);
+  hand_out(pool, MEASURE_BUILDS);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -366,7 +239,7 @@ static void assign(measure_pool *pool) {
  * goes on between two looks at it, and rounding up would make a millisecond of that. */
 static int time_to_wait(const measure_pool *pool, double wait_s) {
   if (wait_s <= 0) return 0;
-  uint64_t now = runtime_now_ns(), first = deadline_after(wait_s);
+  uint64_t now = runtime_now_ns(), first = measure_deadline_after(wait_s);
   for (int i = 0; i < pool->n_workers; ++i) {
     const measure_worker *w = &pool->workers[i];
     if (w->state == MEASURE_STARTING || w->state == MEASURE_BUSY) first = RUNTIME_MIN(first, w->deadline_ns);
@@ -375,39 +248,43 @@ static int time_to_wait(const measure_pool *pool, double wait_s) {
 }
 
 /* Two entries a worker: the socket, and standard error. */
-static void fill_poll(const measure_pool *pool, struct pollfd *polled) {
+static void fill_poll(const measure_pool *pool) {
   for (int i = 0; i < pool->n_workers; ++i) {
     const measure_worker *w = &pool->workers[i];
-    short events = (short)(POLLIN | (has_output(w) ? POLLOUT : 0));
-    polled[2 * i] = (struct pollfd){.fd = is_alive(w) ? w->process.fd : -1, .events = events};
-    polled[2 * i + 1] = (struct pollfd){.fd = is_alive(w) ? w->process.err_fd : -1, .events = POLLIN};
+    bool is_alive = measure_worker_is_alive(w);
+    short events = (short)(POLLIN | (measure_worker_has_output(w) ? POLLOUT : 0));
+    pool->polled[2 * i] = (struct pollfd){.fd = is_alive ? w->process.fd : -1, .events = events};
+    pool->polled[2 * i + 1] = (struct pollfd){.fd = is_alive ? w->process.err_fd : -1, .events = POLLIN};
   }
-}
-
-/* The deadline is looked at last: an answer that came in time but was read late counts. */
-static void serve_worker(measure_pool *pool, measure_worker *w, const struct pollfd *polled) {
-  if (!is_alive(w)) return;
-  if (polled[1].revents) measure_process_read_tail(&w->process);
-  if (polled[0].revents & POLLOUT) flush(w);
-  if (polled[0].revents & (POLLIN | POLLHUP | POLLERR)) receive(pool, w);
-  bool is_timed = w->state == MEASURE_STARTING || w->state == MEASURE_BUSY;
-  if (is_timed && runtime_now_ns() >= w->deadline_ns) lose_late(pool, w);
 }
 
 /* Serves every worker, also those that nothing came from: their time may be over. */
 static void wait_for_events(measure_pool *pool, double wait_s) {
-  struct pollfd polled[2 * (MAX_WORKERS + 1)];
-  fill_poll(pool, polled);
+  struct pollfd *polled = pool->polled;
+  fill_poll(pool);
   if (poll(polled, (nfds_t)(2 * pool->n_workers), time_to_wait(pool, wait_s)) <= 0) /* time, or EINTR */
     for (int i = 0; i < 2 * pool->n_workers; ++i) polled[i].revents = 0;
-  for (int i = 0; i < pool->n_workers; ++i) serve_worker(pool, &pool->workers[i], &polled[2 * i]);
+  for (int i = 0; i < pool->n_workers; ++i)
+    measure_worker_serve(pool, &pool->workers[i], polled[2 * i].revents, polled[2 * i + 1].revents);
 }
 
 /* Where a tenon command was looked for is told, as it depends on PATH and the library's place. */
 static tn_status cannot_start(measure_pool *pool) {
-  return runtime_fail(pool->ctx, TN_ERROR_WORKER, "cannot start the worker process `%s%s%s`: %s%s%s", pool->command[0],
-                      pool->command[1] ? " " : "", pool->command[1] ? pool->command[1] : "", pool->start_error,
-                      pool->places ? "; a tenon command was looked for at " : "", pool->places ? pool->places : "");
+  const measure_machine *here = &pool->machines[0];
+  if (!here->host)
+    return runtime_fail(pool->ctx, TN_ERROR_WORKER, "cannot start the worker process `%s%s%s`: %s%s%s",
+                        here->command[0], here->command[1] ? " " : "", here->command[1] ? here->command[1] : "",
+                        here->trouble, here->places ? "; a tenon command was looked for at " : "",
+                        here->places ? here->places : "");
+  return TN_ERROR_WORKER;
+}
+
+static tn_status no_host_is_left(measure_pool *pool) {
+  runtime_str text = {0};
+  measure_hosts_say(pool, &text);
+  tn_status status = runtime_fail(pool->ctx, TN_ERROR_WORKER, "no worker is left: %s", text.failed ? "" : text.data);
+  runtime_str_free(&text);
+  return status;
 }
 
 static bool should_stop(const measure_pool *pool) {
@@ -422,7 +299,7 @@ static void fail_waiting(measure_pool *pool, measure_failure kind, const char *w
   for (int lane = 0; lane < MEASURE_LANES; ++lane) {
     for (measure_job *job; (job = pop(&pool->waiting[lane])) != NULL;) {
       job->kind->failed(pool, job, NULL, kind, why);
-      end_job(pool, job);
+      measure_pool_end(pool, job);
     }
   }
 }
@@ -432,29 +309,46 @@ static void give_up(measure_pool *pool) {
   for (int i = 0; i < pool->n_workers; ++i) {
     measure_worker *w = &pool->workers[i];
     if (w->state == MEASURE_BUSY || w->state == MEASURE_STARTING)
-      lose(pool, w, MEASURE_GIVEN_UP, "the run was stopped");
+      measure_worker_lose(pool, w, MEASURE_GIVEN_UP, "the run was stopped");
   }
   fail_waiting(pool, MEASURE_GIVEN_UP, "the run was stopped");
 }
 
-/* What waits only for a worker that cannot be started will never be served. */
-static bool is_stuck(const measure_pool *pool) {
-  return count_waiting(pool) > 0 && pool->failed_starts >= MAX_FAILED_STARTS && !has_state(pool, MEASURE_STARTING) &&
-         !has_state(pool, MEASURE_BUSY);
+/* Whether jobs of the lane wait for workers that will never come. */
+static bool is_stuck(const measure_pool *pool, measure_lane lane) {
+  if (pool->waiting[lane].n == 0) return false;
+  for (int i = 0; i < pool->n_machines; ++i) {
+    const measure_machine *machine = &pool->machines[i];
+    if (!machine_serves(machine, lane)) continue;
+    bool may_come = has_state(machine, MEASURE_STARTING) || has_state(machine, MEASURE_BUSY);
+    if (may_come || (machine->host && is_there(machine)) || !measure_machine_is_hopeless(pool, machine)) return false;
+  }
+  return true;
+}
+
+/* What hosts were to do is given up, and leaves no record: the run can go on from the log another time. */
+static tn_status end_stuck(measure_pool *pool, measure_lane lane) {
+  bool has_hosts = pool->options.n_hosts > 0;
+  bool is_hosts = has_hosts && (lane == MEASURE_RUNS || pool->options.build_on == TN_BUILD_ON_HOSTS);
+  fail_waiting(pool, has_hosts ? MEASURE_GIVEN_UP : MEASURE_NOT_SENT,
+               has_hosts ? "no worker is left" : "no worker process could be started");
+  return is_hosts ? no_host_is_left(pool) : cannot_start(pool);
 }
 
 /* Whether a run could begin if only the caller did not work. */
 static bool waits_for_caller(const measure_pool *pool) {
-  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
-  return pool->caller_works && runs->n > 0 && !has_state(pool, MEASURE_BUSY) && !has_state(pool, MEASURE_STARTING) &&
-         !fits(pool, MEASURE_RUNS);
+  const measure_machine *here = &pool->machines[0];
+  const measure_job *run = pool->waiting[MEASURE_RUNS].first;
+  return pool->caller_works && run && machine_serves(here, MEASURE_RUNS) && !any_has_state(pool, MEASURE_BUSY) &&
+         !any_has_state(pool, MEASURE_STARTING) && !fits(pool, here, run);
 }
 
 /* The caller rests while kernels that need its core, too, are timed: nothing else goes on, and who is to build next waits for
  * them. */
 static void rest(measure_pool *pool) {
   pool->caller_works = false;
-  for (hand_out(pool, MEASURE_RUNS); has_state(pool, MEASURE_BUSY) && !should_stop(pool); hand_out(pool, MEASURE_RUNS))
+  for (hand_out(pool, MEASURE_RUNS); any_has_state(pool, MEASURE_BUSY) && !should_stop(pool);
+       hand_out(pool, MEASURE_RUNS))
     wait_for_events(pool, STOP_ASKED_MS * 1e-3);
   pool->caller_works = true;
 }
@@ -463,16 +357,14 @@ static void rest(measure_pool *pool) {
  * have failed already. */
 tn_status measure_pool_step(measure_pool *pool, double wait_s) {
   pool->caller_works = wait_s <= 0;
-  if ((count_waiting(pool) > 0 || has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {
+  if ((count_waiting(pool) > 0 || any_has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {
     give_up(pool);
     return TN_OK;
   }
   assign(pool);
   if (waits_for_caller(pool)) rest(pool);
-  if (is_stuck(pool)) {
-    fail_waiting(pool, MEASURE_NOT_SENT, "no worker process could be started");
-    return cannot_start(pool);
-  }
+  for (int lane = 0; lane < MEASURE_LANES; ++lane)
+    if (is_stuck(pool, (measure_lane)lane)) return end_stuck(pool, (measure_lane)lane);
   bool has_done = pool->done[MEASURE_BUILDS].n + pool->done[MEASURE_RUNS].n > 0;
   wait_for_events(pool, has_done ? 0 : wait_s);
   assign(pool); /* at once: nobody idles while the caller looks at what came */
@@ -487,7 +379,6 @@ static bool all_done(int n, const measure_job *jobs) {
 
 tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs) {
   tn_status status = TN_OK;
-  pool->failed_starts = 0;
   for (int i = 0; i < n; ++i) measure_pool_add(pool, &jobs[i]);
   while (!all_done(n, jobs)) {
     tn_status stepped = measure_pool_step(pool, STOP_ASKED_MS * 1e-3);
@@ -500,17 +391,19 @@ tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs) {
 
 /* All are told to end before the first is waited for. */
 static void pool_free(measure_pool *pool) {
-  for (int i = 0; pool->workers && i < pool->n_workers; ++i) measure_process_dismiss(&pool->workers[i].process);
-  for (int i = 0; pool->workers && i < pool->n_workers; ++i) {
+  for (int i = 0; i < pool->n_workers; ++i) measure_process_dismiss(&pool->workers[i].process);
+  for (int i = 0; i < pool->n_workers; ++i) {
     measure_process_end(&pool->workers[i].process);
-    clear_worker(&pool->workers[i]);
+    measure_worker_clear(&pool->workers[i]);
   }
-  for (int i = 0; pool->command && pool->command[i]; ++i) free(pool->command[i]);
-  free(pool->command);
-  free(pool->places);
+  for (int i = 0; i < pool->n_machines; ++i) measure_machine_free(&pool->machines[i]);
+  free(pool->machines);
+  free(pool->workers);
+  free(pool->polled);
+  free(pool->target);
+  free(pool->costs);
   free(pool->unprepared_why);
   runtime_map_free(&pool->defaults);
-  free(pool->workers);
   free(pool);
 }
 
@@ -519,22 +412,22 @@ void measure_pool_release(measure_pool *pool) {
 }
 
 /* A copy: the user's array may be gone when a worker is to be replaced. */
-static bool copy_command(measure_pool *pool, const char *const *argv) {
+static bool copy_command(measure_machine *here, const char *const *argv) {
   int n = 0;
   while (argv[n]) ++n;
-  pool->command = calloc((size_t)n + 1, sizeof *pool->command);
-  for (int i = 0; pool->command && i < n; ++i)
-    if (!(pool->command[i] = strdup(argv[i]))) return false;
-  return pool->command && n > 0;
+  here->command = calloc((size_t)n + 1, sizeof *here->command);
+  for (int i = 0; here->command && i < n; ++i)
+    if (!(here->command[i] = strdup(argv[i]))) return false;
+  return here->command && n > 0;
 }
 
 /* The places are told only when nothing better than the bare name was found. */
-static bool find_command(measure_pool *pool) {
+static bool find_command(measure_machine *here) {
   runtime_str places = {0};
   char *found = measure_find_command(&places);
-  bool copied = found && copy_command(pool, (const char *const[]){found, "worker", NULL});
+  bool copied = found && copy_command(here, (const char *const[]){found, "worker", NULL});
   if (found && !strchr(found, '/'))
-    pool->places = places.data;
+    here->places = places.data;
   else
     runtime_str_free(&places);
   free(found);
@@ -548,43 +441,151 @@ static tn_worker_options with_defaults(const tn_worker_options *given) {
   o.jobs = RUNTIME_MIN(o.jobs, MAX_WORKERS);
   if (o.build_timeout_s <= 0) o.build_timeout_s = 15;
   if (o.run_timeout_s <= 0) o.run_timeout_s = 10;
+  if (o.patience_s <= 0) o.patience_s = PATIENCE_S;
   if (o.memory_bytes <= 0) o.memory_bytes = (int64_t)4 << 30;
   return o;
 }
 
 /* Waits until the first worker has greeted. */
 static bool start_first(measure_pool *pool) {
-  while (pool->workers[0].state != MEASURE_IDLE) {
-    if (pool->failed_starts >= MAX_FAILED_STARTS) return false;
-    if (!is_alive(&pool->workers[0]))
-      start_worker(pool, &pool->workers[0]);
+  measure_machine *here = &pool->machines[0];
+  while (!here->host && pool->workers[0].state != MEASURE_IDLE) {
+    if (measure_machine_is_hopeless(pool, here)) return false;
+    if (!measure_worker_is_alive(&pool->workers[0]))
+      measure_worker_start(pool, &pool->workers[0]);
     else
       wait_for_events(pool, GREETING_S);
   }
   return true;
 }
 
-/* The first worker is awaited here, so that a wrong command is an error of the caller and not of the
- * first candidate. */
+static int count_of(const tn_worker_host *host) { return RUNTIME_MAX(host->count, 1); }
+
+/* Of a machine: the workers that build, beside the one that runs. */
+static int builders_of(const measure_pool *pool, const tn_worker_host *host) {
+  if (pool->options.build_on == TN_BUILD_ON_HERE) return 0;
+  return host->threads > 1 ? RUNTIME_MIN(host->threads, MAX_WORKERS) : 1;
+}
+
+/* How many machines and workers there will be. */
+static void count_all(measure_pool *pool) {
+  const tn_worker_options *o = &pool->options;
+  bool works_here = o->n_hosts == 0 || o->build_on != TN_BUILD_ON_HOSTS;
+  pool->n_machines = works_here;
+  pool->n_workers = !works_here ? 0 : o->n_hosts > 0 || o->jobs == 1 ? o->jobs : o->jobs + 1;
+  for (int i = 0; i < o->n_hosts; ++i) {
+    pool->n_machines += count_of(&o->hosts[i]);
+    pool->n_workers += count_of(&o->hosts[i]) * (1 + builders_of(pool, &o->hosts[i]));
+  }
+}
+
+/* N workers from FIRST on are the machine's; the first of them runs, and builds too where it is the only one. */
+static void take_workers(measure_pool *pool, measure_machine *machine, int first, int n) {
+  bool runs = machine->host || pool->options.n_hosts == 0, is_both = runs && n == 1 && !machine->host;
+  machine->workers = pool->workers + first;
+  machine->n_workers = n;
+  for (int i = 0; i < n; ++i) {
+    machine->workers[i] = (measure_worker){.machine = machine};
+    machine->workers[i].is_runner = runs && i == 0;
+    machine->workers[i].is_builder = !runs || i > 0 || is_both;
+  }
+}
+
+static bool open_here(measure_pool *pool) {
+  measure_machine *here = &pool->machines[0];
+  const tn_worker_options *o = &pool->options;
+  here->cores = tn_thread_count();
+  take_workers(pool, here, 0, o->n_hosts > 0 || o->jobs == 1 ? o->jobs : o->jobs + 1);
+  return o->command ? copy_command(here, o->command) : find_command(here);
+}
+
+static bool open_hosts(measure_pool *pool, int machine, int worker) {
+  const tn_worker_options *o = &pool->options;
+  bool ok = true;
+  for (int i = 0; i < o->n_hosts; ++i) {
+    for (int k = 0; k < count_of(&o->hosts[i]); ++k) {
+      int n = 1 + builders_of(pool, &o->hosts[i]);
+      measure_machine *its = &pool->machines[machine++];
+      ok = measure_host_open(its, &o->hosts[i], count_of(&o->hosts[i]) > 1 ? k + 1 : 0) && ok;
+      take_workers(pool, its, worker, n);
+      worker += n;
+    }
+  }
+  const char *costs = o->n_hosts > 0 && o->target ? tn_target_costs(o->target) : "";
+  if (o->n_hosts > 0 && o->target) ok = (pool->target = strdup(tn_target_text(o->target))) && ok;
+  if (*costs) ok = (pool->costs = strdup(costs)) && ok;
+  return ok;
+}
+
+static bool open_machines(measure_pool *pool) {
+  count_all(pool);
+  pool->machines = calloc((size_t)pool->n_machines, sizeof *pool->machines);
+  pool->workers = calloc((size_t)pool->n_workers, sizeof *pool->workers);
+  pool->polled = calloc((size_t)pool->n_workers * 2, sizeof *pool->polled);
+  if (!pool->machines) pool->n_machines = 0;
+  if (!pool->workers) pool->n_workers = 0;
+  if (!pool->machines || !pool->workers || !pool->polled) return false;
+  bool works_here = pool->options.n_hosts == 0 || pool->options.build_on != TN_BUILD_ON_HOSTS;
+  if (works_here && !open_here(pool)) return false;
+  return open_hosts(pool, works_here, works_here ? pool->machines[0].n_workers : 0);
+}
+
+/* TN_ERROR_ARGUMENT for options that make no sense. */
+static tn_status check_hosts(tn_context *ctx, const tn_worker_options *o) {
+  int64_t n = 0;
+  if (o->n_hosts < 0 || (o->n_hosts > 0 && !o->hosts))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "workers: n_hosts is %d: give how many options.hosts has", o->n_hosts);
+  for (int i = 0; i < o->n_hosts; ++i) {
+    const tn_worker_host *host = &o->hosts[i];
+    if (!host->command || !host->command[0])
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                          "workers: hosts[%d] has no command: give one such as {\"ssh\", "
+                          "\"HOST\", \"tenon\", \"worker\", NULL}",
+                          i);
+    if (host->count < 0 || host->threads < 0)
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT, "workers: hosts[%d].%s is %d: give 1 or more, or 0", i,
+                          host->count < 0 ? "count" : "threads", host->count < 0 ? host->count : host->threads);
+    n += count_of(host);
+  }
+  if (n > MAX_HOSTS)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "workers: %lld machines are too many: %d at most", (long long)n,
+                        MAX_HOSTS);
+  if ((unsigned)o->build_on > TN_BUILD_ON_ALL)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "workers: build_on is %d: give one of enum tn_build_place",
+                        (int)o->build_on);
+  return TN_OK;
+}
+
+/* The first worker here is awaited, so that a wrong command is an error of the caller and not of the first candidate. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options) {
+  if (options && check_hosts(ctx, options) != TN_OK) return NULL;
   measure_pool *pool = calloc(1, sizeof *pool);
   if (!pool) {
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a pool of workers");
     return NULL;
   }
   *pool = (measure_pool){.ctx = ctx, .options = with_defaults(options), .users = 2};
-  pool->n_workers = pool->options.jobs == 1 ? 1 : pool->options.jobs + 1;
-  pool->cores = tn_thread_count();
-  pool->workers = calloc((size_t)pool->n_workers, sizeof *pool->workers);
-  bool given = pool->options.command != NULL;
-  bool has_command = pool->workers && (given ? copy_command(pool, pool->options.command) : find_command(pool));
-  if (!has_command)
-    runtime_fail(ctx, given ? TN_ERROR_ARGUMENT : TN_ERROR_MEMORY, "%s",
-                 given ? "the worker command is empty" : "out of memory");
+  bool is_empty = pool->options.command && !pool->options.command[0];
+  if (is_empty)
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, "the worker command is empty");
+  else if (!open_machines(pool))
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   else if (start_first(pool))
     return pool;
   else
     cannot_start(pool);
   pool_free(pool);
   return NULL;
+}
+
+int measure_pool_width(const measure_pool *pool) {
+  int n = 0;
+  for (int i = 0; i < pool->n_machines; ++i) n += machine_serves(&pool->machines[i], MEASURE_RUNS);
+  return n;
+}
+
+int measure_pool_builders(const measure_pool *pool) {
+  int n = 0;
+  for (int i = 0; i < pool->n_workers; ++i) n += pool->workers[i].is_builder;
+  return n;
 }

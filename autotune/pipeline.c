@@ -251,7 +251,8 @@ void tuner_meanwhile(void *user) {
   if (!p || p->has_ended || p->is_inside || p->status != TN_OK) return;
   p->is_inside = true;
   bool is_done = tuner_is_done(p->t);
-  if (!is_done && p->t->shares_pool) p->status = turn(p, 0, true);
+  bool never_waits = p->t->shares_pool || (p->t->builder.submit && p->t->runner.submit);
+  if (!is_done && never_waits) p->status = turn(p, 0, true);
   p->is_inside = false;
 }
 

@@ -144,6 +144,7 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
                 steps, "costs", costs, "error", tn_measure_error_word(lost ? TN_MEASURE_UNKNOWN : measured->error));
   if (!json) return NULL;
   if (message) json_object_set_new(json, "message", message_text(message));
+  if (measured->machine) json_object_set_new(json, "machine", message_text(measured->machine));
   json_object_set_new(json, "checked", json_boolean(measured->checked));
   json_object_set_new(json, "max_error", number(measured->max_error));
   add_samples(json, measured);
@@ -183,7 +184,7 @@ static const struct field {
     {"costs", ARRAY, true},      {"error", TEXT, true},        {"checked", TRUTH, true},   {"message", TEXT, false},
     {"hardware", OBJECT, false}, {"max_error", NUMBER, false}, {"build_s", NUMBER, false}, {"run_s", NUMBER, false},
     {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
-    {"final", TRUTH, false},     {"rank", INTEGER, false},
+    {"final", TRUTH, false},     {"rank", INTEGER, false},     {"machine", TEXT, false},
 };
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
                                          "a number", "an integer", "an object"};

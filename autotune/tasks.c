@@ -334,7 +334,8 @@ static tn_status start_task(network *w, int i) {
 /* A task's first round is a short one: that a total is known soon counts more. */
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
-  int usual = w->options->tune.per_round > 0 ? w->options->tune.per_round : USUAL_ROUND;
+  int given = w->options->tune.per_round;
+  int usual = given > 0 ? given : RUNTIME_MAX(USUAL_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
   bool is_first = !w->has_started[i];
   t->options.per_round = is_first ? RUNTIME_MIN(FIRST_ROUND, usual) : usual;
   tn_status status = is_first ? start_task(w, i) : TN_OK;
@@ -452,6 +453,10 @@ static void give_result(network *w, tn_tune_end end, tn_tasks_result *out) {
                            .n_points = w->curve.n,
                            .curve = w->curve.data,
                            .end = end};
+  if (w->leader >= 0) {
+    out->n_hosts = w->tuners[w->leader].result.n_hosts;
+    out->hosts = w->tuners[w->leader].result.hosts;
+  }
   for (int i = 0; i < w->n; ++i) out->n_failed += w->tuners[i].result.best_s == 0;
   w->states = NULL;
   w->curve.data = NULL;
@@ -474,6 +479,8 @@ static tn_status tune(network *w, const tn_task *tasks, tn_tune_end *end) {
   if (status == TN_OK) name_ends(w, *end);
   if (status == TN_OK) status = run_finals(w);
   if (status == TN_OK) status = judge(w);
+  if (w->leader >= 0) tuner_take_hosts(&w->tuners[w->leader], status);
+  if (w->leader >= 0 && w->tuners[w->leader].result.end == TN_TUNE_NO_WORKERS) *end = TN_TUNE_NO_WORKERS;
   return log_ends(w, status);
 }
 

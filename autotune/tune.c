@@ -6,6 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "autotune/measure.h"
 #include "autotune/tuner.h"
 
 enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
@@ -111,7 +112,6 @@ static bool fill_options(tuner *t) {
   if (o->trials == 0) o->trials = o->seconds > 0 ? INT32_MAX : effort->trials;
   if (o->seconds == 0) o->seconds = effort->seconds;
   if (o->early_stop == 0) o->early_stop = effort->early_stop;
-  if (o->per_round == 0) o->per_round = PER_ROUND;
   if (o->finalists == 0) o->finalists = o->runner ? -1 : FINALISTS;
   if (!o->target) o->target = tn_target_new(t->ctx, NULL);
   return o->target != NULL;
@@ -201,8 +201,15 @@ static tn_status resume(tuner *t) {
 
 static int most(int a, int b) { return a > b ? a : b; }
 
+/* Two rounds are under way. While the last candidates of one are timed, the search is busy, and so the next one has to hold work for
+ * everybody twice. */
+static void fit_round(tuner *t) {
+  if (t->options.per_round == 0) t->options.per_round = most(PER_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
+}
+
 /* As many again wait as are at work, so that nobody idles until the next poll. */
 static void make_stages(tuner *t) {
+  fit_round(t);
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int together = t->builder.submit ? 1 : most(BUILDS_PER_JOB * jobs, LEAST_TOGETHER);
   t->build_stage = (tuner_stage){.self = t->builder.self,
@@ -232,9 +239,11 @@ tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *u
   tn_worker_options workers = t->options.workers;
   workers.should_stop = should_stop;
   workers.user = user;
+  workers.target = t->options.target;
   bool are_needed = !t->options.runner;
   if (are_needed && !tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
   t->shares_pool = !t->options.builder;
+  t->pool = are_needed ? t->runner.self : NULL;
   if (t->options.builder) use_builder(t);
   if (t->options.runner) t->runner = *t->options.runner;
   if (t->options.runner) t->runner.free = NULL; /* the caller's */
@@ -311,11 +320,18 @@ static tn_status run_rounds(tuner *t) {
   return status == TN_OK ? tuner_finals(t) : status;
 }
 
+void tuner_take_hosts(tuner *t, tn_status status) {
+  if (!t->pool) return;
+  t->result.hosts = measure_pool_hosts(t->pool, &t->result.n_hosts);
+  if (status == TN_ERROR_WORKER && t->result.n_hosts > 0) t->result.end = TN_TUNE_NO_WORKERS;
+}
+
 /* Between the lines of the log that say that it began and why it ended. */
 static tn_status run(tuner *t) {
   if (tuner_is_done(t)) return TN_OK;
   tn_status status = tuner_log_start(t);
   if (status == TN_OK) status = run_rounds(t);
+  tuner_take_hosts(t, status);
   if (status == TN_OK) status = tuner_judge(t);
   tn_status logged = tuner_log_end(t, status);
   return status == TN_OK ? logged : status;

@@ -169,7 +169,8 @@ tn_status tuner_log_start(tuner *t) {
 /* Written on failure, too, as far as the log can still be written. */
 tn_status tuner_log_end(tuner *t, tn_status status) {
   const tn_tune_result *r = &t->result;
-  const char *reason = status == TN_OK || status == TN_ERROR_TUNE ? tn_tune_end_word(r->end) : "error";
+  const char *reason =
+      status == TN_OK || status == TN_ERROR_TUNE || r->end == TN_TUNE_NO_WORKERS ? tn_tune_end_word(r->end) : "error";
   json_t *event =
       json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I}", "v", 1, "event", "end", "key",
                 tn_program_key(t->program), "target", t->target, "reason", reason, "trials", r->trials, "failed",

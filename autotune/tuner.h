@@ -13,7 +13,8 @@ typedef enum tuner_kept { TUNER_GENERIC, TUNER_OWN, TUNER_N_KEPT } tuner_kept;
 
 enum {
   TUNER_MOST_FINALISTS = 15 /* that can be asked for */,
-  TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT
+  TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT,
+  TUNER_ROUND_OF_EACH = 2 /* candidates of a round for each machine that times: docs/farm.md */
 };
 
 /* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */
@@ -53,8 +54,9 @@ typedef struct tuner {
   tn_builder builder;
   tn_runner runner;
   tuner_stage build_stage, run_stage;
-  bool shares_pool; /* both are worker processes: polling one serves the other */
-  bool takes_turns; /* with other tuners, whose builder and runner these are, too */
+  bool shares_pool;                /* both are worker processes: polling one serves the other */
+  const struct measure_pool *pool; /* of its own worker processes that time; NULL: it has none */
+  bool takes_turns;                /* with other tuners, whose builder and runner these are, too */
   struct tuner_pipeline *pipeline;
   const char *target;
   autotune_fill fill; /* what the inputs hold */
@@ -94,6 +96,8 @@ typedef struct tuner {
 tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model);
 /* Takes the workers, or the user's builder and runner. SHOULD_STOP(USER) as of tn_worker_options. */
 tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user);
+/* Into the result: how the hosts fare, and STATUS where it says that none is left. */
+void tuner_take_hosts(tuner *t, tn_status status);
 /* Takes those of another tuner, which has to live longer. */
 void tuner_borrow_workers(tuner *t, const tuner *from);
 /* Where its cost model is to be kept. */

@@ -71,7 +71,15 @@ void worker_lap(worker_answer *answer, worker_phase phase);
   X(SPOIL, "spoil")           /* run: changes one element of the first input */            \
   X(DISAGREE, "disagree")     /* prepare: changes the reference of the last output */      \
   X(VERSION, "version")       /* hello: claims another protocol version */                 \
-  X(TIMELESS, "timeless")     /* run: sends times of 0 */
+  X(TIMELESS, "timeless")     /* run: sends times of 0 */                                  \
+  X(OLD, "old")               /* hello: claims another version of Tenon */                 \
+  X(OTHER, "other")           /* hello: claims another processor */                        \
+  X(SLOW, "slow")             /* hello: claims costs three times its own */                \
+  X(CLOCK, "clock")           /* hello: its clock is an hour ahead */                      \
+  X(DEAF, "deaf")             /* reads nothing any more, and writes nothing */             \
+  X(CHATTY, "chatty")         /* writes words without end, and reads nothing */            \
+  X(FAST, "fast")             /* its clock runs faster than others */                      \
+  X(BREAK_OUT, "break-out")   /* tries what a sandbox refuses; crashes when all is refused */
 
 typedef enum worker_fault_kind {
   WORKER_NO_FAULT,
@@ -131,7 +139,9 @@ typedef struct worker {
   int64_t memory_bytes, idle_bytes;         /* the limit; address space at the greeting */
   worker_program programs[WORKER_PROGRAMS]; /* as many as fit a quarter of the memory */
   uint64_t clock;
-  bool is_remote; /* --remote: the tuner's files and clock are not ours, even if it looks so */
+  bool is_remote; /* --remote, or the greeting says so: the tuner's files and clock are not ours, even if it looks so */
+  runtime_str host, target, costs; /* of this machine, for a greeting from afar */
+  bool is_boxed;                   /* --sandbox */
   bool is_recording, sends_profile;
   tn_scope event; /* of the request being served */
   tn_profile_options profile;
@@ -184,6 +194,29 @@ int worker_guard_written(void);
  * has allocated is lost, outputs are anything. */
 bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status);
+
+/* ---- the machine (worker_machine.c) ------------------------------------------------------------------------------ */
+
+/* What it calls itself; its native target; its measured costs, "" where they cannot be measured. All are kept. */
+const char *worker_host(worker *w);
+const char *worker_target(worker *w);
+const char *worker_costs(worker *w);
+
+/* ---- the sandbox (worker_sandbox.c) ------------------------------------------------------------------------------ */
+
+/* From here on the process only computes, reads and answers. False, WHY says what is missing. */
+bool worker_sandbox(char *why, size_t n);
+
+/* ---- last words (worker_last.c) ---------------------------------------------------------------------------------- */
+
+/* On a host: from here on the worker says on OUT_FD how a candidate ends it. */
+void worker_last_start(int out_fd);
+bool worker_last_is_on(void);
+/* Request ID is served, for LIMIT_S at most (0: no limit): what is over is ended, and said. Nothing before worker_last_start. */
+void worker_last_arm(int64_t id, double limit_s);
+/* Before its answer is sent. */
+void worker_last_disarm(void);
+
 /* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
 
 enum { WORKER_MAX_WAITS = 64 };

@@ -1,8 +1,11 @@
 /* Faults on demand: what a bad candidate does to its worker, for the tests of the tuner's side. */
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "autotune/worker.h"
@@ -38,20 +41,21 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 /* The functions below break one promise of a worker each; tests strike with them. */
 static void crash(int out_fd) {
   (void)out_fd;
-  signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
+  if (!worker_last_is_on()) signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
   raise(SIGSEGV);
 }
 
 /* As a failed assertion would. */
 static void die_by_abort(int out_fd) {
   (void)out_fd;
-  signal(SIGABRT, SIG_DFL);
+  if (!worker_last_is_on()) signal(SIGABRT, SIG_DFL);
   abort();
 }
 
 /* As a kernel that calls exit: no answer follows. */
 static void leave(int out_fd) {
   (void)out_fd;
+  if (worker_last_is_on()) exit(3);
   _exit(3);
 }
 
@@ -107,6 +111,27 @@ static void close_and_hang(int out_fd) {
   hang(out_fd);
 }
 
+/* Until the pipe is full, and then for ever. */
+static void chatter(int out_fd) {
+  static const char text[] = "Welcome to this machine. ";
+  while (protocol_write(out_fd, text, sizeof text - 1)) continue;
+  _exit(0);
+}
+
+/* Nine ways out: a program, a socket, files written and removed, another process. Where one is open it exits. */
+static void break_out(int out_fd) {
+  const char *const argv[] = {"/bin/true", NULL};
+  char file[] = "/tmp/tenon-break-out";
+  pid_t child = 0;
+  bool is_out = socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+  is_out |= open(file, O_WRONLY | O_CREAT, 0600) >= 0 || open("/dev/null", O_RDWR) >= 0 || creat(file, 0600) >= 0;
+  is_out |= unlink(file) == 0 || mkdir(file, 0700) == 0 || kill(getppid(), 0) == 0;
+  is_out |= posix_spawn(&child, argv[0], NULL, NULL, (char *const *)argv, NULL) == 0;
+  is_out |= open("/proc/self/status", O_RDONLY) < 0; /* reading stays */
+  if (is_out) leave(out_fd);
+  crash(out_fd);
+}
+
 static void (*const strikes[])(int) = {
     [WORKER_CRASH] = crash,
     [WORKER_ABORT] = die_by_abort,
@@ -118,6 +143,9 @@ static void (*const strikes[])(int) = {
     [WORKER_TRUNCATE] = truncate_answer,
     [WORKER_STRANGER] = answer_stranger,
     [WORKER_CLOSE] = close_and_hang,
+    [WORKER_BREAK_OUT] = break_out,
+    [WORKER_DEAF] = hang,
+    [WORKER_CHATTY] = chatter,
 };
 
 void worker_fault_strike(worker_fault_kind kind, int out_fd) {

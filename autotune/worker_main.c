@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -162,13 +163,14 @@ static void *watch(void *user) {
   _exit(EXIT_PROTOCOL);
 }
 
-/* Only for sockets, where the end can be polled for. For ssh, standard input's end is seen when it is
- * read. */
+static bool is_socket(int fd) {
+  int type;
+  return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof type}) == 0;
+}
+
 static void start_watch(int in_fd) {
   pthread_attr_t attributes;
   pthread_t thread;
-  int type;
-  if (getsockopt(in_fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof type}) != 0) return; /* a pipe, a file */
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, WATCH_STACK_BYTES);
@@ -176,12 +178,19 @@ static void start_watch(int in_fd) {
   pthread_attr_destroy(&attributes);
 }
 
+/* Behind ssh standard input is a pipe, which ends with the connection. Not for every pipe: who writes all requests and closes
+ * it wants to read the answers. */
+static void watch_pipe(int in_fd) {
+  struct stat info;
+  if (fstat(in_fd, &info) == 0 && S_ISFIFO(info.st_mode)) start_watch(in_fd);
+}
+
 /* The kernel's signal comes when the starting thread ends, at once and whatever this process does. The watch covers
  * what it cannot: a starter that died before the signal was asked for, and one that is not the parent (a shell in
  * between). */
 static void die_with_starter(int in_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  start_watch(in_fd);
+  if (is_socket(in_fd)) start_watch(in_fd);
 }
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
@@ -210,14 +219,34 @@ static const handler *find_handler(const char *type) {
 /* More than any machine has; sums with it do not overflow. */
 enum { MOST_MEMORY_BITS = 50 };
 
+/* What a tuner elsewhere compares: what this machine is called, what it is, and what it takes. */
+static void add_machine(worker *w, const json_t *request, json_t *header) {
+  double clock_s = (double)time(NULL) + (w->fault_now == WORKER_CLOCK ? 3600 : 0);
+  if (json_is_true(json_object_get(request, "wants_costs")))
+    json_object_set_new(header, "costs", json_string(worker_costs(w)));
+  json_object_set_new(header, "host", json_string(worker_host(w)));
+  json_object_set_new(header, "target", json_string(worker_target(w)));
+  json_object_set_new(header, "clock", json_real(clock_s));
+}
+
+/* A tuner elsewhere reaches no signal and no process of this machine. */
+static void begin_remote(worker *w) {
+  w->is_remote = true;
+  worker_last_start(w->out_fd);
+  watch_pipe(w->in_fd);
+}
+
 /* Limits are set before the first program is parsed, so that what it takes counts. */
 static bool greet(worker *w, const protocol_message *request) {
   int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
   int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
+  bool is_remote = json_is_true(json_object_get(request->header, "remote"));
+  if (is_remote) begin_remote(w);
   worker_profile_start(w, request->header);
+  json_t *header = json_pack("{s:i, s:s, s:i}", "protocol", version, "version",
+                             w->fault_now == WORKER_OLD ? "0.0.1" : TN_VERSION, "threads", tn_thread_count());
+  if (header && is_remote) add_machine(w, request->header, header);
   if (bytes > 0) limit_memory(w, RUNTIME_MIN(bytes, INT64_C(1) << MOST_MEMORY_BITS));
-  json_t *header =
-      json_pack("{s:i, s:s, s:i}", "protocol", version, "version", TN_VERSION, "threads", tn_thread_count());
   const char *mode = worker_profile_mode(w);
   if (mode) json_object_set_new(header, "profile", json_string(mode));
   return send_header(w, header, protocol_int(request->header, "id", 0), &(codegen_bytes){0});
@@ -251,7 +280,10 @@ static void serve_with(worker *w, const char *type, const protocol_message *requ
 /* The answer carries "retire" when the worker had better be replaced. */
 static bool serve_request(worker *w, const char *type, const protocol_message *request) {
   worker_answer answer = {.lap_ns = runtime_now_ns()};
+  worker_last_arm(protocol_int(request->header, "id", 0), protocol_number(request->header, "timeout_s", 0));
   serve_with(w, type, request, &answer);
+  for (int i = 0; w->fault_now == WORKER_FAST && i < WORKER_PHASES; ++i) answer.phase_s[i] += 1;
+  worker_last_disarm();
   json_t *header = answer_header(&answer);
   if (header && has_grown(w)) json_object_set_new(header, "retire", json_true());
   bool has_object = answer.error == TN_MEASURE_NONE && answer.object.data;
@@ -295,16 +327,31 @@ static bool read_options(worker *w, int argc, char **argv) {
       w->is_remote = true;
       continue;
     }
+    if (strcmp(argv[i], "--sandbox") == 0) {
+      w->is_boxed = true;
+      continue;
+    }
     bool is_inject = strncmp(argv[i], inject, sizeof inject - 1) == 0;
     if (is_inject && worker_fault_parse(argv[i] + sizeof inject - 1, &w->fault)) continue;
     if (is_inject)
       dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
     else
-      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there are --remote and --inject=REQUEST-FAULT@N)\n",
+      dprintf(STDERR_FILENO,
+              "tenon worker: unknown option %s (there are --remote, --sandbox and --inject=REQUEST-FAULT@N)\n",
               argv[i]);
     return false;
   }
   return true;
+}
+
+/* Who asked for a sandbox gets one, or no worker. */
+static bool enter_sandbox(worker *w) {
+  char why[160];
+  if (!w->is_boxed) return true;
+  w->is_remote = true; /* it writes no file of the tuner's */
+  if (worker_sandbox(why, sizeof why)) return true;
+  dprintf(STDERR_FILENO, "tenon worker: --sandbox: %s\n", why);
+  return false;
 }
 
 /* What libraries or kernels print must not get between the messages: it goes to standard error. */
@@ -317,6 +364,7 @@ int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
   worker w = {.in_fd = in_fd};
   if (!read_options(&w, argc, argv)) return EXIT_USAGE;
   if (!guard_output(&w, out_fd)) return EXIT_PROTOCOL;
+  if (!enter_sandbox(&w)) return EXIT_PROTOCOL;
   die_with_starter(in_fd);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_STACK, STACK_BYTES);
@@ -324,6 +372,9 @@ int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
   worker_profile_stop(&w);
   for (int i = 0; i < RUNTIME_COUNT(w.programs); ++i) worker_program_free(&w.programs[i]);
   protocol_decoder_free(&w.in);
+  runtime_str_free(&w.host);
+  runtime_str_free(&w.target);
+  runtime_str_free(&w.costs);
   close(w.out_fd);
   return status;
 }

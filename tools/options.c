@@ -6,7 +6,7 @@
 
 #include "tools/tools.h"
 
-enum { MAX_OPTIONS = 40, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h', COLOR = 1 };
+enum { MAX_OPTIONS = 56, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h', COLOR = 1 };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -115,6 +115,14 @@ static bool parse_fill(const char *text, void *field) {
   return true;
 }
 
+/* Like parse_param, for the commands of --worker. */
+static bool parse_worker(const char *text, void *field) {
+  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, workers));
+  if (!*text || args->n_workers == TOOLS_MAX_WORKERS) return false;
+  args->workers[args->n_workers++] = text;
+  return true;
+}
+
 char *tools_fill_text(const tools_args *args) {
   runtime_str text = {0};
   for (int i = 0; i < args->n_fills; ++i) runtime_str_addf(&text, "%s%s", i ? "\n" : "", args->fills[i]);
@@ -131,7 +139,7 @@ static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_FLAG] = parse_flag,         [TOOLS_TEXT] = parse_text,   [TOOLS_COUNT] = parse_count,
     [TOOLS_LEVEL] = parse_level,       [TOOLS_SEED] = parse_seed,   [TOOLS_SECONDS] = parse_seconds,
     [TOOLS_DURATION] = parse_duration, [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link,
-    [TOOLS_PLUGIN] = parse_plugin,     [TOOLS_FILL] = parse_fill};
+    [TOOLS_PLUGIN] = parse_plugin,     [TOOLS_FILL] = parse_fill,   [TOOLS_WORKER] = parse_worker};
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

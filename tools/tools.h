@@ -19,7 +19,8 @@ enum {
   TOOLS_MAX_OPERANDS = 64,
   TOOLS_MAX_LINKS = 16,
   TOOLS_MAX_FILLS = 16,
-  TOOLS_MAX_PLUGINS = 16
+  TOOLS_MAX_PLUGINS = 16,
+  TOOLS_MAX_WORKERS = 64
 };
 
 typedef struct tools_verb tools_verb;
@@ -35,13 +36,16 @@ typedef struct tools_args {
   int n_links;
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
+  const char *workers[TOOLS_MAX_WORKERS]; /* commands, each a line for a shell */
+  int n_workers;
+  const char *hosts, *build_on, *tags;
   const char *plugins[TOOLS_MAX_PLUGINS];
   int n_plugins;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,
       *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind, *report,
       *rules, *by;
   int64_t population, generations, repeat, number;
-  double eps, mutation, crossover, cooldown, build_timeout, run_timeout;
+  double eps, mutation, crossover, cooldown, build_timeout, run_timeout, patience;
   bool no_sketches, flushes_cache;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
       unroll, stack;
@@ -63,7 +67,8 @@ typedef struct tools_args {
   X(PARAM, "NAME=N with a whole number")       /* one more of params */  \
   X(LINK, "a file's name, 16 times at most")   /* one more of links */   \
   X(PLUGIN, "a path, 16 times at most")        /* one more of plugins */ \
-  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)")  /* one more of fills */
+  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)")  /* one more of fills */   \
+  X(WORKER, "a command, 64 times at most")     /* one more of workers */
 
 typedef enum tools_kind {
 #define X(name, words) TOOLS_##name,

@@ -31,9 +31,20 @@ static const tools_option options[] = {
                  "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
     TOOLS_OPTION("finalists", 0, COUNT, finalists, "N", "how many of the fastest are timed again at the end (8)"),
-    TOOLS_OPTION("round", 0, COUNT, per_round, "N", "candidates between two trainings of the cost model (24)"),
+    TOOLS_OPTION("round", 0, COUNT, per_round, "N",
+                 "candidates between two trainings of the cost model (24, or twice as many as machines)"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
+    TOOLS_OPTION("worker", 0, WORKER, workers, "COMMAND",
+                 "time candidates on the machine that COMMAND reaches, as in 'ssh HOST tenon worker'; may be\n"
+                 "repeated, one a machine (docs/farm.md)"),
+    TOOLS_OPTION("hosts", 0, TEXT, hosts, "FILE",
+                 "the same from a file: a line a machine, [name=N] [count=N] [threads=N] [tags=A,B] COMMAND"),
+    TOOLS_OPTION("tags", 0, TEXT, tags, "TAGS", "of FILE, only the machines that have all of these: A,B"),
+    TOOLS_OPTION("build-on", 0, TEXT, build_on, "PLACE",
+                 "where candidates are compiled: here (the default), hosts (those of --worker), or all"),
+    TOOLS_OPTION("patience", 0, DURATION, patience, "TIME",
+                 "how long to wait when all machines are lost, as in 10m (30s)"),
     TOOLS_OPTION("profile", 0, TEXT, profile, "FILE",
                  "record where the time goes, worker processes included, into FILE: .json (Chrome\n"
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
@@ -73,7 +84,7 @@ const tools_verb tools_tune = {
     .operands =
         "PROGRAM... [--log LOG] [--trials N] [--seconds S] [--for TIME] [--effort E] [--target T] [--seed X] [--jobs "
         "J] "
-        "[--json]",
+        "[--worker COMMAND]... [--json]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
         "Measures candidate schedules in worker processes, checks each one's output, and appends a record of\n"
@@ -88,11 +99,17 @@ const tools_verb tools_tune = {
         "PROGRAM is a file, seen from the network's folder, or a text in quotes. What is the same program is\n"
         "tuned once. At the end there is a line for each task, and how the weighted total fell.\n"
         "\n"
+        "With --worker or --hosts candidates are timed on other machines, one at a time on each. A machine that\n"
+        "is lost costs nothing but time: its candidate is timed on another one, and it is tried again. One\n"
+        "that is not the target's (version, processor, measured costs) is refused by name. Records say which\n"
+        "machine timed them; the finals are run on one. With none left the run ends and can be gone on with.\n"
+        "\n"
         "On a terminal one live line shows the best so far, its speed-up over the default schedule, the\n"
         "trials done and failed, the time spent and left.",
     .examples =
         "tenon tune 'C[i<512, j<512] = sum[k<512](A[i,k] * B[k,j])' --trials 200 --log matmul.json\n"
         "tenon tune softmax.te -p N=128 --log softmax.json --seconds 60 --json\n"
+        "tenon tune softmax.te --log softmax.json --worker 'ssh a tenon worker' --worker 'ssh b tenon worker'\n"
         "tenon tune examples/networks/resnet50.tenon --log resnet50.json --for 30m",
     .options = options,
     .min_operands = 1,
@@ -141,7 +158,8 @@ void tools_print_failures(const tn_tune_result *r, const char *prefix, FILE *out
 static const char *const end_words[] = {[TN_TUNE_EXHAUSTED] = "; the search space is exhausted",
                                         [TN_TUNE_NO_PROGRESS] = "; the last ones brought nothing",
                                         [TN_TUNE_STOPPED] = "; stopped",
-                                        [TN_TUNE_FAILED] = "; they all fail alike"};
+                                        [TN_TUNE_FAILED] = "; they all fail alike",
+                                        [TN_TUNE_NO_WORKERS] = "; no worker is left"};
 
 /* Why the run ended is said only where the numbers do not show it. */
 static void print_found(const tuned *t, const char *log) {
@@ -151,6 +169,7 @@ static void print_found(const tuned *t, const char *log) {
   printf("trials   %d measured, %d of them failed, %d taken from %s%s\n", r->trials, r->failed, r->reused, log,
          why ? why : "");
   tools_print_failures(r, "", stdout);
+  tools_print_hosts(r->n_hosts, r->hosts, r->finals_on, stdout);
   if (r->trials > 0 && t->elapsed_s > 0)
     printf("time     %.1f s, %.1f trials a second\n", t->elapsed_s, r->trials / t->elapsed_s);
 }
@@ -182,6 +201,7 @@ void tools_print_options(const tools_args *args) {
   if (args->seed) printf(" --seed %llu", (unsigned long long)args->seed);
   if (args->jobs) printf(" --jobs %lld", (long long)args->jobs);
   if (args->target) printf(" --target"), tools_print_quoted(args->target);
+  tools_print_host_options(args);
 }
 
 /* The command that goes on from the log. Limits of time begin anew. */
@@ -196,8 +216,9 @@ static void print_going_on(const tools_args *args) {
 static int print_plain(const tuned *t, const tools_args *args) {
   print_found(t, args->log);
   char *table = args->verbosity == 1 ? NULL : tn_profiler_table(t->profiler);
-  if (table && t->result.end != TN_TUNE_STOPPED) printf("\n%s\n", table);
-  if (t->result.end == TN_TUNE_STOPPED) print_going_on(args);
+  bool goes_on = t->result.end == TN_TUNE_STOPPED || t->result.end == TN_TUNE_NO_WORKERS;
+  if (table && !goes_on) printf("\n%s\n", table);
+  if (goes_on) print_going_on(args);
   free(table);
   return TOOLS_OK;
 }
@@ -240,6 +261,8 @@ static int print_object(tools_session *session, const tools_args *args, const tu
   json_object_set_new(object, "odd_share", json_real(r->odd_share));
   json_object_set_new(object, "tie", json_boolean(r->is_tie));
   json_object_set_new(object, "failures", failures);
+  if (r->n_hosts > 0) json_object_set_new(object, "workers", tools_hosts_array(r->n_hosts, r->hosts));
+  if (r->finals_on) json_object_set_new(object, "finals_on", json_string(r->finals_on));
   return tools_print_json(session, object);
 }
 
@@ -305,37 +328,41 @@ static int find_effort(const tools_args *args) {
   return RUNTIME_FIND(words, args->effort ? args->effort : "");
 }
 
-tn_tune_options tools_tune_options(const tools_session *session, const tools_args *args, const char *fill) {
-  return (tn_tune_options){.log = args->log,
-                           .trials = (int)args->trials,
-                           .seconds = args->seconds,
-                           .effort = (tn_effort)find_effort(args),
-                           .early_stop = (int)args->early_stop,
-                           .finalists = (int)args->finalists,
-                           .per_round = (int)args->per_round,
-                           .seed = args->seed,
-                           .cost_model = args->cost_model,
-                           .target = session->target,
-                           .population = (int)args->population,
-                           .generations = (int)args->generations,
-                           .eps = args->eps,
-                           .mutation = args->mutation,
-                           .crossover = args->crossover,
-                           .no_sketches = args->no_sketches,
-                           .workers = {.jobs = (int)args->jobs,
-                                       .build_timeout_s = args->build_timeout,
-                                       .run_timeout_s = args->run_timeout,
-                                       .repeats = {.repeat = (int)args->repeat,
-                                                   .number = (int)args->number,
-                                                   .cooldown_s = args->cooldown,
-                                                   .flushes_cache = args->flushes_cache}},
-                           .fill = fill};
+tn_tune_options tools_tune_options(const tools_session *session, const tools_args *args, const char *fill,
+                                   const tools_hosts *hosts) {
+  tn_tune_options tuning = {.log = args->log,
+                            .trials = (int)args->trials,
+                            .seconds = args->seconds,
+                            .effort = (tn_effort)find_effort(args),
+                            .early_stop = (int)args->early_stop,
+                            .finalists = (int)args->finalists,
+                            .per_round = (int)args->per_round,
+                            .seed = args->seed,
+                            .cost_model = args->cost_model,
+                            .target = session->target,
+                            .population = (int)args->population,
+                            .generations = (int)args->generations,
+                            .eps = args->eps,
+                            .mutation = args->mutation,
+                            .crossover = args->crossover,
+                            .no_sketches = args->no_sketches,
+                            .workers = {.jobs = (int)args->jobs,
+                                        .build_timeout_s = args->build_timeout,
+                                        .run_timeout_s = args->run_timeout,
+                                        .repeats = {.repeat = (int)args->repeat,
+                                                    .number = (int)args->number,
+                                                    .cooldown_s = args->cooldown,
+                                                    .flushes_cache = args->flushes_cache}},
+                            .fill = fill};
+  tools_use_hosts(args, hosts, &tuning.workers);
+  return tuning;
 }
 
-static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
+static tn_status tune(tools_session *session, const tools_args *args, const tools_hosts *hosts, tn_profiler *profiler,
+                      tuned *out) {
   watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program),
                tools_fill_text(args)};
-  tn_tune_options tuning = tools_tune_options(session, args, w.fill);
+  tn_tune_options tuning = tools_tune_options(session, args, w.fill, hosts);
   tuning.on_progress = on_progress;
   tuning.on_measured = on_measured;
   tuning.user = &w;
@@ -355,15 +382,17 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
 
 /* The exit status of a stopped run is the shell's for its signal, whatever was found; the results are
  * printed all the same. */
-static int tune_and_print(tools_session *session, const tools_args *args, tn_profiler *profiler) {
+static int tune_and_print(tools_session *session, const tools_args *args, const tools_hosts *hosts,
+                          tn_profiler *profiler) {
   tuned t = {0};
-  if (!profiler) return tools_fail(session, "out of memory");
-  tn_status done = tune(session, args, profiler, &t);
+  tn_status done = tune(session, args, hosts, profiler, &t);
   bool was_signalled = t.result.end == TN_TUNE_STOPPED && stopped_by;
   if (done == TN_ERROR_TUNE && !args->is_json) tools_print_failures(&t.result, "", stderr);
-  if (done != TN_OK && !was_signalled) return TOOLS_FAILED;
+  bool lacks_workers = t.result.end == TN_TUNE_NO_WORKERS;
+  if (done != TN_OK && !was_signalled && !lacks_workers) return TOOLS_FAILED;
   int status = args->is_json ? print_object(session, args, &t) : print_plain(&t, args);
   if (was_signalled) return TOOLS_SIGNALLED + stopped_by;
+  if (lacks_workers) return TOOLS_FAILED;
   if (t.result.best_s > 0) return status;
   return tools_fail(session, "nothing valid was measured in the time that was given");
 }
@@ -378,6 +407,18 @@ static int check_model(const tools_args *args) {
       model);
 }
 
+/* Where it has something to tune and, if others are to measure it, somebody to do so. */
+static int tune_all(tools_session *session, const tools_args *args, tn_profiler *profiler) {
+  tools_hosts hosts = {0};
+  if (!profiler) return tools_fail(session, "out of memory");
+  int status = tools_open_hosts(session, args, &hosts);
+  if (status == TOOLS_OK)
+    status = tools_are_tasks(args) ? tools_tune_tasks(session, args, &hosts, profiler)
+                                   : tune_and_print(session, args, &hosts, profiler);
+  tools_free_hosts(&hosts);
+  return status;
+}
+
 static int run_with_log(const tools_args *args) {
   if (find_effort(args) < 0)
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
@@ -390,7 +431,7 @@ static int run_with_log(const tools_args *args) {
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
     tools_recording recording = tools_record(&session, args);
-    status = are_tasks ? tools_tune_tasks(&session, args, profiler) : tune_and_print(&session, args, profiler);
+    status = tune_all(&session, args, profiler);
     if (!tools_record_end(&session, &recording) && status == TOOLS_OK) status = TOOLS_FAILED;
     tn_profiler_free(profiler);
     if (args->report && status != TOOLS_FAILED && tools_write_report(&session, args->log, args->report) != TOOLS_OK)

@@ -9,6 +9,7 @@ enum { SHOWN_POINTS = 8, NAME_COLUMNS = 28 };
 typedef struct tasks_run {
   tools_session *session;
   const tools_args *args;
+  const tools_hosts *hosts;
   RUNTIME_VEC(tn_task) tasks;
   tools_progress show;
   const tn_profiler *profiler;
@@ -137,11 +138,12 @@ static void print_going_on(const tools_args *args) {
 }
 
 static int print_plain(const tasks_run *run) {
-  bool was_stopped = run->result.end == TN_TUNE_STOPPED;
+  bool was_stopped = run->result.end == TN_TUNE_STOPPED || run->result.end == TN_TUNE_NO_WORKERS;
   print_head();
   for (int i = 0; i < run->result.n_tasks; ++i) print_task(run, i);
   print_total(run);
   print_failures(&run->result, stdout);
+  tools_print_hosts(run->result.n_hosts, run->result.hosts, NULL, stdout);
   char *table = run->args->verbosity == 1 || was_stopped ? NULL : tn_profiler_table(run->profiler);
   if (table) printf("\n%s\n", table);
   free(table);
@@ -168,12 +170,13 @@ static int print_object(const tasks_run *run) {
   for (int i = 0; i < r->n_points; ++i)
     json_array_append_new(curve, json_pack("{s:f, s:i, s:i, s:f}", "elapsed", r->curve[i].elapsed_s, "trials",
                                            r->curve[i].trials, "task", r->curve[i].task, "total", r->curve[i].total_s));
-  return tools_print_json(
-      run->session, json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:f, s:s, s:o}", "log", run->args->log,
-                              "target", tn_target_text(run->session->target), "tasks", tasks, "curve", curve,
-                              "distinct", r->n_distinct, "failed", r->n_failed, "total", tools_time_or_null(r->total_s),
-                              "total_default", tools_time_or_null(r->default_s), "elapsed", run->elapsed_s, "end",
-                              tn_tune_end_word(r->end), "profile", tools_profile_object(run->profiler)));
+  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:f, s:s, s:o}", "log", run->args->log, "target",
+                             tn_target_text(run->session->target), "tasks", tasks, "curve", curve, "distinct",
+                             r->n_distinct, "failed", r->n_failed, "total", tools_time_or_null(r->total_s),
+                             "total_default", tools_time_or_null(r->default_s), "elapsed", run->elapsed_s, "end",
+                             tn_tune_end_word(r->end), "profile", tools_profile_object(run->profiler));
+  if (object && r->n_hosts > 0) json_object_set_new(object, "workers", tools_hosts_array(r->n_hosts, r->hosts));
+  return tools_print_json(run->session, object);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
@@ -192,7 +195,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
 static tn_status tune(tasks_run *run, tn_profiler *profiler) {
   char *fill = tools_fill_text(run->args);
   int strategy = tn_strategy_find(run->args->strategy), objective = tn_objective_find(run->args->objective);
-  tn_tasks_options options = {.tune = tools_tune_options(run->session, run->args, fill),
+  tn_tasks_options options = {.tune = tools_tune_options(run->session, run->args, fill, run->hosts),
                               .strategy = (tn_strategy)RUNTIME_MAX(strategy, 0),
                               .objective = (tn_objective)RUNTIME_MAX(objective, 0),
                               .on_tasks = on_tasks};
@@ -216,16 +219,17 @@ static int tune_and_print(tasks_run *run, tn_profiler *profiler) {
   tn_status done = tune(run, profiler);
   bool was_signalled = run->result.end == TN_TUNE_STOPPED && tools_stopped_by();
   if (done == TN_ERROR_TUNE && !run->args->is_json) print_failures(&run->result, stderr);
-  if (done != TN_OK && !was_signalled) return TOOLS_FAILED;
+  bool lacks_workers = run->result.end == TN_TUNE_NO_WORKERS;
+  if (done != TN_OK && !was_signalled && !lacks_workers) return TOOLS_FAILED;
   int status = run->args->is_json ? print_object(run) : print_plain(run);
   if (was_signalled) return TOOLS_SIGNALLED + tools_stopped_by();
+  if (lacks_workers) return TOOLS_FAILED;
   if (run->result.total_s > 0) return status;
   return tools_fail(run->session, "nothing valid was measured in the time that was given");
 }
 
-int tools_tune_tasks(tools_session *session, const tools_args *args, tn_profiler *profiler) {
-  tasks_run run = {.session = session, .args = args};
-  if (!profiler) return tools_fail(session, "out of memory");
+int tools_tune_tasks(tools_session *session, const tools_args *args, const tools_hosts *hosts, tn_profiler *profiler) {
+  tasks_run run = {.session = session, .args = args, .hosts = hosts};
   int status = add_all(&run) ? tune_and_print(&run, profiler) : TOOLS_FAILED;
   tn_tasks_result_free(&run.result);
   RUNTIME_VEC_FREE(&run.tasks);

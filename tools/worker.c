@@ -15,11 +15,13 @@ static int run(int argc, char **argv) {
 
 const tools_verb tools_worker = {
     .name = "worker",
-    .operands = "",
+    .operands = "[--sandbox]",
     .summary = "build and measure candidates for a tuner, over standard input and output",
     .details =
         "Speaks the measuring protocol of docs/workers.md until its input ends. `tenon tune` starts its workers\n"
-        "itself; a tuner written in C can name another command, such as `ssh HOST tenon worker`.\n"
+        "itself; --worker there names another command, such as `ssh HOST tenon worker` (docs/farm.md).\n"
+        "--sandbox: it can compute, read files and answer, and nothing else: no program is started, no file\n"
+        "written, no socket opened, no other process touched; and no network where the kernel has user namespaces.\n"
         "--inject=REQUEST-FAULT@N makes it fail on purpose, for tests (docs/workers.md has the list).",
     .run_raw = run,
 };

@@ -1,4 +1,10 @@
 /* Tests of measuring: the protocol, checking outputs, worker processes and their faults. */
 #include "tests/measure/measure_test.h"
 
-int main(void) { return protocol_tests() + check_tests() + worker_tests() + fault_tests() + own_builder_tests(); }
+#include <string.h>
+
+/* --farm: only the tests of hosts. */
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--farm") == 0) return farm_tests();
+  return protocol_tests() + check_tests() + worker_tests() + fault_tests() + own_builder_tests() + farm_tests();
+}

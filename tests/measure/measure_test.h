@@ -14,6 +14,7 @@ int check_tests(void);
 int worker_tests(void);
 int fault_tests(void);
 int own_builder_tests(void);
+int farm_tests(void);
 
 /* The state and the parent of a process as /proc tells them; false when there is none. */
 static inline bool process_stat(int pid, char *state, int *parent) {

@@ -25,19 +25,21 @@ bad=$(grep -nE '^#include "runtime/profiler/' runtime/*.[ch] | grep -vE '^runtim
 bad=$(grep -rnE '^#include "runtime/(stages|kernel|parallel)\.h"' --include='*.[ch]' runtime/profiler || true)
 [ -z "$bad" ] || complain "runtime/profiler/ includes what stands on it" "$bad"
 
-# The measuring worker owns its process: worker_fault.c crashes it on request, worker_main.c ends it with its tuner.
+# The measuring worker owns its process: worker_fault.c crashes it on request, worker_main.c ends it with its tuner, worker_last.c
+# when its time is over.
 bad=$(grep -rnE '\b(getenv|abort|_?exit|v?printf|puts|putchar|perror)\(' --include='*.c' "${library[@]}" |
-  grep -vE '^autotune/worker_(fault|main).c:' || true)
+  grep -vE '^autotune/worker_(fault|main|last).c:' || true)
 [ -z "$bad" ] || complain "the library prints, ends the program or reads the environment" "$bad"
 
 # Objects in writable sections, a thread's own (which objdump does not call objects) among them. The profiler has some: its
 # recorder (runtime/profiler/state.h says why it is one for the process), the word that says what it wants, a thread's
 # buffers and list of profilers. Else there are LLVM's one-time initialisation and a thread's innermost guard against LLVM's
-# fatal errors. The measuring worker owns its process: its signal handlers have no argument (autotune/worker_guard.c).
+# fatal errors. The measuring worker owns its process: its signal handlers have no argument (autotune/worker_guard.c,
+# worker_last.c).
 # Sanitizers add their own.
 if grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt"; then
   bad=$(objdump -t "$TENON_BUILD/libtenon.a" "$TENON_BUILD/libtenon_profile.a" | grep -E ' (O \.(data|bss)|  \.t(data|bss))(\.[^r][^[:space:]]*)?[[:space:]]' | grep -vE ' d +\.t' |
-    grep -vE ' (profiler_the_recorder|tn_profile_filter|this_thread|entered|innermost|guard|landing|is_open_to_strikes|once(\.[0-9]+)?|__gcov.*)$' || true)
+    grep -vE ' (profiler_the_recorder|tn_profile_filter|this_thread|entered|innermost|guard|last|landing|is_open_to_strikes|once(\.[0-9]+)?|__gcov.*)$' || true)
   [ -z "$bad" ] || complain "mutable state outside contexts" "$bad"
 fi
 

@@ -1,0 +1,351 @@
+/* measure_worker.c: one worker's life as the pool sees it: it is started and greeted, asked and listened to, and given up when
+ * it dies, babbles or overruns its time. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "autotune/measure.h"
+#include "runtime/profiler/recorder.h"
+
+enum { BLOCK_BYTES = 64 << 10, MAX_CORES = 1 << 16, QUOTED_BYTES = 40 };
+
+/* A worker that is lost while a candidate runs may be lost by the candidate's fault; while the reference is made, hardly. So many
+ * such points, and it is. */
+enum { LOST_RUNNING = 4, LOST_OTHERWISE = 1, MOST_LOSSES = 24 };
+
+#define GREETING_S 60.0
+#define HOST_GREETING_S 30.0
+
+uint64_t measure_deadline_after(double seconds) {
+  return runtime_now_ns() + (uint64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+bool measure_worker_has_output(const measure_worker *w) { return w->out_sent < w->out.n; }
+
+/* Sends what the socket takes. A failure is found out at the end of the worker's output, with the reason of its death.
+ */
+static void flush(measure_worker *w) {
+  while (measure_worker_has_output(w)) {
+    ssize_t n = send(w->process.fd, w->out.data + w->out_sent, w->out.n - w->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0)
+      w->out_sent += (size_t)n;
+    else if (n < 0 && errno == EAGAIN)
+      return;
+    else if (n < 0 && errno != EINTR)
+      break;
+  }
+  w->out.n = w->out_sent = 0;
+}
+
+/* Steals the request's header. */
+static bool send_request(measure_pool *pool, measure_worker *w, const measure_request *request) {
+  w->out.n = w->out_sent = 0;
+  w->request_id = ++pool->next_id;
+  bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(w->request_id)) == 0 &&
+                 protocol_encode(request->header, request->payload, request->payload_bytes, &w->out);
+  json_decref(request->header);
+  /* No fault of the candidate's: the tune ends with an error. */
+  if (w->out.failed) runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
+  if (!encoded) runtime_str_free(&w->out);
+  w->deadline_ns = measure_deadline_after(request->timeout_s + (w->machine->host ? MEASURE_WAY_S : 0));
+  w->asked_ns = runtime_now_ns();
+  w->profile.asked_ns = profiler_now_ns();
+  flush(w);
+  return encoded;
+}
+
+/* ---- its life ---------------------------------------------------------------------------------------------------- */
+
+bool measure_worker_is_alive(const measure_worker *w) { return w->state != MEASURE_NONE; }
+
+void measure_worker_clear(measure_worker *w) {
+  if (measure_worker_is_alive(w)) measure_profile_end(&w->profile);
+  runtime_str_free(&w->out);
+  protocol_decoder_free(&w->in);
+  *w = (measure_worker){.machine = w->machine, .is_runner = w->is_runner, .is_builder = w->is_builder};
+}
+
+/* Counted in a row: a command that cannot start is given up after some, one crash among many is not. */
+static void note_failure(measure_pool *pool, measure_machine *machine, const char *why) {
+  if (machine->host) {
+    measure_host_trouble(pool, machine, why);
+    return;
+  }
+  machine->failures++;
+  snprintf(machine->trouble, sizeof machine->trouble, "%s", why);
+}
+
+static json_t *greeting_for(const measure_pool *pool, measure_worker *w) {
+  json_t *hello = json_pack("{s:s, s:i, s:I}", "type", "hello", "protocol", PROTOCOL_VERSION, "memory_bytes",
+                            (json_int_t)pool->options.memory_bytes);
+  if (hello && w->machine->host) measure_host_ask(w->machine, hello);
+  measure_profile_ask(&w->profile, hello);
+  return hello;
+}
+
+/* A worker that cannot be greeted would wait for ever: it ends again. */
+void measure_worker_start(measure_pool *pool, measure_worker *w) {
+  int error = measure_process_start(&w->process, (const char *const *)w->machine->command);
+  if (error) {
+    note_failure(pool, w->machine, strerror(error));
+    return;
+  }
+  w->state = MEASURE_STARTING;
+  double limit_s = w->machine->host ? HOST_GREETING_S - MEASURE_WAY_S : GREETING_S;
+  if (send_request(pool, w, &(measure_request){.header = greeting_for(pool, w), .timeout_s = limit_s})) return;
+  note_failure(pool, w->machine, "out of memory for the greeting");
+  measure_process_kill(&w->process);
+  measure_worker_clear(w);
+}
+
+/* The worker is free for the next job. AGAIN: its job is not over, but another worker's. */
+static void end_work(measure_pool *pool, measure_worker *w, bool again) {
+  measure_job *job = w->job;
+  double seconds = (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  job->seconds += seconds;
+  if (job->kind->lane == MEASURE_BUILDS)
+    pool->build_s = pool->build_s > 0 ? 0.8 * pool->build_s + 0.2 * seconds : seconds;
+  w->job = NULL;
+  w->state = MEASURE_IDLE;
+  if (again)
+    measure_pool_again(pool, job);
+  else
+    measure_pool_end(pool, job);
+}
+
+/* A host's worker says itself when a candidate has ended it. When it is lost without a word, the host or the way to it is to
+ * blame, and the candidate gets another one; a few times, since it may be what kills hosts all the same. */
+static bool may_go_elsewhere(const measure_worker *w, measure_failure kind) {
+  return w->machine->host && kind != MEASURE_GIVEN_UP && kind != MEASURE_NOT_SENT && w->job->losses < MOST_LOSSES;
+}
+
+static void lose_job(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why) {
+  bool again = may_go_elsewhere(w, kind);
+  w->job->losses += w->prepared ? LOST_RUNNING : LOST_OTHERWISE;
+  w->job->avoid = w->machine;
+  if (!again) w->job->kind->failed(pool, w->job, w, kind, why);
+  end_work(pool, w, again);
+}
+
+static void tell_lost(const char *why) {
+  static const tn_site site = {__FILE__, "lose", __LINE__, TN_CATEGORY_WORKER, 1};
+  tn_event_arg reason = tn_event_arg_text("reason", why);
+  tn_mark(&site, "worker lost", &reason, 1);
+}
+
+void measure_worker_lose(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why) {
+  tell_lost(why);
+  measure_process_kill(&w->process);
+  if (kind != MEASURE_GIVEN_UP && (w->state == MEASURE_STARTING || w->machine->host))
+    note_failure(pool, w->machine, why);
+  if (w->state == MEASURE_BUSY) lose_job(pool, w, kind, why);
+  measure_worker_clear(w);
+}
+
+static void count_answer(measure_worker *w) {
+  int *count = w->job->kind->lane == MEASURE_RUNS ? &w->machine->n_timed : &w->machine->n_built;
+  ++*count;
+  w->machine->failures = 0;
+}
+
+static measure_failure kind_of(const measure_death *death) {
+  return death->out_of_memory ? MEASURE_NO_MEMORY : death->out_of_cpu ? MEASURE_TIMEOUT : MEASURE_DIED;
+}
+
+/* The kernel's out-of-memory killer and the CPU limit both end a worker by signal: the autopsy tells them apart. */
+static void lose_dead(measure_pool *pool, measure_worker *w) {
+  measure_death death;
+  measure_process_autopsy(&w->process, &death);
+  measure_worker_lose(pool, w, kind_of(&death), death.text);
+}
+
+/* A host's worker has said how its candidate ends it: that is the candidate's result, and no fault of the host's. */
+static void take_death(measure_pool *pool, measure_worker *w, const char *how, bool is_late) {
+  measure_death death;
+  char text[MEASURE_TAIL + 320];
+  measure_process_autopsy(&w->process, &death);
+  const char *last_words = strstr(death.text, "; its last words");
+  measure_failure kind = is_late ? MEASURE_TIMEOUT : death.out_of_memory ? MEASURE_NO_MEMORY : MEASURE_DIED;
+  snprintf(text, sizeof text, "the worker on %.64s %.120s%s", w->machine->name ? w->machine->name : "a host", how,
+           last_words ? last_words : "");
+  tell_lost(text);
+  w->job->out->machine = w->machine->name;
+  w->job->kind->failed(pool, w->job, w, kind, is_late ? "over the time limit" : text);
+  count_answer(w);
+  end_work(pool, w, false);
+  measure_worker_clear(w);
+}
+
+/* The beginning of what it wrote, if a person wrote it: a shell that greets its user, say. Four bytes were taken for a length. */
+static void add_quote(const measure_worker *w, char *text, size_t n) {
+  char words[QUOTED_BYTES];
+  size_t quoted = 0, taken = RUNTIME_MIN(w->in.have, sizeof words);
+  if (taken > 0) memcpy(words, w->in.bytes, taken);
+  ssize_t more = recv(w->process.fd, words + taken, sizeof words - taken, MSG_PEEK | MSG_DONTWAIT);
+  taken += more > 0 ? (size_t)more : 0;
+  while (quoted < taken && words[quoted] >= ' ' && words[quoted] < 127) ++quoted;
+  if (quoted >= 4) snprintf(text, n, "; it wrote \"%.*s\"", (int)quoted, words);
+}
+
+/* What came may be of any length and content, so only our words for it are kept, and a few of its own. */
+static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why) {
+  char text[320], quote[QUOTED_BYTES + 20] = "";
+  if (w->machine->host) add_quote(w, quote, sizeof quote);
+  snprintf(text, sizeof text, "the worker does not keep to the protocol: %.200s%s", why, quote);
+  measure_worker_lose(pool, w, MEASURE_GARBAGE, text);
+}
+
+/* Its last words are read first: they may say what it was doing. */
+static void lose_late(measure_pool *pool, measure_worker *w) {
+  const char *why = w->machine->host ? "it did not answer in time" : "over the time limit";
+  measure_process_read_tail(&w->process);
+  measure_worker_lose(pool, w, MEASURE_TIMEOUT,
+                      w->state == MEASURE_STARTING ? "the worker did not greet in time" : why);
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------- */
+
+/* Asks the next thing for the worker's job. */
+static void ask(measure_pool *pool, measure_worker *w) {
+  measure_request request = w->job->kind->request(pool, w->job, w);
+  if (request.header && send_request(pool, w, &request)) return;
+  if (request.header)
+    w->job->kind->failed(pool, w->job, w, MEASURE_NOT_SENT, "the request is not valid UTF-8 or too large");
+  end_work(pool, w, false);
+}
+
+void measure_worker_give(measure_pool *pool, measure_worker *w, measure_job *job) {
+  w->job = job;
+  w->state = MEASURE_BUSY;
+  w->started_ns = runtime_now_ns();
+  ask(pool, w);
+}
+
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
+
+/* How many cores it has for us. */
+static int cores_of(const measure_machine *machine, const json_t *greeting) {
+  int threads = (int)RUNTIME_MIN(protocol_int(greeting, "threads", 1), (int64_t)MAX_CORES);
+  int most = machine->host && machine->host->threads > 0 ? machine->host->threads : MAX_CORES;
+  return RUNTIME_MAX(RUNTIME_MIN(threads, most), 1);
+}
+
+/* Refused for good: the next one would be the same. */
+static void refuse(measure_pool *pool, measure_worker *w, const char *why) {
+  measure_process_kill(&w->process);
+  measure_host_refuse(pool, w->machine, why);
+  measure_worker_clear(w);
+}
+
+static void welcome(measure_worker *w, const protocol_message *message) {
+  measure_machine *machine = w->machine;
+  machine->failures = 0;
+  machine->has_greeted = true;
+  machine->cores = cores_of(machine, message->header);
+  w->state = MEASURE_IDLE;
+  measure_profile_greeted(&w->profile, message->header);
+}
+
+/* Another version of the protocol is no failure to retry: a command from another installation will never fit. */
+static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
+  int64_t version = protocol_int(message->header, "protocol", -1);
+  runtime_str why = {0};
+  if (version != PROTOCOL_VERSION)
+    runtime_str_addf(&why, "the worker (Tenon %.40s) speaks protocol %lld, this is %d",
+                     protocol_text(message->header, "version", "?"), (long long)version, PROTOCOL_VERSION);
+  else if (w->machine->host)
+    measure_host_check(pool, w->machine, message->header, &why);
+  if (why.n == 0)
+    welcome(w, message);
+  else if (w->machine->host)
+    refuse(pool, w, why.data);
+  else
+    measure_worker_lose(pool, w, MEASURE_GARBAGE, why.data);
+  runtime_str_free(&why);
+}
+
+/* A worker that has grown too much asks to be replaced. */
+static void retire(measure_worker *w) {
+  measure_process_end(&w->process);
+  measure_worker_clear(w);
+}
+
+/* Events for the recording are at the end of the payload and are cut off first: what is left is the object. */
+static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
+  bool retires = json_is_true(json_object_get(message->header, "retire"));
+  measure_profile_take(&w->profile, message);
+  w->job->out->machine = w->machine->name;
+  if (w->job->kind->reply(pool, w->job, w, message)) {
+    ask(pool, w);
+  } else {
+    count_answer(w);
+    end_work(pool, w, false);
+    if (retires) retire(w);
+  }
+}
+
+/* An answer that is none: the candidate's end, or of a clock that runs faster than ours. */
+static bool is_strange(measure_pool *pool, measure_worker *w, const protocol_message *message) {
+  const char *died = protocol_text(message->header, "died", NULL);
+  if (died && w->machine->host) {
+    take_death(pool, w, died, json_is_true(json_object_get(message->header, "late")));
+    return true;
+  }
+  if (!w->machine->host || measure_host_clock_is_right(w, message->header)) return false;
+  static const char fast[] = "its clock runs faster than this machine's: it tells longer times than have passed";
+  measure_host_refuse(pool, w->machine, fast);
+  measure_worker_lose(pool, w, MEASURE_GARBAGE, fast);
+  return true;
+}
+
+/* Frees the message, whatever was taken out of it. */
+static void take_message(measure_pool *pool, measure_worker *w, protocol_message *message) {
+  if (protocol_int(message->header, "id", -1) != w->request_id)
+    lose_garbage(pool, w, "an answer to a request that was not made");
+  else if (w->state == MEASURE_STARTING)
+    take_greeting(pool, w, message);
+  else if (w->state != MEASURE_BUSY)
+    lose_garbage(pool, w, "a message that was not asked for");
+  else if (!is_strange(pool, w, message))
+    take_answer(pool, w, message);
+  protocol_message_free(message);
+}
+
+/* Reads what is there, at most one message. */
+static void receive(measure_pool *pool, measure_worker *w) {
+  char block[BLOCK_BYTES];
+  for (protocol_result result = PROTOCOL_MORE; result == PROTOCOL_MORE;) {
+    ssize_t n = recv(w->process.fd, block, RUNTIME_MIN(sizeof block, protocol_wanted(&w->in)), MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+      lose_dead(pool, w);
+      return;
+    }
+    protocol_message message;
+    result = protocol_decode(&w->in, block, (size_t)n, &message);
+    if (result == PROTOCOL_DONE) take_message(pool, w, &message);
+    if (result == PROTOCOL_BROKEN) lose_garbage(pool, w, w->in.why);
+  }
+}
+
+void measure_worker_drop_if_not_quiet(measure_pool *pool, measure_worker *w) {
+  char byte;
+  ssize_t n = recv(w->process.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+    measure_worker_lose(pool, w, MEASURE_DIED, "the worker ended while it was idle");
+}
+
+/* The deadline is looked at last: an answer that came in time but was read late counts. */
+void measure_worker_serve(measure_pool *pool, measure_worker *w, short socket, short err) {
+  if (!measure_worker_is_alive(w)) return;
+  if (err) measure_process_read_tail(&w->process);
+  if (socket & POLLOUT) flush(w);
+  if (socket & (POLLIN | POLLHUP | POLLERR)) receive(pool, w);
+  bool is_timed = w->state == MEASURE_STARTING || w->state == MEASURE_BUSY;
+  if (is_timed && runtime_now_ns() >= w->deadline_ns) lose_late(pool, w);
+}

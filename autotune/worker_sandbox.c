@@ -1,0 +1,165 @@
+/* worker_sandbox.c: `tenon worker --sandbox`: from here on the process can compute, read files and answer, and nothing else. No
+ * program is started, no socket opened, no file written, made or removed, no other process touched; where the kernel gives a
+ * user namespace, there is no network either. The filter is a list of system calls that are refused with EPERM: what computing needs
+ * (memory, threads, signals among its own) stays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "autotune/worker.h"
+
+#if defined(__x86_64__)
+#define OWN_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#ifdef OWN_ARCH
+
+/* Refused whatever their arguments are. */
+static const int refused[] = {
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_pidfd_open,
+    SYS_socket,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_mkdirat,
+    SYS_mknodat,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_truncate,
+    SYS_ftruncate,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_setns,
+    SYS_unshare,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_sethostname,
+    SYS_open_by_handle_at,
+    SYS_userfaultfd,
+    SYS_io_uring_setup,
+    SYS_openat2,
+    SYS_kill,
+#ifdef __x86_64__
+    SYS_unlink,
+    SYS_rename,
+    SYS_renameat,
+    SYS_link,
+    SYS_symlink,
+    SYS_mkdir,
+    SYS_rmdir,
+    SYS_mknod,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_creat,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+    SYS_fork,
+    SYS_vfork,
+#endif
+};
+
+/* Opening a file is refused when any of these flags says that it is to be written or made. */
+enum { WRITING = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND, RULES = 2 * RUNTIME_COUNT(refused) + 24 };
+
+typedef struct filter {
+  struct sock_filter rules[RULES];
+  int n;
+} filter;
+
+static void add(filter *f, struct sock_filter rule) { f->rules[f->n++] = rule; }
+
+#define LOAD(field) \
+  (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
+#define ANSWER(what) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, (unsigned)(what))
+/* Goes on with the next rule when the word is VALUE, and passes over it otherwise. */
+#define IF_EQUAL(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), 0, 1)
+
+/* Flags are the argument I of system call NUMBER; the low half of the word, on machines of this order of bytes. */
+static void refuse_writing(filter *f, int number, int i) {
+  add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
+  add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                      (unsigned)(offsetof(struct seccomp_data, args) + (size_t)i * sizeof(uint64_t))));
+  add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, WRITING, 0, 1));
+  add(f, ANSWER(SECCOMP_RET_ERRNO | EPERM));
+  add(f, LOAD(nr));
+}
+
+/* A call of another architecture's numbering is the end. */
+static void compose(filter *f) {
+  add(f, LOAD(arch));
+  add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCH, 1, 0));
+  add(f, ANSWER(SECCOMP_RET_KILL_PROCESS));
+  add(f, LOAD(nr));
+#ifdef __x86_64__
+  add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* the x32 numbering */
+  add(f, ANSWER(SECCOMP_RET_KILL_PROCESS));
+  refuse_writing(f, SYS_open, 1);
+#endif
+  refuse_writing(f, SYS_openat, 2);
+  for (int i = 0; i < RUNTIME_COUNT(refused); ++i) {
+    add(f, IF_EQUAL(refused[i]));
+    add(f, ANSWER(SECCOMP_RET_ERRNO | EPERM));
+  }
+  add(f, ANSWER(SECCOMP_RET_ALLOW));
+}
+
+/* Without a thread yet, which a user namespace wants. */
+bool worker_sandbox(char *why, size_t n) {
+  filter f = {.n = 0};
+  bool has_namespace = unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0;
+  compose(&f);
+  struct sock_fprog program = {.len = (unsigned short)f.n, .filter = f.rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    snprintf(why, n, "the kernel takes no seccomp filter: %s", strerror(errno));
+    return false;
+  }
+  if (!has_namespace) dprintf(STDERR_FILENO, "tenon worker: no user namespace: the sandbox is the filter alone\n");
+  return true;
+}
+
+#else
+
+bool worker_sandbox(char *why, size_t n) {
+  snprintf(why, n, "there is no filter for this processor");
+  return false;
+}
+
+#endif
