@@ -172,8 +172,8 @@ static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s
 #define X(name) add_arg(m, tn_event_arg_i64(#name, s->name));
   X(points)
   X(required)
-  X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters) X(loops) X(tasks) X(store_bits)
-      X(native_bits)
+  X(loads)
+  X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters) X(loops) X(tasks) X(store_bits) X(native_bits)
 #undef X
 }
 
