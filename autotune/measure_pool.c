@@ -390,10 +390,20 @@ tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs) {
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
 /* All are told to end before the first is waited for. */
+/* After an error jobs that nobody polls any more may be anywhere. */
+static void free_given(measure_job *job) {
+  if (job && job->given) free(job);
+}
+
 static void pool_free(measure_pool *pool) {
+  for (int lane = 0; lane < MEASURE_LANES; ++lane) {
+    while (pool->waiting[lane].n > 0) free_given(pop(&pool->waiting[lane]));
+    while (pool->done[lane].n > 0) free_given(pop(&pool->done[lane]));
+  }
   for (int i = 0; i < pool->n_workers; ++i) measure_process_dismiss(&pool->workers[i].process);
   for (int i = 0; i < pool->n_workers; ++i) {
     measure_process_end(&pool->workers[i].process);
+    free_given(pool->workers[i].job);
     measure_worker_clear(&pool->workers[i]);
   }
   for (int i = 0; i < pool->n_machines; ++i) measure_machine_free(&pool->machines[i]);

@@ -151,8 +151,7 @@ static void needs_of_functions(void **state) {
 
 static void twice_apart(int32_t *c, const int32_t *a, int64_t cs, int64_t as) {
   (void)cs;
-  (void)as;
-  for (int i = 0; i < LANES; i++) c[i] = 2 * a[3 * i];
+  for (int i = 0; i < LANES; i++) c[i] = 2 * a[as == 3 ? 3 * i : 3 * i % LANES];
 }
 
 /* A function that takes one stride only is no function of the pattern, unless the stride is asked for. */

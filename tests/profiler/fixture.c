@@ -78,6 +78,13 @@ static void *tree_thread(void *unused) {
   return NULL;
 }
 
+char *rows_advice_text(tn_context *ctx, const tn_analysis *a) {
+  tn_advices *advices = tn_advise(ctx, a, NULL);
+  char *text = tn_advices_text(advices, false);
+  tn_advices_free(advices);
+  return text;
+}
+
 tn_recording *rows_tree(void) {
   rows_clock_install();
   assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);

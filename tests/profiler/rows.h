@@ -7,6 +7,7 @@
 #ifndef TENON_TESTS_PROFILER_ROWS_H
 #define TENON_TESTS_PROFILER_ROWS_H
 
+#include "profile/profiler_analysis.h"
 #include "runtime/profiler/recorder.h"
 #include "tests/common/check.h"
 
@@ -39,6 +40,8 @@ void rows_end(uint64_t at_ns, tn_scope *scope);
 
 /* The fixture TREE under CLK: thread 1 A 0-1000 { B 100-400 { C 150-250 }, B 500-900 }; thread 2 D 0-300. */
 tn_recording *rows_tree(void);
+/* What is advised on A, as text that the caller frees. CTX may be NULL. */
+char *rows_advice_text(tn_context *ctx, const tn_analysis *a);
 
 /* ---- recordings -------------------------------------------------------------------------------------------------- */
 

@@ -335,7 +335,7 @@ ROW(e17_rules_of_users) {
   tn_recording *r = rows_tree(); /* A takes 1000 ns */
   assert_int_equal(tn_recording_set_rules(ctx, r, RULES), TN_OK);
   tn_analysis *a = tn_analysis_of(ctx, r);
-  char *text = tn_advices_text(tn_advise(ctx, a, NULL), false);
+  char *text = rows_advice_text(ctx, a);
   check_has(text, "slow_load (user): 'A' takes 1000 ns {of what}");
   free(text);
   text = tn_analysis_query(ctx, a, "{\"type\": \"advice\", \"filter_condition\": {\"label\": {\"in\": [\"user\"]}}}");
@@ -366,7 +366,7 @@ ROW(e17_rules_of_users) {
                                           " \"below\": 1, \"sentence\": \"s\"}]"),
                    TN_OK);
   a = tn_analysis_of(ctx, r);
-  text = tn_advices_text(tn_advise(ctx, a, NULL), false);
+  text = rows_advice_text(ctx, a);
   check_has(text, "x (user): the rule's query is wrong: analyse: there is no type 'none'");
   free(text);
   tn_analysis_free(a);

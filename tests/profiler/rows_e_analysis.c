@@ -397,7 +397,7 @@ ROW(e18_steps_of_users) {
   char *trace = tn_analysis_query(NULL, a, "{\"type\": \"step_trace\"}");
   check_has(trace, "[1, 0, 65000, null, null, null, null, null, null]");
   free(trace);
-  char *advice = tn_advices_text(tn_advise(NULL, a, NULL), false);
+  char *advice = rows_advice_text(NULL, a);
   check_has(advice, "largest phase: backward, 48.0 % of the time");
   check_has_not(advice, "tail");
   free(advice);

@@ -142,7 +142,7 @@ static void check_bound(const char *text, const char *costs, const char *bound) 
   run(&k, text, "", costs);
   const char *got = bound_of(&k, &achieved);
   if (strcmp(got, bound) != 0) fail_msg("%s: bound by '%s', not '%s', achieved %g", text, got, bound, achieved);
-  char *advice = tn_advices_text(tn_advise(NULL, k.a, NULL), false);
+  char *advice = rows_advice_text(NULL, k.a);
   bool is_error = strncmp(bound, "error", 5) == 0;
   assert_true((strstr(advice, "above_roof") != NULL) == is_error);
   if (!is_error && *bound) assert_true(achieved > 0 && achieved <= 1);

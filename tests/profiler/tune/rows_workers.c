@@ -26,7 +26,8 @@ ROW(c1_scopes_of_workers) {
   assert_true(n_measured > TUNE_TRIALS / 2);
   for (int i = 0; i < RUNTIME_COUNT(names); ++i) assert_int_equal(tune_count_in_workers(run.r, names[i]), n_measured);
   assert_int_equal(tune_count_in_workers(run.r, "build"), TUNE_TRIALS - 1); /* not the default schedule */
-  assert_true(count_workers_with(run.r, "build") >= 2); /* two build at once; one at a time measures */
+  /* Two build at once; one at a time measures. A worker that starts slowly may come when all is built. */
+  assert_true(count_workers_with(run.r, "build") >= (rows_is_instrumented() ? 1 : 2));
   tune_free(&run);
 }
 
