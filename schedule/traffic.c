@@ -142,7 +142,7 @@ bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_
   *out = (schedule_traffic){0};
   if (p == NULL) return false;
   touch_collect(f, p);
-  bool is_whole = p->n_stores < TOUCH_MAX_STORES && p->n_touched < TOUCH_MAX_TOUCHED;
+  bool is_whole = !p->is_cut;
   for (int i = 0; i < f->n_params; ++i) add_parameter(p, f->params[i], out);
   bool fits = cost_level(&m, working_set(p)) <= LAST_CACHE;
   for (int i = 0; i < p->n_stores && !fits; ++i) out->bytes_moved += moved_by(p, i, &m);

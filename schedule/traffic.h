@@ -12,8 +12,8 @@ typedef struct schedule_traffic {
   double launches;                  /* parallel loops that are started */
 } schedule_traffic;
 
-/* Of loop IR before any pass (schedule_lower), for a machine whose caches are known. False: no memory, or more stores than are
- * looked at; OUT is zero then. */
+/* Of loop IR before any pass (schedule_lower), for a machine whose caches are known. False: no memory, or more
+ * stores or buffers of one store than are looked at; OUT is zero then. */
 bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_traffic *out);
 
 /* The outermost loop of STORE of which one run stays in a cache, 1 to 3, with all that other stores do in it. Its depth:

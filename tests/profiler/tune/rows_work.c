@@ -28,7 +28,7 @@ static tn_kernel *build(tn_context *ctx, const char *text, const char *schedule,
 }
 
 static void call(tn_context *ctx, const tn_kernel *kernel, int times) {
-  DLTensor *args[8];
+  DLTensor *args[RUNTIME_MAX_KERNEL_ARGS];
   int n;
   const runtime_kernel_arg *wanted = runtime_kernel_args(kernel, &n);
   for (int i = 0; i < n; ++i) args[i] = tn_array_new(ctx, wanted[i].dtype, wanted[i].ndim, wanted[i].shape);
@@ -82,6 +82,9 @@ static const struct work_case {
     {"C[i<128, j<256] = A[j,i]", "", 0, 2 * 128 * 256 * 4, 128 * 256 * 4, 0},
     /* Which rows are read is known when it runs: at least the indices and the results. */
     {"input I: i32[32], E: f32[1000, 16]\nC[i<32, j<16] = E[I[i], j]", "", 0, 32 * 4 + 32 * 16 * 4, 32 * 16 * 4, 0},
+    /* More buffers than are looked at: nothing is said rather than too little. */
+    {"C[i<64] = A[i]+B[i]+D[i]+E[i]+F[i]+G[i]+H[i]+I[i]+J[i]+K[i]+L[i]+M[i]+N[i]+O[i]+P[i]+Q[i]+R[i]+S[i]+T[i]+U[i]",
+     "", 19 * 64, 0, 0, 0},
 };
 
 ROW(a23_bytes_and_launches) {
