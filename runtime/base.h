@@ -356,7 +356,7 @@ bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 typedef struct runtime_kernel_work {
   double flops;
   double bytes_read, bytes_written; /* distinct bytes of arguments */
-  double bytes_moved;               /* past the last cache, by the schedule */
+  double bytes_moved;               /* past the last cache, by the schedule: an estimate */
   double launches;                  /* parallel loops that are started */
   size_t scratch_bytes;             /* taken from the heap, outside of parallel loops */
 } runtime_kernel_work;

@@ -8,8 +8,9 @@
 typedef struct schedule_traffic {
   double bytes_read, bytes_written; /* distinct bytes of parameters: what no schedule can avoid. Reads whose
                                      indices are data count nothing here */
-  double bytes_moved;               /* past the last cache, by the loops; never less than the distinct ones */
-  double launches;                  /* parallel loops that are started */
+  double bytes_moved; /* past the last cache, by the loops; never less than the distinct ones. An estimate:
+                                     a column counts as its elements, not as the lines that they lie in */
+  double launches;    /* parallel loops that are started */
 } schedule_traffic;
 
 /* Of loop IR before any pass (schedule_lower), for a machine whose caches are known. False: no memory, or more
