@@ -184,7 +184,9 @@ static tn_kernel *load(build *b) {
   runtime_kernel_work work = work_of(b);
   runtime_kernel_describe(kernel, &work);
   bool has_stages = kernel != NULL && (b->samples || b->counts);
-  if (!has_stages || codegen_add_stages(kernel, b->schedule, b->target, b->samples, b->counts) == TN_OK) return kernel;
+  if (!has_stages || codegen_add_stages(kernel, b->schedule, b->target, b->samples ? codegen_told_stages(b->func) : 0,
+                                        b->counts) == TN_OK)
+    return kernel;
   tn_kernel_free(kernel);
   return NULL;
 }

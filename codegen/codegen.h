@@ -67,7 +67,8 @@ typedef struct tn_build_options {
   /* For profiling; both off gives the same code as without these fields. */
   bool sample; /* stages tell their time: the threads read the clock when they go from one to another, and add up in the
                 * symbol NAME_stage, int64_t[4][stages + 1]: ticks and visits of each stage, ticks of its parallel loops
-                * from beginning to end, and those that threads worked in them (tn_kernel_stages). Not as C source. */
+                * from beginning to end, and those that threads worked in them (tn_kernel_stages). A part of a program has rows as
+                * far as its last stage. Not as C source. */
   bool count;  /* the kernel in memory has work counters (tn_kernel_stages) */
   tn_build_part part;
 } tn_build_options;

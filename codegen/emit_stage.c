@@ -19,11 +19,14 @@ static tir_walk find_most(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-void codegen_stages_find(codegen_emitter *m) {
-  tir_visitor visitor = {find_most, NULL, &m->n_stages};
-  m->n_stages = 0;
-  tir_walk_stmt(m->func->body, &visitor);
+int codegen_told_stages(const tir_func *func) {
+  int n = 0;
+  tir_visitor visitor = {find_most, NULL, &n};
+  tir_walk_stmt(func->body, &visitor);
+  return n;
 }
+
+void codegen_stages_find(codegen_emitter *m) { m->n_stages = codegen_told_stages(m->func); }
 
 /* Numbers of a row: stage 0 is outside of all. */
 static int row_length(const codegen_emitter *m) { return m->n_stages + 1; }
@@ -44,11 +47,15 @@ static LLVMValueRef element(codegen_emitter *m, LLVMValueRef base, int row, int6
   return LLVMBuildInBoundsGEP2(m->builder, m->i64, base, &index, 1, "");
 }
 
-static bool is_x86(const codegen_emitter *m) { return strncmp(m->target->triple, "x86_64", strlen("x86_64")) == 0; }
+static bool is_for(const codegen_emitter *m, const char *arch) {
+  return strncmp(m->target->triple, arch, strlen(arch)) == 0;
+}
 
-/* Ticks of a clock that runs at one rate: of x86 the time stamp counter, elsewhere the system's counter. */
+/* Ticks of a clock that runs at one rate: the time stamp counter of x86, CNTVCT_EL0 of aarch64, both behind LLVM's counter of
+ * cycles; of riscv that one counts cycles, and the steady one is its clock (elsewhere the steady one is the number 0). */
 static LLVMValueRef read_clock(codegen_emitter *m) {
-  return codegen_intrinsic(m, is_x86(m) ? "llvm.readcyclecounter" : "llvm.readsteadycounter", 0, NULL, 0, NULL);
+  const char *counter = is_for(m, "riscv64") ? "llvm.readsteadycounter" : "llvm.readcyclecounter";
+  return codegen_intrinsic(m, counter, 0, NULL, 0, NULL);
 }
 
 /* Clocks of two processors may differ by a little: time never runs backwards. */
@@ -77,7 +84,7 @@ enum { ASKED_TICKS, ASKED_WALL_NS, ASKED_CPU_NS, ASKED };
 
 /* Intervals that are longer are worth asking the system how much of them the thread had: some tens of microseconds, in
  * ticks. The system takes a processor away for longer than that. */
-static int64_t long_interval(const codegen_emitter *m) { return is_x86(m) ? 1 << 16 : 1 << 10; }
+static int64_t long_interval(const codegen_emitter *m) { return is_for(m, "x86_64") ? 1 << 16 : 1 << 10; }
 
 static LLVMValueRef read_ns(codegen_emitter *m, int clock, LLVMValueRef time) {
   LLVMTypeRef types[] = {m->i32, m->ptr};

@@ -108,8 +108,11 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
 #define CODEGEN_GIVE_SYMBOL "tenon.give"
 #define CODEGEN_SCRATCH_SYMBOL "tenon.scratch"
 
-/* Gives a kernel its stages: their times, their work counters (stages.c). */
-tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, bool samples,
+/* How many stages of FUNC tell their time, as far as the last that does: a part of a program has not all
+ * (emit_stage.c). */
+int codegen_told_stages(const tir_func *func);
+/* Gives a kernel its stages: the times of the first N_TOLD, work counters if COUNTS (stages.c). */
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, int n_told,
                              bool counts);
 
 /* Whether NAME can name a kernel (names.c): an identifier that has no other meaning in C, C++ or their headers, and

@@ -14,18 +14,18 @@ static const int64_t *counters_of(const tn_kernel *kernel) {
 }
 
 /* After a failure the kernel is as it was, and is freed by the caller. */
-tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, bool samples,
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, int n_told,
                              bool counts) {
   int n = schedule_computed_count(schedule);
-  const int64_t *counters = samples ? counters_of(kernel) : NULL;
-  if (samples && counters == NULL) return tn_context_status(schedule->ctx);
+  const int64_t *counters = n_told > 0 ? counters_of(kernel) : NULL;
+  if (n_told > 0 && counters == NULL) return tn_context_status(schedule->ctx);
   tn_kernel_stage *stages = calloc((size_t)n + 1, sizeof *stages);
   if (stages == NULL) return runtime_fail(schedule->ctx, TN_ERROR_MEMORY, "out of memory for the kernel's stages");
   schedule_describe_stages(schedule, stages);
   tn_machine machine = tn_target_machine(target);
   for (int i = 0; i < n; i++) stages[i].native_bits = 8 * machine.vector_bytes;
   tn_status status = counts ? schedule_count_work(schedule, stages) : TN_OK;
-  if (status == TN_OK) status = runtime_stages_set(kernel, n, stages, counters, target->threads);
+  if (status == TN_OK) status = runtime_stages_set(kernel, n, stages, n_told, counters, target->threads);
   free(stages);
   return status;
 }

@@ -57,7 +57,7 @@ static void write_repository(void *user, tn_recording *r, const tn_device_option
 
 static const tn_profile_source repository = {.struct_size = sizeof repository, .finished = write_repository};
 
-/* NULL takes them back. */
+/* NULL takes them back. While a session runs all of it is refused, so that the session keeps what it began with. */
 void tn_device_options_set(const tn_device_options *options) {
   tn_profile_remove_source(NULL, &repository);
   if (tn_profile_set_device_options(NULL, options) == TN_OK && options && options->repository_path)

@@ -29,7 +29,7 @@ TN_API const char *tn_plugin_device_type(const tn_plugin *plugin);
 /* tn_device_options stands in profiler.h, for sessions obey it. */
 
 TN_API tn_device_options tn_device_options_default(void);
-/* For the sessions from now on (levels and device type). NULL: the default. */
+/* For the sessions from now on; nothing changes while one runs. NULL: the default. */
 TN_API void tn_device_options_set(const tn_device_options *options);
 /* The bytes of ProfileOptions; malloc'ed, NULL without memory. */
 TN_API TN_GIVE void *tn_device_options_encode(const tn_device_options *options, size_t *n);

@@ -45,7 +45,7 @@ typedef struct tn_average {
   double flops;                    /* sum of the arguments "flops" */
   int64_t first_end_ns;            /* when the first of them ended */
   /* Sums of the arguments that kernels have. bytes: distinct ones of a call, read and written; moved: past the last
-   * cache, by the schedule; launches: parallel loops. */
+   * cache, estimated from the schedule; launches: parallel loops. */
   double bytes, bytes_written, bytes_moved, launches;
 } tn_average;
 

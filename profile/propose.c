@@ -131,7 +131,7 @@ static int largest_phase(const tn_rows *phases) {
   return largest;
 }
 
-/* Nothing for a recording that no tuning made. */
+/* Of the tuner, or the outermost scopes by name; nothing without scopes. */
 static void print_phases(const tn_rows *phases, runtime_str *out) {
   int largest = largest_phase(phases);
   if (largest < 0) return;

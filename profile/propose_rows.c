@@ -35,6 +35,9 @@ static const char *read_rule(const json_t *row, user_rule *out) {
                      .is_below = below != NULL};
   if (!out->id || !out->column || !out->sentence) return "it needs the texts id, column and sentence";
   if (!json_is_object(out->query)) return "it needs a query: {\"type\": \"op_type\"}";
+  const char *type = json_string_value(json_object_get(out->query, "type"));
+  if (type && strcmp(type, "advice") == 0)
+    return "its query asks for advice, and this rule is part of that: ask a table";
   return json_is_number(above) == json_is_number(below) ? "it needs one number: above or below" : NULL;
 }
 

@@ -24,8 +24,6 @@
 
 typedef struct runtime_chunk runtime_chunk;
 
-/* Zero-initialise. Allocations are 16-byte aligned and zero-filled.
- * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
 /* Who is told of memory that arenas and arrays take and give back; there is one, and the profiler is it
  * (runtime/profiler/memory.c): what stands on the ground floor does not include it. LEVEL is the profiler's. */
 typedef struct runtime_memory_observer {
@@ -35,6 +33,8 @@ typedef struct runtime_memory_observer {
 } runtime_memory_observer;
 extern const runtime_memory_observer runtime_the_memory_observer;
 
+/* Zero-initialise. Allocations are 16-byte aligned and zero-filled.
+ * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
 typedef struct runtime_arena {
   runtime_chunk *head;
   size_t used;  /* bytes used in head */
@@ -356,7 +356,7 @@ bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 typedef struct runtime_kernel_work {
   double flops;
   double bytes_read, bytes_written; /* distinct bytes of arguments */
-  double bytes_moved;               /* past the last cache, by the schedule */
+  double bytes_moved;               /* past the last cache, by the schedule: an estimate */
   double launches;                  /* parallel loops that are started */
   size_t scratch_bytes;             /* taken from the heap, outside of parallel loops */
 } runtime_kernel_work;

@@ -9,10 +9,10 @@
 #include "runtime/profiler/profiler.h"
 
 struct runtime_stages {
-  int n, threads;
+  int n, n_told, threads;  /* the first N_TOLD tell their time */
   tn_kernel_stage *stages; /* in the kernel's arena */
   bool is_counted;
-  const int64_t *counters;  /* rows of n + 1; NULL: the kernel does not tell times */
+  const int64_t *counters;  /* rows of n_told + 1; NULL: the kernel does not tell times */
   _Atomic uint64_t wall_ns; /* of all calls */
 };
 
@@ -31,12 +31,13 @@ static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_s
 }
 
 /* After a failure the kernel has no stages and is otherwise as it was. */
-tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int64_t *counters,
-                             int threads) {
+tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, int n_told,
+                             const int64_t *counters, int threads) {
   runtime_stages *made = RUNTIME_NEW(&kernel->arena, runtime_stages);
   if (made == NULL)
     return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory for its stages", kernel->name);
   made->n = n;
+  made->n_told = n_told;
   made->threads = threads;
   made->counters = counters;
   if (!copy_stages(kernel, made, stages))
@@ -55,15 +56,15 @@ void runtime_stages_leave(runtime_stages *stages, uint64_t start) {
 
 /* Other threads may be counting. */
 static double counted(const runtime_stages *s, int row, int stage) {
-  return (double)__atomic_load_n(&s->counters[row * (s->n + 1) + stage], __ATOMIC_RELAXED);
+  return (double)__atomic_load_n(&s->counters[row * (s->n_told + 1) + stage], __ATOMIC_RELAXED);
 }
 
 /* STAGE 0 is outside of all, as in the kernel. Threads count ticks; the calls' wall time is shared out in their
  * proportion. */
 static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out) {
   double all = 0;
-  if (s->counters == NULL) return;
-  for (int i = 0; i <= s->n; ++i) all += counted(s, RUNTIME_STAGE_TICKS, i);
+  if (s->counters == NULL || stage > s->n_told) return;
+  for (int i = 0; i <= s->n_told; ++i) all += counted(s, RUNTIME_STAGE_TICKS, i);
   double share = all > 0 ? counted(s, RUNTIME_STAGE_TICKS, stage) / all : 0;
   double parallel = counted(s, RUNTIME_STAGE_WALL, stage) * s->threads;
   out->seconds = share * (double)atomic_load(&s->wall_ns) * 1e-9;

@@ -6,8 +6,8 @@
 
 typedef struct runtime_stages runtime_stages;
 
-/* The rows of what a kernel counts while it runs, each of as many numbers as there are stages and one more: the first is
- * for what is outside of all. */
+/* The rows of what a kernel counts while it runs, each of as many numbers as there are stages that tell their time and one
+ * more: the first is for what is outside of all. */
 enum {
   RUNTIME_STAGE_TICKS,  /* of all threads, in the stage */
   RUNTIME_STAGE_VISITS, /* how often it was entered */
@@ -17,9 +17,9 @@ enum {
 };
 
 /* Gives the kernel its stages; names are copied, times are filled in by the runtime. COUNTERS: what the kernel counts in
- * while it runs, on THREADS; NULL: it does not. Once for a kernel. */
-tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int64_t *counters,
-                             int threads);
+ * while it runs, on THREADS, of its first N_TOLD stages; NULL: it does not. Once for a kernel. */
+tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, int n_told,
+                             const int64_t *counters, int threads);
 /* Around every call of a kernel that has stages; START is what enter gave. Any number of calls at once. */
 uint64_t runtime_stages_enter(const runtime_stages *stages);
 void runtime_stages_leave(runtime_stages *stages, uint64_t start);

@@ -184,7 +184,10 @@ static touch_region *find_touched(touch_program *p, const tir_buffer *buffer, bo
   for (int i = 0; i < store->n_touched; ++i) {
     if (store->touched[i].buffer == buffer) return &store->touched[i];
   }
-  if (store->n_touched == TOUCH_MAX_BUFFERS || p->n_touched == TOUCH_MAX_TOUCHED) return NULL;
+  if (store->n_touched == TOUCH_MAX_BUFFERS || p->n_touched == TOUCH_MAX_TOUCHED) {
+    p->is_cut = true;
+    return NULL;
+  }
   *is_new = true;
   ++p->n_touched;
   touch_region *touched = &store->touched[store->n_touched++];

@@ -73,6 +73,7 @@ typedef struct touch_store {
 /* All stores of a function. One block of memory, left uninitialised: only what the counts cover is meant. */
 typedef struct touch_program {
   int n_stores, n_touched;
+  bool is_cut; /* there was no room for a store or a buffer, which is left out */
   touch_store stores[TOUCH_MAX_STORES];
   touch_region touched[TOUCH_MAX_TOUCHED];
   double loop_bytes[4 * TOUCH_MAX_LOOPS]; /* by loop id: bytes that all stores inside touch in one run of the loop */

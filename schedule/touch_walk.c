@@ -112,7 +112,10 @@ static void find_allocs(const walk_state *w, touch_store *store) {
 /* The store to be looked at, without what it touches; VALUE NULL: a call's. NULL: there are too many. */
 static touch_store *begin_store(walk_state *w, const tir_buffer *buffer, const tir_expr *value) {
   touch_program *p = w->program;
-  if (p->n_stores == TOUCH_MAX_STORES) return NULL;
+  if (p->n_stores == TOUCH_MAX_STORES) {
+    p->is_cut = true;
+    return NULL;
+  }
   touch_store *store = &p->stores[p->n_stores];
   store->buffer = buffer;
   store->value = value;
@@ -296,6 +299,7 @@ static void sum_loop_bytes(touch_program *p) {
 
 void touch_collect(const tir_func *func, touch_program *p) {
   p->n_stores = p->n_touched = p->n_loop_ids = 0;
+  p->is_cut = false;
   walk_state w;
   memset(&w, 0, offsetof(walk_state, loops));
   w.program = p;

@@ -73,6 +73,14 @@ static bool is_there(const touch_program *p, int store, const tir_buffer *buffer
   return false;
 }
 
+/* How often the runs of the loops from LEVEL on find a region where they left it: loops right around them that are not in
+ * its indices bring nothing new. */
+static double times_found(const touch_store *store, const touch_region *touched, int level) {
+  double times = 1;
+  for (int i = level - 1; i >= touched->alloc_depth && !(touched->used >> i & 1); --i) times *= store->loops[i].extent;
+  return times;
+}
+
 /* Buffers smaller than the cache are not moved at all, unless they are parameters. */
 static double moved_by(const touch_program *p, int i, const tn_machine *m) {
   const touch_store *store = &p->stores[i];
@@ -83,7 +91,8 @@ static double moved_by(const touch_program *p, int i, const tn_machine *m) {
     double all = item_bytes(touched->buffer);
     for (int d = 0; d < touched->buffer->ndim; ++d) all *= (double)touched->buffer->shape[d];
     bool is_local = touched->alloc_depth > 0 && cost_level(m, all) <= LAST_CACHE;
-    if (!is_local && !is_there(p, i, touched->buffer)) sum += touch_bytes_into(store, touched, level);
+    if (!is_local && !is_there(p, i, touched->buffer))
+      sum += touch_bytes_into(store, touched, level) / times_found(store, touched, level);
   }
   return sum;
 }
@@ -142,7 +151,7 @@ bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_
   *out = (schedule_traffic){0};
   if (p == NULL) return false;
   touch_collect(f, p);
-  bool is_whole = p->n_stores < TOUCH_MAX_STORES && p->n_touched < TOUCH_MAX_TOUCHED;
+  bool is_whole = !p->is_cut;
   for (int i = 0; i < f->n_params; ++i) add_parameter(p, f->params[i], out);
   bool fits = cost_level(&m, working_set(p)) <= LAST_CACHE;
   for (int i = 0; i < p->n_stores && !fits; ++i) out->bytes_moved += moved_by(p, i, &m);

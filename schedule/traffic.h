@@ -8,12 +8,13 @@
 typedef struct schedule_traffic {
   double bytes_read, bytes_written; /* distinct bytes of parameters: what no schedule can avoid. Reads whose
                                      indices are data count nothing here */
-  double bytes_moved;               /* past the last cache, by the loops; never less than the distinct ones */
-  double launches;                  /* parallel loops that are started */
+  double bytes_moved; /* past the last cache, by the loops; never less than the distinct ones. An estimate:
+                                     a column counts as its elements, not as the lines that they lie in */
+  double launches;    /* parallel loops that are started */
 } schedule_traffic;
 
-/* Of loop IR before any pass (schedule_lower), for a machine whose caches are known. False: no memory, or more stores than are
- * looked at; OUT is zero then. */
+/* Of loop IR before any pass (schedule_lower), for a machine whose caches are known. False: no memory, or more
+ * stores or buffers of one store than are looked at; OUT is zero then. */
 bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_traffic *out);
 
 /* The outermost loop of STORE of which one run stays in a cache, 1 to 3, with all that other stores do in it. Its depth:

@@ -175,8 +175,7 @@ const char *te_why_not_passed(tn_arg arg) {
   bool is_number = te_is_number(arg) || (e && (e->op == TIR_INT || e->op == TIR_FLOAT));
   if (!is_number && (!e || !te_is_size(e, &fits)))
     return "is no tensor, result or constant number, and not made of symbols with + - * // % min max: make it a tensor "
-           "of "
-           "its own";
+           "of its own";
   return fits ? NULL : "can be more than an i32 holds: say how large the symbols can be, as in symbol M<=4096";
 }
 

@@ -15,11 +15,12 @@ void te_print_intrin(runtime_str *out, const tir_intrin *intrin);
 /* Gives the function of a role an address, NULL for none, and LLVM IR, kept by the caller, and checks what can be
  * called. */
 tn_status te_give_intrin(const tir_intrin *intrin, int role, void (*function)(void), const void *module, size_t bytes);
-/* One that PROGRAM's text declares, of the context, or built in; PROGRAM may be NULL. NULL, without a message: there is none of this name; or, with one: out of memory. Lives as long as CTX. */
+/* One that PROGRAM's text declares, of the context, or built in; PROGRAM may be NULL. NULL, without a message: there is
+ * none of this name; or, with one: out of memory. Lives as long as CTX. */
 const tir_intrin *te_find_intrin(tn_context *ctx, const tn_program *program, const char *name);
 /* Lets F name intrinsics: gives it those that its marks name and that there are. False: out of memory. */
 bool te_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f);
-/* What a step holds of it: the name, or "name: pattern" of one that a context declared. */
+/* What a step holds of it: the name, or "name: pattern" of one that was declared. */
 const char *te_intrin_record(tn_context *ctx, const tn_program *program, const char *name);
 /* Calls the functions of an intrinsic, those that have an address, with random numbers and compares with the pattern's
  * PROGRAM (intrin_check.c). */

@@ -27,7 +27,7 @@ static const tools_option options[] = {
                  "threads of parallel loops and of the library (those of the target)"),
     TOOLS_OPTION("stages", 0, FLAG, shows_stages, NULL,
                  "also say how long each stage takes and how much it computes, from a build of\n"
-                 "its own that is sampled for a second"),
+                 "its own that is called for a second"),
     TOOLS_OPTION_FILL,
     TOOLS_OPTION_LINK,
     TOOLS_OPTION_PARAM,

@@ -94,7 +94,7 @@ tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options
   const char *path = options ? options->repository_path : NULL;
   char *copy = path && *path ? strdup(path) : NULL;
   if (path && *path && !copy) return runtime_fail(ctx, TN_ERROR_MEMORY, "profile: out of memory");
-  pthread_mutex_lock(&THE->control);
+  if (!lock_idle(ctx, "tn_profile_set_device_options")) return free(copy), TN_ERROR_ARGUMENT;
   free((char *)THE->device_options.repository_path);
   THE->has_device_options = options != NULL;
   THE->device_options = options ? *options : (tn_device_options){0};

@@ -325,8 +325,8 @@ typedef struct tn_device_options {
   uint64_t duration_ms;         /* what goes on then is cut there; plug-ins run until the stop. 0: until the stop */
   const char *repository_path;  /* collect writes PATH/plugins/profile/TIME/HOST.xplane.pb; NULL or "": nothing */
 } tn_device_options;
-/* For the sessions from now on, narrower than their tn_profile_options; NULL: none again. The path is copied. Programs call
- * tn_device_options_set (profiler_loader.h). */
+/* For the sessions from now on, narrower than their tn_profile_options; NULL: none again. The path is copied.
+ * TN_ERROR_ARGUMENT while a session runs. Programs call tn_device_options_set (profiler_loader.h). */
 TN_API tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options *options);
 
 /* Something that observes beside the program's threads: a plug-in, counters of the machine. Its functions are called by

@@ -28,13 +28,13 @@ static void set_filter(uint64_t session_bits) {
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
 
-/* Levels as a mask, so that one comparison decides on category and level. */
 /* A host that is not traced leaves the lanes of devices; devices that are not traced, the host's. */
 static uint64_t categories_for(const tn_device_options *o) {
   uint64_t devices = 1ull << TN_CATEGORY_DEVICE | 1ull << TN_CATEGORY_PLUGIN;
   return (o->host_tracer_level > 0 ? ~devices : 0) | (o->device_tracer_level > 0 ? devices : 0);
 }
 
+/* Levels as a mask, so that one comparison decides on category and level. */
 static uint64_t filter_of(const tn_profile_options *o) {
   int level = o->level == 0 ? TN_LEVEL_DEFAULT : RUNTIME_MAX(o->level, 0);
   uint64_t categories = o->categories ? o->categories : (1ull << TN_CATEGORY_COUNT) - 1;

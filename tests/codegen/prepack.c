@@ -209,6 +209,50 @@ static void refuses(void **state) {
   tn_schedule_free(s);
 }
 
+/* A part counts for the stages that it has; those of the other part have no figures. */
+static void parts_tell_their_own_times(void **state) {
+  (void)state;
+  tn_schedule *s =
+      schedule_of("input X: f32[8,9], W: f32[9] layout_free\nV[j<9] = exp(W[j])\nY[i<8, j<9] = X[i,j] * V[j]", "");
+  for (tn_build_part part = TN_BUILD_PREPACK; part <= TN_BUILD_PACKED; part++) {
+    tn_kernel *kernel = tn_build(s, &(tn_build_options){.sample = true, .part = part});
+    if (kernel == NULL) fail_msg("%s", tn_context_message(K.ctx));
+    int n;
+    const runtime_kernel_arg *wanted = runtime_kernel_args(kernel, &n);
+    DLTensor *args[3];
+    for (int i = 0; i < n; i++) args[i] = tn_array_new(K.ctx, wanted[i].dtype, wanted[i].ndim, wanted[i].shape);
+    for (int i = 0; i < 5; i++) assert_int_equal(tn_call(K.ctx, kernel, args, n), TN_OK);
+    tn_kernel_stage stages[3];
+    assert_int_equal(tn_kernel_stages(kernel, 3, stages), 3);
+    int told = part == TN_BUILD_PREPACK ? 0 : 1;
+    assert_string_equal(stages[told].name, told == 0 ? "V" : "Y");
+    assert_int_equal(stages[told].visits, 5);
+    assert_true(stages[told].seconds > 0 && stages[told].seconds < 1);
+    assert_int_equal(stages[1 - told].visits, 0);
+    assert_true(stages[1 - told].seconds == 0);
+    for (int i = 0; i < n; i++) tn_array_free(args[i]);
+    tn_kernel_free(kernel);
+  }
+  tn_schedule_free(s);
+}
+
+/* LLVM makes the number 0 of a counter that a processor has not. */
+static void stages_read_a_clock_that_runs(void **state) {
+  (void)state;
+  static const char *const clocks[][2] = {{"triple=x86_64-linux-gnu", "rdtsc"},
+                                          {"triple=aarch64-linux-gnu", "CNTVCT_EL0"},
+                                          {"triple=riscv64-linux-gnu", "rdtime"}};
+  tn_schedule *s = schedule_of("input A: f32[8]\nB[i<8] = A[i] + 1", "");
+  for (int i = 0; i < RUNTIME_COUNT(clocks); i++) {
+    tn_target *target = tn_target_new(K.ctx, clocks[i][0]);
+    char *text = tn_build_text(s, &(tn_build_options){.target = target, .sample = true}, ".s");
+    if (text == NULL) fail_msg("%s", tn_context_message(K.ctx));
+    check_has(text, clocks[i][1]);
+    free(text);
+  }
+  tn_schedule_free(s);
+}
+
 static void only_inputs_are_layout_free(void **state) {
   (void)state;
   tn_axis *i = tn_axis_new(K.ctx, "i", 4);
@@ -221,9 +265,10 @@ static void only_inputs_are_layout_free(void **state) {
 }
 
 int test_prepack(void) {
-  static const struct CMUnitTest others[] = {cmocka_unit_test(parts_have_headers),
-                                             cmocka_unit_test(packed_parts_have_intrinsics),
-                                             cmocka_unit_test(only_inputs_are_layout_free)};
+  static const struct CMUnitTest others[] = {
+      cmocka_unit_test(parts_have_headers), cmocka_unit_test(packed_parts_have_intrinsics),
+      cmocka_unit_test(parts_tell_their_own_times), cmocka_unit_test(stages_read_a_clock_that_runs),
+      cmocka_unit_test(only_inputs_are_layout_free)};
   return CHECK_TABLE("prepack", rows, gives_the_same) + CHECK_TABLE("prepack refusals", refusals, refuses) +
          cmocka_run_group_tests_name("prepack parts", others, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void linked_from_text(void **state) {
   assert_int_equal(tn_call(ctx, kernel, (DLTensor *[]){&in, &out}, 2), TN_OK);
   for (int i = 0; i < LANES * BLOCKS; i++) assert_int_equal(c[i], 2 * a[i]);
   tn_kernel_free(kernel);
-  /* the same file again in this context: nothing is declared or linked twice */
+  /* the same file again in this context: another program, with an intrinsic and IR of its own */
   tn_program *again = parse_in(ctx, folder, "link \"twice.ll\"\n" DECLARATION PROGRAM);
   assert_int_equal(tn_program_link_files(again, 0, NULL), TN_OK);
   check_ok(ctx);

@@ -294,6 +294,15 @@ static tn_recording *record_with(const tn_device_options *options) {
   {
     TN_SCOPE(APP, 1, "late");
   }
+  tn_device_options_set(NULL); /* changes nothing while a session runs */
+  tn_context *ctx = check_context();
+  bool runs = tn_profile_get_state() == TN_PROFILE_RECORDING;
+  if (runs) {
+    assert_int_equal(tn_profile_set_device_options(ctx, NULL), TN_ERROR_ARGUMENT);
+    check_message_has(ctx, "tn_profile_set_device_options: not while a session runs");
+    tn_context_clear(ctx);
+  }
+  check_context_free(ctx);
   tn_recording *r = rows_collect();
   tn_device_options_set(NULL);
   return r;

@@ -353,6 +353,8 @@ ROW(e17_rules_of_users) {
        "row 1 ('gathers'): the library has a rule of that id"},
       {"[{\"id\": \"x\", \"query\": {}, \"column\": \"c\", \"sentence\": \"s\"}]",
        "it needs one number: above or below"},
+      {"[{\"id\": \"x\", \"query\": {\"type\": \"advice\"}, \"column\": \"value\", \"above\": 1, \"sentence\": \"s\"}]",
+       "row 1 ('x'): its query asks for advice, and this rule is part of that: ask a table"},
       {"[{\"id\": \"x\", \"over\": 1}]", "its keys are id, label, query"},
   };
   for (int i = 0; i < RUNTIME_COUNT(wrong); ++i) {
