@@ -236,6 +236,24 @@ static void refused_machine_is_left(void **state) {
   close_farm(&f);
 }
 
+/* Where it was timing the finals, they begin anew on a machine that came when all trials were over. */
+static void refused_in_the_finals(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 24);
+  f.options.finalists = 3;
+  add(&f, "exec %s --inject=run-fast@27", PLAIN);
+  add(&f, "until test $(grep -c steps %s) -ge 20; do sleep 0.02; done; exec %s", f.log, PLAIN);
+  f.hosts[1].name = "late";
+  tune(&f);
+  assert_int_equal(f.status, TN_OK);
+  assert_int_equal(count_log(f.log).records, 24);
+  assert_int_equal(state_of(&f, 0)->phase, TN_HOST_REFUSED);
+  assert_non_null(f.result.finals_on);
+  assert_string_equal(f.result.finals_on, "late");
+  close_farm(&f);
+}
+
 /* What was measured stays, and the same call goes on when there is a worker again. */
 static void none_left_and_resumed(void **state) {
   (void)state;
@@ -476,6 +494,7 @@ int farm_tests(void) {
       cmocka_unit_test(slow_host_is_refused),
       cmocka_unit_test(costs_are_measured_alone),
       cmocka_unit_test(refused_machine_is_left),
+      cmocka_unit_test(refused_in_the_finals),
       cmocka_unit_test(none_left_and_resumed),
       cmocka_unit_test(no_candidate_is_lost),
       cmocka_unit_test(cut_off_and_back),
