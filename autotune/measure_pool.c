@@ -101,11 +101,16 @@ static bool is_there(const measure_machine *machine, measure_lane lane) {
   return false;
 }
 
-/* Whether another machine is there that takes such jobs. */
-static bool has_other(const measure_pool *pool, const measure_machine *machine, measure_lane lane) {
+/* Whether the machine has said that it cannot make the job's reference. */
+static bool is_unable(const measure_machine *machine, const measure_job *job) {
+  return job->reference && job->reference == machine->unprepared;
+}
+
+/* Whether another machine is there that can do the job. */
+static bool has_other(const measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
-    if (other != machine && is_there(other, lane)) return true;
+    if (other != machine && is_there(other, job->kind->lane) && !is_unable(other, job)) return true;
   }
   return false;
 }
@@ -124,12 +129,23 @@ static const measure_machine *finals_machine(measure_pool *pool) {
   return pool->finals_on = best;
 }
 
-/* Whether the machine may have the job: not one that a worker of its was lost over, if there are others. A finalist has no choice. */
+bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference) {
+  for (int i = 0; i < pool->n_machines; ++i) {
+    const measure_machine *other = &pool->machines[i];
+    bool is_able = other != machine && machine_serves(other, MEASURE_RUNS) && other->unprepared != reference;
+    if (is_able && (is_there(other, MEASURE_RUNS) || !measure_machine_is_hopeless(pool, other))) return true;
+  }
+  return false;
+}
+
+/* Whether the machine may have the job: not one that a worker of its was lost over, nor one whose reference it cannot make, if there
+ * are others. A finalist has no choice. */
 static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   measure_lane lane = job->kind->lane;
   if (!machine->host) return true;
   if (lane == MEASURE_RUNS && job->candidate->is_final) return finals_machine(pool) == machine;
-  return job->avoid != machine || !has_other(pool, machine, lane);
+  if (is_unable(machine, job) && measure_pool_has_other_for(pool, machine, job->reference)) return false;
+  return job->avoid != machine || !has_other(pool, machine, job);
 }
 
 /* The first that waits in the lane and suits the machine; *BEFORE is the one before it. */

@@ -290,8 +290,10 @@ static void take_answer(measure_pool *pool, measure_worker *w, protocol_message 
   if (w->job->kind->reply(pool, w->job, w, message)) {
     ask(pool, w);
   } else {
-    count_answer(w);
-    end_work(pool, w, false);
+    bool again = w->job->goes_elsewhere;
+    w->job->goes_elsewhere = false;
+    if (!again) count_answer(w);
+    end_work(pool, w, again);
     if (retires) retire(w);
   }
 }

@@ -196,6 +196,32 @@ static void slow_host_is_refused(void **state) {
   close_farm(&f);
 }
 
+/* A host that cannot make the reference (a file is missing there, say) costs nothing while another one can, even one whose workers
+ * are lost now and then. */
+static void reference_is_made_elsewhere(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 12);
+  add(&f, "exec %s --inject=prepare-disagree@1", PLAIN);
+  add(&f, "exec %s --delay=20 %s --inject=run-truncate@5", TENON_TEST_RELAY, PLAIN);
+  tune(&f);
+  expect_all(&f, 12);
+  assert_int_equal(state_of(&f, 0)->timed, 0);
+  assert_non_null(state_of(&f, 0)->trouble);
+  close_farm(&f);
+}
+
+/* Where there is no other one, the program is at fault, and no candidate waits. */
+static void reference_is_made_nowhere(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 4);
+  add(&f, "exec %s --inject=prepare-disagree@1", PLAIN);
+  tune(&f);
+  assert_int_equal(f.status, TN_ERROR_TUNE);
+  close_farm(&f);
+}
+
 /* The machine's workers measure its costs one after the other, not all at once: three tries are three starts. */
 static void costs_are_measured_alone(void **state) {
   (void)state;
@@ -492,6 +518,8 @@ static void words(void **state) {
 int farm_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slow_host_is_refused),
+      cmocka_unit_test(reference_is_made_elsewhere),
+      cmocka_unit_test(reference_is_made_nowhere),
       cmocka_unit_test(costs_are_measured_alone),
       cmocka_unit_test(refused_machine_is_left),
       cmocka_unit_test(refused_in_the_finals),
