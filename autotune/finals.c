@@ -138,6 +138,7 @@ typedef struct finals {
   tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
   const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
   const char *machine;                              /* that times them all, as of tn_measurement; NULL: here */
+  bool is_anew;                                     /* the turn under way has lost the machine: it is no turn of all */
   uint64_t hashes[TUNER_MAX_FINALISTS];             /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
@@ -223,7 +224,8 @@ static bool begins_anew(finals *f, const char *machine) {
     f->entries[i].n = 0;
     f->entries[i].is_out = f->measurements[i].error != TN_MEASURE_NONE || !f->measurements[i].object;
   }
-  f->machine = machine;
+  if (machine) f->machine = machine; /* a turn that failed for want of an answer has none */
+  f->is_anew |= is_other;
   return is_other;
 }
 
@@ -258,14 +260,15 @@ static bool goes_on(const finals *f, int turn) {
 }
 
 /* Time may be over in the middle of a turn: the finalists then differ by one sample, which the
- * quartiles bear. */
+ * quartiles bear. A turn that lost its machine is not judged, since those that it had timed have no times any more. */
 static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
   for (int turn = 0; status == TN_OK && left > 1 && goes_on(f, turn) && !tuner_gives_up(f->t); ++turn) {
-    for (int i = 0; status == TN_OK && i < f->n && !tuner_gives_up(f->t); ++i)
+    f->is_anew = false;
+    for (int i = 0; status == TN_OK && i < f->n && !f->is_anew && !tuner_gives_up(f->t); ++i)
       if (!f->entries[i].is_out) status = take_turn(f, i);
-    left = finals_judge(f->entries, f->n);
+    left = f->is_anew ? f->n : finals_judge(f->entries, f->n);
   }
   return status;
 }

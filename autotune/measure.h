@@ -136,6 +136,9 @@ struct measure_job {
   int cores;                    /* that it keeps busy; 0: all of the machine */
   int losses;                   /* points for the workers that were lost over it, */
   const measure_machine *avoid; /* the last of them on this machine; NULL: none */
+  uint64_t reference;           /* key of the reference that it needs; 0: none */
+  bool goes_elsewhere;          /* REPLY says so: its answer does not count, another machine is to serve it */
+  int passed_on;                /* how often that was so */
   bool is_done;
   double seconds;    /* wall time spent on it */
   uint64_t added_ns; /* when it came to wait */
@@ -163,6 +166,7 @@ struct measure_machine {
   uint64_t lost_ns;   /* when the first of them was */
   uint64_t retry_ns;  /* a host: not before this is a worker started again */
   bool has_greeted, is_refused;
+  uint64_t unprepared;          /* key of the last reference that it said it cannot make; 0: none */
   int cost_tries;               /* greetings whose costs were not the target's */
   int n_timed, n_built, n_lost; /* jobs that were answered; workers that were lost */
 };
@@ -209,6 +213,8 @@ measure_job *measure_pool_take(measure_pool *pool, measure_lane lane);
 void measure_pool_end(measure_pool *pool, measure_job *job);
 /* Puts a job that its worker was lost over before all others. */
 void measure_pool_again(measure_pool *pool, measure_job *job);
+/* Whether another machine may make the reference that this one cannot. */
+bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference);
 /* Machines that time candidates. */
 int measure_pool_width(const measure_pool *pool);
 /* Workers that build. */

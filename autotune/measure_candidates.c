@@ -265,6 +265,21 @@ static void remember_default(measure_pool *pool, uint64_t key, const json_t *hea
   if (place) place->f = default_s;
 }
 
+/* A host that cannot make the reference, for want of a file or of memory, is no fault of the program while another machine may
+ * make it: the job goes there, as if it had not been here. A finalist has no choice. */
+static bool passes_on(measure_pool *pool, measure_job *job, measure_worker *worker, uint64_t key) {
+  measure_machine *machine = worker->machine;
+  if (!machine->host || job->candidate->is_final || job->passed_on >= pool->n_machines) return false;
+  machine->unprepared = key;
+  if (!measure_pool_has_other_for(pool, machine, key)) return false;
+  snprintf(machine->trouble, sizeof machine->trouble, "%s", job->out->message ? job->out->message : "");
+  free(job->out->message);
+  job->out->message = NULL;
+  job->out->error = TN_MEASURE_NONE;
+  job->passed_on++;
+  return job->goes_elsewhere = true;
+}
+
 /* The answer of a preparation is told from that of a run by what the worker held when it was asked. */
 static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   tn_measurement *m = job->out;
@@ -272,7 +287,7 @@ static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *work
   bool was_prepared = worker->prepared == key;
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    if (!was_prepared) remember_unprepared(pool, key, m, true);
+    if (!was_prepared && !passes_on(pool, job, worker, key)) remember_unprepared(pool, key, m, true);
     return false;
   }
   if (was_prepared)
@@ -316,7 +331,7 @@ static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *
   uint64_t key = reference_key(job->candidate);
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    remember_unprepared(pool, key, m, true);
+    if (!passes_on(pool, job, worker, key)) remember_unprepared(pool, key, m, true);
     return false;
   }
   remember_default(pool, key, message->header);
@@ -347,6 +362,7 @@ static tn_status prepare(void *self, const tn_candidate *candidate, tn_measureme
   *out = (tn_measurement){0};
   for (int tries = 0; status == TN_OK && tries < MAX_PREPARATIONS; ++tries) {
     measure_job job = {.kind = &prepare_kind, .candidate = candidate, .out = out};
+    if (candidate->program && candidate->target) job.reference = reference_key(candidate);
     free(out->message);
     *out = (tn_measurement){0};
     status = measure_pool_run(self, 1, &job);
@@ -362,7 +378,9 @@ static tn_status prepare(void *self, const tn_candidate *candidate, tn_measureme
 /* A final measurement has the machine for itself; a build takes one core. */
 static measure_job job_of(const measure_kind *kind, const tn_candidate *candidate, tn_measurement *out) {
   int cores = kind == &build_kind ? 1 : candidate->is_final ? 0 : candidate->threads;
-  return (measure_job){.kind = kind, .candidate = candidate, .out = out, .cores = cores};
+  bool needs_reference = kind != &build_kind && is_complete(candidate);
+  uint64_t reference = needs_reference ? reference_key(candidate) : 0;
+  return (measure_job){.kind = kind, .candidate = candidate, .out = out, .cores = cores, .reference = reference};
 }
 
 static void take_seconds(const measure_job *job) {

@@ -92,16 +92,25 @@ static bool any_has_state(const measure_pool *pool, measure_state state) {
   return false;
 }
 
-/* Whether it has greeted and is there. */
-static bool is_there(const measure_machine *machine) {
-  return has_state(machine, MEASURE_IDLE) || has_state(machine, MEASURE_BUSY);
+/* Whether a worker of it that takes such jobs has greeted and is there. */
+static bool is_there(const measure_machine *machine, measure_lane lane) {
+  for (int i = 0; i < machine->n_workers; ++i) {
+    const measure_worker *w = &machine->workers[i];
+    if (serves(w, lane) && (w->state == MEASURE_IDLE || w->state == MEASURE_BUSY)) return true;
+  }
+  return false;
 }
 
-/* Whether another machine is there that takes such jobs. */
-static bool has_other(const measure_pool *pool, const measure_machine *machine, measure_lane lane) {
+/* Whether the machine has said that it cannot make the job's reference. */
+static bool is_unable(const measure_machine *machine, const measure_job *job) {
+  return job->reference && job->reference == machine->unprepared;
+}
+
+/* Whether another machine is there that can do the job. */
+static bool has_other(const measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
-    if (other != machine && is_there(other) && machine_serves(other, lane)) return true;
+    if (other != machine && is_there(other, job->kind->lane) && !is_unable(other, job)) return true;
   }
   return false;
 }
@@ -110,22 +119,33 @@ static bool has_other(const measure_pool *pool, const measure_machine *machine, 
  * there. It stays while it may come back. */
 static const measure_machine *finals_machine(measure_pool *pool) {
   const measure_machine *best = pool->finals_on;
-  if (best && (is_there(best) || has_state(best, MEASURE_STARTING) || best->failures < 2)) return best;
+  bool may_come = best && (has_state(best, MEASURE_STARTING) || best->failures < 2);
+  if (best && !best->is_refused && (may_come || is_there(best, MEASURE_RUNS))) return best;
   best = NULL;
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *machine = &pool->machines[i];
-    bool is_fit = machine_serves(machine, MEASURE_RUNS) && is_there(machine);
-    if (is_fit && (!best || machine->n_timed > best->n_timed)) best = machine;
+    if (is_there(machine, MEASURE_RUNS) && (!best || machine->n_timed > best->n_timed)) best = machine;
   }
   return pool->finals_on = best;
 }
 
-/* Whether the machine may have the job: not one that a worker of its was lost over, if there are others. A finalist has no choice. */
+bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference) {
+  for (int i = 0; i < pool->n_machines; ++i) {
+    const measure_machine *other = &pool->machines[i];
+    bool is_able = other != machine && machine_serves(other, MEASURE_RUNS) && other->unprepared != reference;
+    if (is_able && (is_there(other, MEASURE_RUNS) || !measure_machine_is_hopeless(pool, other))) return true;
+  }
+  return false;
+}
+
+/* Whether the machine may have the job: not one that a worker of its was lost over, nor one whose reference it cannot make, if there
+ * are others. A finalist has no choice. */
 static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   measure_lane lane = job->kind->lane;
   if (!machine->host) return true;
   if (lane == MEASURE_RUNS && job->candidate->is_final) return finals_machine(pool) == machine;
-  return job->avoid != machine || !has_other(pool, machine, lane);
+  if (is_unable(machine, job) && measure_pool_has_other_for(pool, machine, job->reference)) return false;
+  return job->avoid != machine || !has_other(pool, machine, job);
 }
 
 /* The first that waits in the lane and suits the machine; *BEFORE is the one before it. */
@@ -193,10 +213,12 @@ static void start_workers(measure_pool *pool, measure_machine *machine, measure_
   }
 }
 
-/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. One that ends while it
- * is idle is found out by poll(2): a thousand are not looked at one by one. */
+/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. The first one is
+ * greeted alone, since it measures the machine's costs. One that ends while it is idle is found out by poll(2): a thousand are not
+ * looked at one by one. */
 static void start_host(measure_pool *pool, measure_machine *machine) {
-  for (int i = 0; i < machine->n_workers; ++i) {
+  int n = machine->has_greeted ? machine->n_workers : 1;
+  for (int i = 0; i < n; ++i) {
     measure_worker *w = &machine->workers[i];
     if (!measure_worker_is_alive(w) && measure_machine_may_start(pool, machine)) measure_worker_start(pool, w);
   }
@@ -321,7 +343,8 @@ static bool is_stuck(const measure_pool *pool, measure_lane lane) {
     const measure_machine *machine = &pool->machines[i];
     if (!machine_serves(machine, lane)) continue;
     bool may_come = has_state(machine, MEASURE_STARTING) || has_state(machine, MEASURE_BUSY);
-    if (may_come || (machine->host && is_there(machine)) || !measure_machine_is_hopeless(pool, machine)) return false;
+    if (may_come || (machine->host && is_there(machine, lane)) || !measure_machine_is_hopeless(pool, machine))
+      return false;
   }
   return true;
 }

@@ -234,11 +234,19 @@ static int cores_of(const measure_machine *machine, const json_t *greeting) {
   return RUNTIME_MAX(RUNTIME_MIN(threads, most), 1);
 }
 
+/* Ends all other workers of a machine that is refused for good: what they were at goes elsewhere. */
+static void leave_refused(measure_pool *pool, measure_machine *machine) {
+  for (int i = 0; machine->is_refused && i < machine->n_workers; ++i)
+    if (measure_worker_is_alive(&machine->workers[i]))
+      measure_worker_lose(pool, &machine->workers[i], MEASURE_DIED, "its machine was refused");
+}
+
 /* Refused for good: the next one would be the same. */
 static void refuse(measure_pool *pool, measure_worker *w, const char *why) {
   measure_process_kill(&w->process);
   measure_host_refuse(pool, w->machine, why);
   measure_worker_clear(w);
+  leave_refused(pool, w->machine);
 }
 
 static void welcome(measure_worker *w, const protocol_message *message) {
@@ -282,8 +290,10 @@ static void take_answer(measure_pool *pool, measure_worker *w, protocol_message 
   if (w->job->kind->reply(pool, w->job, w, message)) {
     ask(pool, w);
   } else {
-    count_answer(w);
-    end_work(pool, w, false);
+    bool again = w->job->goes_elsewhere;
+    w->job->goes_elsewhere = false;
+    if (!again) count_answer(w);
+    end_work(pool, w, again);
     if (retires) retire(w);
   }
 }
@@ -299,6 +309,7 @@ static bool is_strange(measure_pool *pool, measure_worker *w, const protocol_mes
   static const char fast[] = "its clock runs faster than this machine's: it tells longer times than have passed";
   measure_host_refuse(pool, w->machine, fast);
   measure_worker_lose(pool, w, MEASURE_GARBAGE, fast);
+  leave_refused(pool, w->machine);
   return true;
 }
 

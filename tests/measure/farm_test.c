@@ -196,6 +196,90 @@ static void slow_host_is_refused(void **state) {
   close_farm(&f);
 }
 
+/* A host that cannot make the reference (a file is missing there, say) costs nothing while another one can, even one whose workers
+ * are lost now and then. */
+static void reference_is_made_elsewhere(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 12);
+  add(&f, "exec %s --inject=prepare-disagree@1", PLAIN);
+  add(&f, "exec %s --delay=20 %s --inject=run-truncate@5", TENON_TEST_RELAY, PLAIN);
+  tune(&f);
+  expect_all(&f, 12);
+  assert_int_equal(state_of(&f, 0)->timed, 0);
+  assert_non_null(state_of(&f, 0)->trouble);
+  close_farm(&f);
+}
+
+/* Where there is no other one, the program is at fault, and no candidate waits. */
+static void reference_is_made_nowhere(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 4);
+  add(&f, "exec %s --inject=prepare-disagree@1", PLAIN);
+  tune(&f);
+  assert_int_equal(f.status, TN_ERROR_TUNE);
+  close_farm(&f);
+}
+
+/* The machine's workers measure its costs one after the other, not all at once: three tries are three starts. */
+static void costs_are_measured_alone(void **state) {
+  (void)state;
+  farm f;
+  char starts[64];
+  open_farm(&f, 4);
+  snprintf(starts, sizeof starts, "/tmp/tenon-farm-starts-%d", (int)getpid());
+  unlink(starts);
+  tn_target *target = tn_target_new(f.ctx, NULL);
+  assert_int_equal(tn_target_set_costs(target, tn_measure_costs(f.ctx)), TN_OK);
+  f.options.target = target;
+  f.options.workers.build_on = TN_BUILD_ON_ALL;
+  add(&f, "echo >>%s; exec %s --inject=hello-slow@1", starts, PLAIN);
+  f.hosts[0].threads = 4;
+  tune(&f);
+  check_fails(f.ctx, TN_ERROR_WORKER, "no worker is left", "its measured cost ");
+  FILE *file = fopen(starts, "re");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  assert_int_equal(ftell(file), 3);
+  fclose(file);
+  unlink(starts);
+  close_farm(&f);
+}
+
+/* A machine that is refused for what its timing worker says is left by those that build there, too: the run does not wait for
+ * it. */
+static void refused_machine_is_left(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 8);
+  f.options.workers.build_on = TN_BUILD_ON_HOSTS;
+  add(&f, "exec %s --inject=run-fast@3", PLAIN);
+  tune(&f);
+  check_fails(f.ctx, TN_ERROR_WORKER, "no worker is left", "its clock runs faster");
+  assert_int_equal(f.result.end, TN_TUNE_NO_WORKERS);
+  assert_int_equal(state_of(&f, 0)->phase, TN_HOST_REFUSED);
+  close_farm(&f);
+}
+
+/* Where it was timing the finals, they begin anew on a machine that came when all trials were over. */
+static void refused_in_the_finals(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 24);
+  f.options.finalists = 3;
+  add(&f, "exec %s --inject=run-fast@27", PLAIN);
+  add(&f, "until test $(grep -c steps %s) -ge 20; do sleep 0.02; done; exec %s", f.log, PLAIN);
+  f.hosts[1].name = "late";
+  tune(&f);
+  assert_int_equal(f.status, TN_OK);
+  assert_int_equal(count_log(f.log).records, 24);
+  assert_int_equal(state_of(&f, 0)->phase, TN_HOST_REFUSED);
+  assert_non_null(f.result.finals_on);
+  assert_string_equal(f.result.finals_on, "late");
+  close_farm(&f);
+}
+
 /* What was measured stays, and the same call goes on when there is a worker again. */
 static void none_left_and_resumed(void **state) {
   (void)state;
@@ -438,6 +522,11 @@ static void words(void **state) {
 int farm_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slow_host_is_refused),
+      cmocka_unit_test(reference_is_made_elsewhere),
+      cmocka_unit_test(reference_is_made_nowhere),
+      cmocka_unit_test(costs_are_measured_alone),
+      cmocka_unit_test(refused_machine_is_left),
+      cmocka_unit_test(refused_in_the_finals),
       cmocka_unit_test(none_left_and_resumed),
       cmocka_unit_test(no_candidate_is_lost),
       cmocka_unit_test(cut_off_and_back),
