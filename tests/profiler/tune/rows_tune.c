@@ -20,7 +20,9 @@ ROW(a7_best_gflops_while_tuning) {
     ++in_round[n_rounds - 1];
   }
   assert_int_equal(n_rounds, run.r->info.n_rounds);
-  for (int k = 0; k < n_rounds; ++k) assert_true(in_round[k] >= 1);
+  /* A round may begin before the results of the one before it come: all of them may follow the last beginning. */
+  assert_true(in_round[n_rounds - 1] >= 1);
+  assert_int_equal(rows_count(run.r, "best_gflops"), TUNE_TRIALS);
   double in_log = tn_program_flops(run.program) / run.best_s * 1e-9;
   assert_true(fabs(last - in_log) <= 1e-3 * in_log);
   assert_true(rows_count(run.r, "builder_queue") > 0 && rows_count(run.r, "runner_queue") > 0);
