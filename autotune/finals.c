@@ -189,7 +189,7 @@ static void enter_kept(finals *f, tuner_top *kept) {
   if (is_near || (is_known && f->n == 1)) enter(f, kept); /* nobody wins alone */
 }
 
-/* The generic schedule is the answer of a tuner that found nothing, and a tie goes to it by its few steps. The program's own
+/* The generic schedule is the answer of a tuner that found nothing, and a tie goes to it. The program's own
  * is what the user has. Room for both is kept (TUNER_MAX_FINALISTS). */
 static void choose(finals *f) {
   tuner *t = f->t;

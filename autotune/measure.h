@@ -176,6 +176,7 @@ struct measure_pool {
   tn_worker_options options; /* no field is left to its default */
   char *target;              /* that hosts have to be; NULL: any */
   char *costs;               /* measured constants that hosts have to have; NULL: not known yet */
+  bool costs_are_a_hosts;    /* of the first one that greeted, for want of the target's */
   int n_machines;
   measure_machine *machines;        /* this one first, where it is in use */
   const measure_machine *finals_on; /* the machine that finalists are timed on; NULL: not chosen yet */
@@ -248,7 +249,7 @@ bool measure_host_open(measure_machine *machine, const tn_worker_host *host, int
 void measure_machine_free(measure_machine *machine);
 /* What a host is told, and asked, beyond what a worker here is. */
 void measure_host_ask(const measure_machine *machine, json_t *hello);
-/* Compares its greeting with what is wanted. False, WHY says what differs: it is refused for good. */
+/* Compares its greeting with what is wanted. False, and WHY says what differs: it is refused for good; WHY is empty: no memory. */
 bool measure_host_check(measure_pool *pool, measure_machine *machine, const json_t *greeting, runtime_str *why);
 /* Counts what went wrong with one of its workers: the next one is started after a pause, which grows. */
 void measure_host_trouble(measure_pool *pool, measure_machine *machine, const char *why);

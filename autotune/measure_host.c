@@ -145,12 +145,13 @@ static double cost_of(const char *costs, const char *key) {
 
 /* Only what the processor's cores take is compared: memory is shared with whatever else the machine does. */
 static bool has_costs(measure_pool *pool, measure_machine *machine, const char *costs, runtime_str *why) {
+  const char *whose = pool->costs_are_a_hosts ? "the first host's" : "the target's";
   static const char *const keys[] = {"fma16", "fma32", "fma64", "chain", "load"};
-  if (*costs && !pool->costs) pool->costs = strdup(costs);
+  if (*costs && !pool->costs) pool->costs = strdup(costs), pool->costs_are_a_hosts = true;
   for (int i = 0; *costs && pool->costs && i < RUNTIME_COUNT(keys); ++i) {
     double wanted = cost_of(pool->costs, keys[i]), own = cost_of(costs, keys[i]);
     if (wanted <= 0 || own <= 0 || fmax(wanted, own) <= COSTS_RATIO * fmin(wanted, own)) continue;
-    runtime_str_addf(why, "its measured cost %s is %.3g ns, the target's is %.3g ns", keys[i], own, wanted);
+    runtime_str_addf(why, "its measured cost %s is %.3g ns, %s is %.3g ns", keys[i], own, whose, wanted);
     machine->cost_tries++;
     return false;
   }
@@ -202,7 +203,7 @@ bool measure_host_check(measure_pool *pool, measure_machine *machine, const json
       !has_costs(pool, machine, protocol_text(greeting, "costs", ""), why))
     return false;
   take_name(pool, machine, greeting);
-  return true;
+  return machine->name != NULL; /* a record without one would say that it was measured here */
 }
 
 /* The phases of an answer are times on the host's clock. */

@@ -262,17 +262,18 @@ static void welcome(measure_worker *w, const protocol_message *message) {
 static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
   int64_t version = protocol_int(message->header, "protocol", -1);
   runtime_str why = {0};
-  if (version != PROTOCOL_VERSION)
+  bool fits = version == PROTOCOL_VERSION;
+  if (!fits)
     runtime_str_addf(&why, "the worker (Tenon %.40s) speaks protocol %lld, this is %d",
                      protocol_text(message->header, "version", "?"), (long long)version, PROTOCOL_VERSION);
   else if (w->machine->host)
-    measure_host_check(pool, w->machine, message->header, &why);
-  if (why.n == 0)
+    fits = measure_host_check(pool, w->machine, message->header, &why);
+  if (fits)
     welcome(w, message);
-  else if (w->machine->host)
+  else if (w->machine->host && why.n > 0)
     refuse(pool, w, why.data);
   else
-    measure_worker_lose(pool, w, MEASURE_GARBAGE, why.data);
+    measure_worker_lose(pool, w, MEASURE_GARBAGE, why.n > 0 ? why.data : "out of memory for its greeting");
   runtime_str_free(&why);
 }
 

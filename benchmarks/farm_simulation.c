@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autotune/autotune.h"
+#include "benchmarks/best_of_log.h"
 
 typedef struct working {
   tn_job *job;
@@ -124,17 +124,6 @@ static tn_status poll(void *self, double wait_s, tn_job **done) {
 }
 
 /* ---- the search -------------------------------------------------------------------------------------------------- */
-
-static tn_program *open_best(tn_context *ctx, const char *log, tn_target **target) {
-  tn_log_table table = {0};
-  tn_program *program = NULL;
-  if (tn_log_top(ctx, log, NULL, 1, &table) == TN_OK && table.n_rows == 1) {
-    program = tn_program_parse(ctx, table.rows[0].program, 0, NULL);
-    *target = tn_target_new(ctx, table.rows[0].target);
-  }
-  tn_log_table_free(&table);
-  return program;
-}
 
 static void print(const farm *f, const tn_tune_result *r, int round) {
   double busy = f->since_s > 0 ? 1 - f->idle_until_s / ((f->until_s - f->since_s) * f->width) : 0;

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autotune/autotune.h"
+#include "benchmarks/best_of_log.h"
 
 static double now_s(void) {
   struct timespec t;
@@ -17,18 +17,6 @@ static double now_s(void) {
 static double peak_mib(void) {
   struct rusage used;
   return getrusage(RUSAGE_SELF, &used) == 0 ? (double)used.ru_maxrss / 1024 : 0;
-}
-
-/* The program and the target of the log's best record. */
-static tn_program *open_best(tn_context *ctx, const char *log, tn_target **target) {
-  tn_log_table table = {0};
-  tn_program *program = NULL;
-  if (tn_log_top(ctx, log, NULL, 1, &table) == TN_OK && table.n_rows == 1) {
-    program = tn_program_parse(ctx, table.rows[0].program, 0, NULL);
-    *target = tn_target_new(ctx, table.rows[0].target);
-  }
-  tn_log_table_free(&table);
-  return program;
 }
 
 static int search(tn_context *ctx, char **argv) {

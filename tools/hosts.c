@@ -179,14 +179,21 @@ void tools_print_hosts(int n, const tn_worker_host_state *hosts, const char *fin
             finals_on ? finals_on : "");
 }
 
+/* A host is not left out for its name or its last words, which may be any bytes. */
+static json_t *any_text(const char *text) {
+  json_t *made = json_string(text ? text : "");
+  return made ? made : json_string("(a text that is not UTF-8)");
+}
+
 json_t *tools_hosts_array(int n, const tn_worker_host_state *hosts) {
   json_t *array = json_array();
   for (int i = 0; i < n; ++i) {
     const tn_worker_host_state *h = &hosts[i];
-    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "name", h->name, "command", h->command, "state",
-                               tn_host_phase_word(h->phase), "timed", h->timed, "built", h->built, "lost", h->lost);
-    if (object && h->tags) json_object_set_new(object, "tags", json_string(h->tags));
-    if (object && h->trouble) json_object_set_new(object, "trouble", json_string(h->trouble));
+    json_t *object =
+        json_pack("{s:o, s:o, s:s, s:i, s:i, s:i}", "name", any_text(h->name), "command", any_text(h->command), "state",
+                  tn_host_phase_word(h->phase), "timed", h->timed, "built", h->built, "lost", h->lost);
+    if (object && h->tags) json_object_set_new(object, "tags", any_text(h->tags));
+    if (object && h->trouble) json_object_set_new(object, "trouble", any_text(h->trouble));
     json_array_append_new(array, object);
   }
   return array;

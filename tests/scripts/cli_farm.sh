@@ -45,6 +45,10 @@ run tune "$product" --log e.json --trials 4 --worker "$worker" --target 'threads
 run tune "$product" 'B[i<64] = sum[k<128](A[i,k])' --log f.json --trials 20 --worker "$worker" --json
 [ "$got" -eq 0 ] && [ "$(json out 'o["workers"][0]["timed"] >= 18')" = True ] || complain "tasks: $(cat out err)"
 
+# Words that are no UTF-8 do not take a host out of the object.
+run tune "$product" --log g.json --trials 4 --worker "$worker" --worker "$(printf 'echo \377; exit 3')" --json
+[ "$got" -eq 0 ] && [ "$(json out 'len(o["workers"])')" = 2 ] || complain "bytes that are no text: $(cat out err)"
+
 refuses 2 'is here, hosts or all' tune "$product" --log x.json --worker "$worker" --build-on there
 refuses 2 'goes with --worker or --hosts' tune "$product" --log x.json --build-on all
 refuses 2 'goes with --worker or --hosts' tune "$product" --log x.json --patience 10s
