@@ -74,6 +74,8 @@ typedef struct tn_measurement {
       odd_share; /* of the reference's floats, those that are infinite or not a number: the time may not be that of other data */
   double build_s, run_s; /* wall time spent */
   double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
+  bool
+      is_packed; /* layout_free inputs were packed before, as tn_prepack does; the costs are of the rest (TN_BUILD_PACKED) */
 } tn_measurement;
 
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */

@@ -243,6 +243,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->share = protocol_number(header, "share", 0);
   m->odd_share = protocol_number(header, "odd_share", 0);
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
+  m->is_packed = protocol_number(header, "is_packed", 0) > 0;
 }
 
 /* A worker is not trusted: without a positive time the measurement has failed. */

@@ -91,6 +91,7 @@ typedef struct bench {
   const tools_args *args;
   worker_program program; /* its data: arguments, reference outputs, tolerance */
   double flops, max_error;
+  bool is_packed;             /* layout_free inputs were packed before the first call */
   tn_kernel *kernel, *staged; /* staged: with times and counters of its stages, or NULL */
   runtime_call call;
   int n_sides;
@@ -157,6 +158,24 @@ static bool prepare(bench *b) {
   if (!ready) tools_fail(s, "%s", answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);
   return ready;
+}
+
+/* What depends on layout_free inputs alone is computed once, here: the time of a call does not contain it. As the tuner times
+ * such a program. NULL after a message; SCHEDULE may be NULL as for build(). */
+static tn_kernel *build_packed(bench *b, tn_schedule *schedule) {
+  if (!schedule || !schedule_has_parts(schedule)) return build(b, schedule);
+  worker_answer answer = {.lap_ns = runtime_now_ns()};
+  codegen_bytes object = {0};
+  tn_kernel *kernel = NULL;
+  if (worker_compile_candidate(&b->program, schedule, &answer, &object))
+    kernel = codegen_load(b->session.ctx, object.data, object.n, WORKER_SYMBOL, b->program.n_args, b->program.args);
+  bool is_packed = kernel && worker_pack(&b->program, kernel, &answer);
+  if (!is_packed && answer.message.data) tools_fail(&b->session, "%s", answer.message.data);
+  if (!is_packed) tn_kernel_free(kernel);
+  runtime_str_free(&answer.message);
+  free(object.data);
+  b->is_packed |= is_packed;
+  return is_packed ? kernel : NULL;
 }
 
 /* Runs KERNEL, of the schedule NAME, once on poisoned outputs and compares. */
@@ -259,7 +278,7 @@ static tn_schedule *schedule_of_side(bench *b, const char *name) {
 static bool add_own(bench *b, side *s) {
   const worker_data *data = b->program.data;
   ++b->n_sides; /* from here on it is torn down with the others */
-  s->kernel = build(b, schedule_of_side(b, s->name));
+  s->kernel = build_packed(b, schedule_of_side(b, s->name));
   if (!s->kernel ||
       runtime_call_prepare(b->session.ctx, "tenon bench", s->kernel, data->args, data->n_args, &s->call) != TN_OK)
     return false;
@@ -402,7 +421,8 @@ static int print_plain(const bench *b) {
       print_side_time(b, b->sides[i].name, &b->sides[i]);
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
   for (int i = 1; i < b->n_sides; ++i) print_ratio(b, &b->sides[i]);
-  printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
+  printf("checked: largest relative error %.2g; %d threads%s\n", b->max_error, tn_target_threads(b->session.target),
+         b->is_packed ? "; layout_free inputs were packed before" : "");
   if (b->program.data->odd_share > 0)
     printf("%.3g %% of the result is infinite or not a number: give the inputs' data (--fill)\n",
            100 * b->program.data->odd_share);
@@ -473,6 +493,7 @@ static int print_object(bench *b) {
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   for (int i = 1; i < b->n_sides; ++i) add_side_object(b, object, &b->sides[i]);
   json_object_set_new(object, "odd_share", json_real(b->program.data->odd_share));
+  if (b->is_packed) json_object_set_new(object, "part", json_string("packed"));
   return tools_print_json(s, object);
 }
 
@@ -483,10 +504,10 @@ static bool measure(bench *b) {
   tools_session *s = &b->session;
   if (!tools_open_program(s, b->args)) return false;
   tn_schedule *schedule = tools_schedule(s, b->args);
-  b->kernel = build(b, schedule);
-  if (!b->kernel || !prepare(b)) return false;
-  return add_sides(b) && check(b, b->kernel, "the schedule") && check_points(b) && time_default(b) && time_sides(b) &&
-         time_stages(b, schedule);
+  if (!schedule || !prepare(b)) return false;
+  b->kernel = build_packed(b, schedule);
+  return b->kernel && add_sides(b) && check(b, b->kernel, "the schedule") && check_points(b) && time_default(b) &&
+         time_sides(b) && time_stages(b, schedule);
 }
 
 /* After a failure anywhere in measure: what was not made is NULL or 0. */
