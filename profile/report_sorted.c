@@ -67,7 +67,7 @@ static void find_parents(sheet *s, int first, int end) {
   for (int i = first; i < end; ++i) {
     row *r = &s->rows.data[i];
     r->parent = parent_of(s, first, end, r->sum.name);
-    if (r->parent < 0) base_ns += (double)r->sum.total_ns;
+    if (r->parent < 0 && !r->sum.is_special) base_ns += (double)r->sum.total_ns;
   }
   for (int i = first; i < end; ++i) {
     row *r = &s->rows.data[i];
