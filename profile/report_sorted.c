@@ -227,8 +227,8 @@ static bool report_merged(const tn_averages *a, const struct sort_key *key, int 
 /* The merged part only with more than one thread. */
 static bool print_report(tn_context *ctx, const tn_recording *r, const struct sort_key *key, runtime_str *out) {
   int n_threads = 0;
-  tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true});
-  tn_averages *merged = tn_key_averages(ctx, r, &(tn_average_options){.merge_nodes = true});
+  tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true, .by_role = true});
+  tn_averages *merged = tn_key_averages(ctx, r, &(tn_average_options){.merge_nodes = true, .by_role = true});
   bool done = by_thread && merged;
   if (done) {
     runtime_str_add(out,
