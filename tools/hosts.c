@@ -2,6 +2,7 @@
  *
  * A command is a line for /bin/sh, so that it is written as in a terminal. */
 #include <ctype.h>
+#include <sys/resource.h>
 
 #include "tools/tuning.h"
 
@@ -42,8 +43,9 @@ static bool read_count(const char *word, size_t n, int *out) {
   return isdigit((unsigned char)*word) && end == word + n && value >= 1 && value <= 1 << 16;
 }
 
-/* KEY=VALUE before the command. -1: it is none of ours, the command begins. */
-static int take_word(const place *at, runtime_arena *arena, const char *word, size_t n, tn_worker_host *host) {
+/* KEY=VALUE before the command, each key once: SEEN has a bit for each. -1: it is none of ours, the command begins. */
+static int take_word(const place *at, runtime_arena *arena, const char *word, size_t n, unsigned *seen,
+                     tn_worker_host *host) {
   static const char *const keys[] = {"name", "count", "threads", "tags"};
   const char *equals = memchr(word, '=', n);
   if (!equals || !islower((unsigned char)*word)) return -1;
@@ -55,6 +57,10 @@ static int take_word(const place *at, runtime_arena *arena, const char *word, si
   if (key == 4)
     return tools_fail(at->session, "%s:%d: there is no %.*s: name=, count=, threads= and tags= stand before a command",
                       at->file, at->line, (int)(equals - word) + 1, word);
+  if (*seen & 1u << key)
+    return tools_fail(at->session, "%s:%d: %.*s: %s= stands here twice: give it once", at->file, at->line, (int)n, word,
+                      keys[key]);
+  *seen |= 1u << key;
   if (key == 0) host->name = runtime_strndup(arena, value, length);
   if (key == 3) host->tags = runtime_strndup(arena, value, length);
   bool is_count = key == 1 || key == 2;
@@ -84,10 +90,11 @@ static bool has_tags(const char *tags, const char *wanted) {
 static int take_line(const place *at, const char *text, const char *tags, tools_hosts *out) {
   tn_worker_host host = {0};
   int status = TOOLS_OK;
+  unsigned seen = 0;
   text += strspn(text, " \t");
   for (; status == TOOLS_OK && *text && *text != '#'; text += strspn(text, " \t")) {
     size_t n = strcspn(text, " \t");
-    status = take_word(at, &out->arena, text, n, &host);
+    status = take_word(at, &out->arena, text, n, &seen, &host);
     if (status != -1) {
       text += n;
       continue;
@@ -140,7 +147,17 @@ void tools_free_hosts(tools_hosts *hosts) {
   runtime_arena_free(&hosts->arena);
 }
 
+/* Two descriptors a worker: many machines need more than the usual 1024. What the hard limit allows is taken; where that does not
+ * do, the library says so. */
+static void raise_descriptors(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void tools_use_hosts(const tools_args *args, const tools_hosts *hosts, tn_worker_options *workers) {
+  if (hosts->hosts.n > 0) raise_descriptors();
   workers->hosts = hosts->hosts.data;
   workers->n_hosts = hosts->hosts.n;
   workers->patience_s = args->patience;
