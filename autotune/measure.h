@@ -263,6 +263,14 @@ bool measure_host_open(measure_machine *machine, const tn_worker_host *host, int
 void measure_machine_free(measure_machine *machine);
 /* What a host is told, and asked, beyond what a worker here is. */
 void measure_host_ask(const measure_machine *machine, json_t *hello);
+/* What a machine elsewhere has to be. NULL: anything will do. */
+typedef struct measure_wanted {
+  const char *target, *costs;
+  const char *whose; /* the costs are, in words: "the target's" */
+  int threads;       /* of the machine that may be used; 0: all */
+} measure_wanted;
+/* Compares a greeting: version, target, clock, then costs; *COSTS_DIFFER where it is those, which may be by chance. False, with WHY. */
+bool measure_greeting_fits(const measure_wanted *wanted, const json_t *greeting, bool *costs_differ, runtime_str *why);
 /* Compares its greeting with what is wanted. False, and WHY says what differs: it is refused for good; WHY is empty: no memory. */
 bool measure_host_check(measure_pool *pool, measure_machine *machine, const json_t *greeting, runtime_str *why);
 /* Counts what went wrong with one of its workers: the next one is started after a pause, which grows. */

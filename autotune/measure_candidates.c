@@ -448,6 +448,8 @@ static tn_status poll_runs(void *self, double wait_s, tn_job **done) {
   return poll_lane(self, MEASURE_RUNS, wait_s, done);
 }
 
+static const tn_worker_host_state *hosts_of(void *self, int *n) { return measure_pool_hosts(self, n); }
+
 static void release(void *self) { measure_pool_release(self); }
 
 /* Both hold the pool, which goes with the last of the two. Without a pool both are still made, with a
@@ -459,8 +461,13 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
   }
   measure_pool *pool = measure_pool_new(ctx, options);
   *builder = (tn_builder){.self = pool, .build = build, .free = release, .submit = submit_build, .poll = poll_builds};
-  *runner = (tn_runner){
-      .self = pool, .run = run, .free = release, .prepare = prepare, .submit = submit_run, .poll = poll_runs};
+  *runner = (tn_runner){.self = pool,
+                        .run = run,
+                        .free = release,
+                        .prepare = prepare,
+                        .submit = submit_run,
+                        .poll = poll_runs,
+                        .hosts = hosts_of};
   if (pool) builder->width = measure_pool_builders(pool);
   if (pool) runner->width = measure_pool_width(pool);
   return pool != NULL;

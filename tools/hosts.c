@@ -1,4 +1,5 @@
-/* hosts.c: other machines that `tenon tune` times candidates on: --worker COMMAND and --hosts FILE, and what became of them.
+/* hosts.c: other machines that `tenon tune` times candidates on: --worker COMMAND, --hosts FILE, --queue URL, and what became of
+ * them.
  *
  * A command is a line for /bin/sh, so that it is written as in a terminal. */
 #include <ctype.h>
@@ -126,23 +127,43 @@ static int take_file(tools_session *session, const tools_args *args, tools_hosts
 
 /* ---- what the line says ------------------------------------------------------------------------------------------ */
 
+static int open_queue(tools_session *session, const tools_args *args, tools_hosts *out) {
+  queue_wishes wishes = {.run_timeout_s = args->run_timeout,
+                         .patience_s = args->patience,
+                         .repeats = {.repeat = (int)args->repeat,
+                                     .number = (int)args->number,
+                                     .cooldown_s = args->cooldown,
+                                     .flushes_cache = args->flushes_cache},
+                         .builder = {.jobs = (int)args->jobs, .build_timeout_s = args->build_timeout}};
+  out->queue = queue_tuner_open(session, args->queue, &wishes);
+  return out->queue ? TOOLS_OK : TOOLS_FAILED;
+}
+
 int tools_open_hosts(tools_session *session, const tools_args *args, tools_hosts *out) {
   int status = TOOLS_OK;
   bool has_any = args->n_workers > 0 || args->hosts;
+  if (args->queue && (has_any || args->build_on))
+    return tools_usage(args->verb, "--queue does not go with --%s%s",
+                       args->build_on ? "build-on"
+                       : args->hosts  ? "hosts"
+                                      : "worker",
+                       args->build_on ? ": candidates are compiled here" : ": it is one or the other");
   if (args->build_on && tn_build_place_find(args->build_on) < 0)
     return tools_usage(args->verb, "--build-on is here, hosts or all, not '%s'", args->build_on);
-  if (!has_any && (args->build_on || args->tags || args->patience > 0))
+  if (!has_any && !args->queue && (args->build_on || args->tags || args->patience > 0))
     return tools_usage(args->verb, "--%s goes with --worker or --hosts",
                        args->build_on ? "build-on"
                        : args->tags   ? "tags"
                                       : "patience");
   if (args->tags && !args->hosts) return tools_usage(args->verb, "--tags goes with --hosts");
+  if (args->queue) return open_queue(session, args, out);
   for (int i = 0; status == TOOLS_OK && i < args->n_workers; ++i)
     status = add_host(session, out, &(tn_worker_host){0}, args->workers[i]);
   return status == TOOLS_OK && args->hosts ? take_file(session, args, out) : status;
 }
 
 void tools_free_hosts(tools_hosts *hosts) {
+  queue_tuner_free(hosts->queue);
   RUNTIME_VEC_FREE(&hosts->hosts);
   runtime_arena_free(&hosts->arena);
 }
@@ -165,6 +186,9 @@ void tools_use_hosts(const tools_args *args, const tools_hosts *hosts, tn_worker
 }
 
 void tools_print_host_options(const tools_args *args) {
+  runtime_arena arena = {0};
+  if (args->queue) printf(" --queue"), tools_print_quoted(queue_shown(&arena, args->queue));
+  runtime_arena_free(&arena);
   for (int i = 0; i < args->n_workers; ++i) printf(" --worker"), tools_print_quoted(args->workers[i]);
   if (args->hosts) printf(" --hosts"), tools_print_quoted(args->hosts);
   if (args->tags) printf(" --tags"), tools_print_quoted(args->tags);
