@@ -88,6 +88,9 @@ typedef struct tn_job {
   void *user;
 } tn_job;
 
+/* How one machine fares that candidates are timed on. */
+typedef struct tn_worker_host_state tn_worker_host_state;
+
 /* Makes what a runner runs. SUBMIT and POLL together, or BUILD alone, which is asked for a few candidates at a time. */
 typedef struct tn_builder {
   void *self;
@@ -117,6 +120,12 @@ typedef struct tn_runner {
   tn_status (*submit)(void *self, tn_job *job);
   tn_status (*poll)(void *self, double wait_s, tn_job **done);
   int width; /* candidates timed at once (1) */
+  /* May be NULL. Told when a run begins: SHOULD_STOP(USER), asked now and then, says that what is under way is not wanted any more;
+   * it then comes back from POLL as abandoned. */
+  void (*watch)(void *self, bool (*should_stop)(void *user), void *user);
+  /* May be NULL. The other machines that it times on, *N of them, for the result; in the context's memory. TN_ERROR_WORKER from a
+   * runner that has some says that none of them is left. */
+  const tn_worker_host_state *(*hosts)(void *self, int *n);
 } tn_runner;
 
 /* How a candidate is timed, in TVM's words (LocalRunner); zeros: as docs/workers.md says, which adapts to the kernel. A field that
@@ -163,7 +172,7 @@ typedef enum tn_host_phase {
 TN_API const char *tn_host_phase_word(tn_host_phase phase);
 
 /* One machine of the hosts. Texts belong to the context. */
-typedef struct tn_worker_host_state {
+struct tn_worker_host_state {
   const char *name;    /* as in records; its command where it never greeted */
   const char *command; /* its words, with blanks between them */
   const char *tags;    /* NULL: none */
@@ -171,7 +180,7 @@ typedef struct tn_worker_host_state {
   int timed, built;    /* candidates that it answered for */
   int lost;            /* workers that died, hung or babbled there; their candidates went elsewhere */
   const char *trouble; /* the last one; NULL: there was none */
-} tn_worker_host_state;
+};
 
 /* Worker processes; zero fields mean the default in parentheses. */
 typedef struct tn_worker_options {
