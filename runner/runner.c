@@ -304,7 +304,8 @@ typedef int32_t kernel(void *, void *, void *, void *, void *, void *, void *, v
 /* Arguments that a kernel has not are not looked at. */
 static void call(runner *r, kernel *f) {
 #define A(i) r->args[i].data
-  int32_t failed = f(A(0), A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9), A(10), A(11), A(12), A(13), A(14), A(15));
+  int32_t failed =
+      f(A(0), A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9), A(10), A(11), A(12), A(13), A(14), A(15));
 #undef A
   if (failed == 0) return;
   r->result->outcome = DEVICE_NO_MEMORY;
@@ -433,7 +434,8 @@ static int read_option(runner *r, const char *text) {
 }
 
 int runner_main(int argc, char **argv) {
-  static const char usage[] = "tenon-runner " TN_VERSION ": times kernels for `tenon tune --runner`; it takes no options\n";
+  static const char usage[] =
+      "tenon-runner " TN_VERSION ": times kernels for `tenon tune --runner`; it takes no options\n";
   runner *r = &the_runner;
   for (int i = 1; i < argc; i++)
     if (!read_option(r, argv[i])) return system_write(2, usage, sizeof usage - 1), 2;
