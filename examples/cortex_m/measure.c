@@ -29,6 +29,18 @@ static void write_number(const char *name, uint32_t value) {
   board_write(at);
 }
 
+/* What compilers call; there is no C library. */
+void *memset(void *to, int value, uint32_t n) {
+  for (volatile uint8_t *at = to; n > 0; n--) *at++ = (uint8_t)value;
+  return to;
+}
+
+void *memcpy(void *restrict to, const void *restrict from, uint32_t n) {
+  volatile uint8_t *at = to;
+  for (const uint8_t *f = from; n > 0; n--) *at++ = *f++;
+  return to;
+}
+
 int main(void) {
   uint32_t state = SEED, sum = 2166136261u;
 #define X(number, type, elements, is_output) \

@@ -204,8 +204,8 @@ static int link_program(const bench *b, const char *kernel, const char *elf, con
   snprintf(script, sizeof script, "-T%s/board.ld", b->board->folder);
   add_words(words, &n, b->board->compiler);
   add_words(words, &n,
-            (const char *const[]){"-O2", "-I.", include, "-nostartfiles", "-ffunction-sections", "-Wl,--gc-sections",
-                                  script, "measure.c", start, kernel, "-o", elf, NULL});
+            (const char *const[]){"-O2", "-I.", include, "-nostdlib", "-ffunction-sections", "-Wl,--gc-sections",
+                                  script, "measure.c", start, kernel, "-lgcc", "-o", elf, NULL});
   return run(words, says);
 }
 

@@ -39,7 +39,8 @@ import json, sys
 records = [json.loads(line) for line in open(sys.argv[1])]
 measured = [r for r in records if "costs" in r and "event" not in r]
 assert len(measured) >= int(sys.argv[2]), len(measured)
-assert all(r["error"] == "none" and r["checked"] and r["costs"][0] > 0 for r in measured), measured
+wrong = [r for r in measured if r["error"] != "none" or not r["checked"] or r["costs"][0] <= 0]
+assert not wrong, wrong[0]
 out = json.load(open(sys.argv[3]))
 assert out["failed"] == 0, out
 assert out["trials"] >= int(sys.argv[2]), out
