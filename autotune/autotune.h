@@ -185,9 +185,12 @@ struct tn_worker_host_state {
 /* Worker processes; zero fields mean the default in parentheses. */
 typedef struct tn_worker_options {
   const char *const *command; /* NULL-terminated argv (the `tenon` found beside the library or in PATH, "worker") */
-  int jobs;                   /* builders at once (the threads of this machine) */
-  double build_timeout_s;     /* a candidate (15) */
-  double run_timeout_s;       /* a candidate (10) */
+  /* A command that reaches tenon-runner on a device, a line for the shell (none): candidates are compiled here and run there.
+   * Not beside hosts. */
+  const char *runner;
+  int jobs;               /* builders at once (the threads of this machine) */
+  double build_timeout_s; /* a candidate (15) */
+  double run_timeout_s;   /* a candidate (10) */
   tn_repeat_options repeats;
   int64_t memory_bytes; /* address space beyond what an idle worker has (4 GiB) */
   /* Where there are hosts, candidates are timed on them and not here. A worker that is lost there costs nothing but time: its
