@@ -504,8 +504,12 @@ static bool measure(bench *b) {
   tools_session *s = &b->session;
   if (!tools_open_program(s, b->args)) return false;
   tn_schedule *schedule = tools_schedule(s, b->args);
-  if (!schedule || !prepare(b)) return false;
-  b->kernel = build_packed(b, schedule);
+  b->kernel = build(b, schedule); /* what cannot be built is refused before data are made */
+  if (!b->kernel || !prepare(b)) return false;
+  if (schedule_has_parts(schedule)) {
+    tn_kernel_free(b->kernel);
+    b->kernel = build_packed(b, schedule);
+  }
   return b->kernel && add_sides(b) && check(b, b->kernel, "the schedule") && check_points(b) && time_default(b) &&
          time_sides(b) && time_stages(b, schedule);
 }
