@@ -130,6 +130,8 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
+/* Stores in a row that turn a block together (emit_turn.c) are taken together, as many as it says; the others one
+ * by one. */
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n;) {
     int turned = m->failed ? 0 : codegen_emit_turned(m, s->u.seq.n - i, s->u.seq.stmts + i);
