@@ -10,6 +10,8 @@ typedef struct operator_row {
   codegen_c_prec prec, left, right; /* of the whole, and the least of its operands */
 } operator_row;
 
+/* The strength that the whole has, and the least that the left and the right side need to stand without
+ * parentheses. C's own order, but for what compilers warn of: && beside || and bits beside sums get parentheses. */
 static const operator_row operators[] = {
     {"+", CODEGEN_C_SUM, CODEGEN_C_SUM, CODEGEN_C_PRODUCT},
     {"-", CODEGEN_C_SUM, CODEGEN_C_SUM, CODEGEN_C_PRODUCT},

@@ -8,6 +8,7 @@
 /* Names that a generated file takes from C's library or defines. */
 static const char *const reserved[] = {"free", "aligned_alloc", "failed"};
 
+/* What names of the prelude begin with, and what C keeps for itself. */
 static const char *const reserved_prefixes[] = {"__",      "floordiv_", "floormod_", "min_",      "max_",
                                                 "abs_",    "shl_",      "shr_",      "popcount_", "clz_",
                                                 "f32_of_", "f16_of_",   "bf16_of_",  "erf_"};

@@ -109,6 +109,7 @@ typedef struct helper_row {
   CODEGEN_ERF_POWER(ERF_POWER) "  power.bits += far.bits << 23;\n"                                                   \
   "  return a >= 1 ? copysignf(1 - power.value, x) : x + x * near;\n}\n"
 
+/* Written into the source in this order, and only those that the kernel uses. */
 static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
     [CODEGEN_C_FLOORDIV] = {"floordiv_$D",
                             "static inline $T $N($T a, $T b) {\n  if (b == 0) return 0;\n"
@@ -160,6 +161,7 @@ typedef struct limit_row {
   const char *low_value, *lowest, *highest, *power, *width, *same_width; /* low_value: as a floating-point literal */
 } limit_row;
 
+/* What a cast from a float to the dtype compares with and gives, as C writes it. */
 static const limit_row limits[TN_DTYPE_COUNT] = {
     [TN_I8] = {"uint32_t", "-0x1p7f", "INT8_MIN", "INT8_MAX", "0x1p7f", "8", "uint8_t"},
     [TN_U8] = {"uint32_t", "0", "0", "UINT8_MAX", "0x1p8f", "8", "uint8_t"},

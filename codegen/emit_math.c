@@ -13,6 +13,7 @@ typedef struct math_row {
   bool is_scalar_only;   /* libmvec has it not */
 } math_row;
 
+/* What is not listed is written out here or calls the C library. */
 static const math_row rows[TIR_OP_COUNT] = {
     [TIR_POW] = {"llvm.pow"},
     [TIR_EXP] = {"llvm.exp"},

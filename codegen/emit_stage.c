@@ -86,6 +86,7 @@ enum { ASKED_TICKS, ASKED_WALL_NS, ASKED_CPU_NS, ASKED };
  * ticks. The system takes a processor away for longer than that. */
 static int64_t long_interval(const codegen_emitter *m) { return is_for(m, "x86_64") ? 1 << 16 : 1 << 10; }
 
+/* Nanoseconds of a clock of the system. TIME: room for a struct timespec. */
 static LLVMValueRef read_ns(codegen_emitter *m, int clock, LLVMValueRef time) {
   LLVMTypeRef types[] = {m->i32, m->ptr};
   LLVMValueRef args[] = {LLVMConstInt(m->i32, (uint64_t)clock, false), time}, one = codegen_i64(m, 1);

@@ -29,6 +29,8 @@ typedef struct finding {
   bool is_one;
 } finding;
 
+/* Looks for the one load of a value that goes by strides. A second, other one stops the walk: two blocks are not
+ * turned together. */
 static tir_walk find_turned(void *user, const tir_expr *e) {
   finding *f = user;
   if (e->op != TIR_LOAD) return TIR_WALK_ON;

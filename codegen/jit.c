@@ -10,6 +10,7 @@
 #include "runtime/parallel.h"
 #include "runtime/scratch.h"
 
+/* A context's JIT. A kernel's library is cleared when the kernel goes, and used again. */
 struct codegen_jit {
   tn_context *ctx;
   LLVMOrcLLJITRef lljit;

@@ -16,6 +16,8 @@ typedef struct called {
   int role;
 } called;
 
+/* A file of functions that is being linked to a program: what LLVM read, and those of its functions that the
+ * program calls. */
 typedef struct file {
   tn_program *program;
   const char *path;
@@ -211,6 +213,8 @@ static const void *kept_module(const file *f) {
   return runtime_copy(&f->program->ctx->arena, f->bytes, f->n_bytes);
 }
 
+/* Hands the module to those intrinsics of the program whose functions this file defines and no other file gave
+ * before. The program keeps one copy of the bytes for all of them. */
 static tn_status give_intrins(const file *f) {
   const void *module = NULL;
   tn_status status = TN_OK;

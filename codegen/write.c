@@ -8,6 +8,7 @@ typedef struct suffix_row {
   bool shared; /* linked from the object */
 } suffix_row;
 
+/* What a file's name says of its form, and whether it is linked. */
 static const suffix_row suffixes[] = {{".o", CODEGEN_OBJECT, false},   {".so", CODEGEN_OBJECT, true},
                                       {".s", CODEGEN_ASSEMBLY, false}, {".ll", CODEGEN_IR, false},
                                       {".bc", CODEGEN_BITCODE, false}, {".c", CODEGEN_C, false}};

@@ -241,6 +241,8 @@ typedef struct runtime_held {
 runtime_held *runtime_hold(tn_context *ctx, runtime_held_kind kind);
 void runtime_unhold(runtime_held *held, runtime_held_kind kind);
 
+/* What a user holds of the library; one thread at a time uses it. Status and message are of the first failure,
+ * until tn_context_clear. What a folder above hangs on it has a slot (RUNTIME_SLOTS). */
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
   tn_context_options options;

@@ -12,6 +12,8 @@ typedef struct filling {
   tn_dtype dtype;
 } filling;
 
+/* A way to fill an array: what its text may be, and one function for an element, which sees the index and the
+ * generator. */
 typedef struct kind {
   const char *name;
   int least, most; /* numbers in parentheses */

@@ -8,6 +8,8 @@
 #include "runtime/base.h"
 #include "runtime/stages.h"
 
+/* A built function with what a call has to check and to give. The arena is the kernel's own and ends with it; OWNER
+ * is what holds the code, given back by RELEASE. */
 struct tn_kernel {
   tn_context *ctx;
   tn_kernel *next, *previous; /* in the context's list */

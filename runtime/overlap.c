@@ -13,6 +13,8 @@ typedef struct term {
   int64_t lo, hi; /* counts */
 } term;
 
+/* Address of one element less that of the other, as a sum: where it can be 0, the arrays share memory. BUDGET
+ * bounds the search. */
 typedef struct equation {
   int n;
   term terms[MAX_TERMS];                        /* by falling steps, which differ */

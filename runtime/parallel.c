@@ -34,6 +34,8 @@ typedef struct job {
   share shares[MAX_SHARES];
 } job;
 
+/* A thread of the pool, in lines of the cache of its own, so that a launcher that writes to one worker does not
+ * disturb the others. */
 typedef struct worker {
   _Alignas(LINE) _Atomic uintptr_t mail;
   int number; /* counted from 1: the launcher is 0 */
@@ -47,6 +49,8 @@ typedef struct worker {
 /* What runtime_pool.state holds besides the process that the workers belong to. */
 enum { COLD = 0, STARTING = -1 };
 
+/* The threads of a context's parallel loops. Workers are added when a loop wants more, up to MOST, and end with the
+ * context. */
 struct runtime_pool {
   tn_parallel_for_fn parallel_for; /* NULL: the workers */
   void *user;

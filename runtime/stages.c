@@ -8,6 +8,8 @@
 #include "runtime/kernel.h"
 #include "runtime/profiler/profiler.h"
 
+/* What is known of a kernel's stages for the profiler: names and work from the schedule, times from counters that
+ * the code itself adds to. It lies in the kernel's arena. */
 struct runtime_stages {
   int n, n_told, threads;  /* the first N_TOLD tell their time */
   tn_kernel_stage *stages; /* in the kernel's arena */

@@ -406,6 +406,8 @@ static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
   return (runtime_c_arg){.dtype = t->dtype, .u.i = value.i};
 }
 
+/* What a function gets for a number: a literal as it is, a size by what the symbols are in this run, cast to a
+ * float or not. */
 static runtime_c_arg number_argument(const te_run *run, const tir_expr *e) {
   bool is_cast = e->op == TIR_CAST;
   if (e->op != TIR_FLOAT && e->op != TIR_INT) {

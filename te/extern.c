@@ -179,6 +179,7 @@ const char *te_why_not_passed(tn_arg arg) {
   return fits ? NULL : "can be more than an i32 holds: say how large the symbols can be, as in symbol M<=4096";
 }
 
+/* Shows the call as it would be right, with the number in the C type that comes nearest. */
 static void refuse_dtype(const te_site *site, const char *callee, int i, const tir_expr *number) {
   char text[64];
   if (number->op == TIR_FLOAT || number->op == TIR_INT)

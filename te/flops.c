@@ -83,6 +83,8 @@ double te_call_flops(const tn_program *program) {
 /* Beyond, a subexpression that comes again counts again. */
 enum { MAX_SEEN = 512 };
 
+/* The count in the making. COUNTS is the caller's, a number for each kind of operation. SEEN are the nodes that
+ * were counted in this body: an equal one is computed once, so it counts once. */
 typedef struct tally {
   double *counts;
   double steps; /* of the user's combiner that is looked at; else 1 */

@@ -79,6 +79,9 @@ static bool is_nothing(const layout *l, int first, int last) {
   return true;
 }
 
+/* The pieces from FIRST to LAST, which is behind the end, become a line, with the marks at which it may be aligned
+ * with its neighbours: a comment behind code, an equals sign. A line of nothing but a comment has neither. False:
+ * no memory. */
 static bool add_line(layout *l, int first, int last) {
   line n = {.first = first, .last = last, .comment = -1, .is_empty = is_nothing(l, first, last)};
   bool has_comment = !n.is_empty && piece(l, last - 1)->kind == FORMAT_COMMENT;
@@ -174,6 +177,8 @@ static bool is_continued(const layout *l, const line *n) {
   return piece(l, i)->kind == FORMAT_BREAK && piece(l, i)->continues;
 }
 
+/* In a bracket that was opened on a line before, below what stands first behind it; else by the braces around, and
+ * one step more where a statement goes on. */
 static int indent_of(const layout *l, int at) {
   const line *n = &l->lines.data[at];
   int first = n->first;
@@ -199,6 +204,8 @@ static void set_columns(layout *l, int at) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
+/* The columns were set before (set_columns); pieces that are not shown, such as a ';' before a line's end, take no
+ * room. */
 static void print_line(layout *l, const line *n) {
   int column = 0;
   for (int i = n->first; i < n->last; i++) {
@@ -211,6 +218,8 @@ static void print_line(layout *l, const line *n) {
   runtime_str_add(&l->out, "\n");
 }
 
+/* Columns depend on the widths of aligned parts, and the alignment of comments on the columns: so equals signs come
+ * first, then all columns, then comments. False: no memory. */
 static bool lay_out(layout *l) {
   l->column = calloc((size_t)l->f->pieces.n + 1, sizeof *l->column);
   if (!l->column || !make_lines(l)) return false;

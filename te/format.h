@@ -19,6 +19,8 @@ typedef struct format_group {
   int n_sums, n_products, n_comparisons, n_brackets;
 } format_group;
 
+/* A piece of the text: a word, a sign, a comment or the end of a line. It points into the text and is referred to
+ * by its index; links to other pieces are set when all are read (format_read.c). */
 typedef struct format_piece {
   format_kind kind;
   const char *at;

@@ -82,6 +82,8 @@ static bool would_join(const format_piece *left, const format_piece *right) {
   return left->kind == FORMAT_SYMBOL && left->length == 1 && strchr("<>=!/&|-", last) && strchr("<>=/&|", *right->at);
 }
 
+/* Whether a blank stands between the neighbours A and B. The order of the tests is the rule: brackets and commas
+ * first, then signs by how tightly they bind, then what is left, which stands apart. */
 static bool stand_apart(const format_text *f, int a, int b) {
   const format_piece *left = &f->pieces.data[a], *right = &f->pieces.data[b];
   bool is_open = te_format_is(right, "(") || te_format_is(right, "[");

@@ -66,6 +66,8 @@ static bool fail_memory(const format_text *f) {
   return false;
 }
 
+/* Cuts the text into pieces. Blanks are not kept; the column is, since comments that were aligned stay so. False
+ * after a message: an open quote, a character that no text has, no memory. */
 static bool read_pieces(format_text *f) {
   const char *line = f->text;
   for (const char *at = f->text; *at;) {
@@ -187,6 +189,7 @@ static bool separates(const format_piece *p) {
   return opens(p) || p->kind == FORMAT_SEMICOLON;
 }
 
+/* Counts what decides how close the operators of a group stand (is_close in format_blank.c). */
 static void count(format_group *g, const format_piece *p) {
   static const int less = 3, plus = 8; /* levels of te/language.c: comparisons; sums and bits up to this one */
   const te_infix *infix = p->is_binary ? te_find_infix_text(p->at, (size_t)p->length) : NULL;
@@ -221,6 +224,8 @@ static bool place_token(format_text *f, walk *w, int i) {
   return true;
 }
 
+/* Says of every piece which statement and which group of operators it belongs to, and of every line's end whether
+ * the statement goes on behind it. False: no memory. */
 static bool set_groups(format_text *f) {
   walk w = {.begins_statement = true};
   for (int i = 0; i < f->pieces.n; i++) {

@@ -5,6 +5,7 @@
 
 #include "te/graph.h"
 
+/* Limits of what a program may hold: they keep recursion and fixed tables small, whoever wrote the program. */
 enum {
   TE_MAX_NAME = 127,             /* characters of a name */
   TE_MAX_REDUCE_AXES = 16,       /* of one compute */
@@ -201,6 +202,8 @@ bool te_check_externs(const te_site *site, const tn_program *p);
 
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
+/* What can be said of one read without running the program: the ranges of its indices, and who decides them.
+ * te_walk_accesses makes it for the call of its visitor; the expressions lie in the arena that it was given. */
 typedef struct te_access {
   const tir_expr *read;
   tir_interval range[TN_MAX_RANK];  /* of each index, narrowed by the conditions around the read */

@@ -364,9 +364,12 @@ static bool take_need(const te_site *site, tir_intrin *intrin, const tn_intrin_o
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
 
+/* How a block of the text names what a function is for. */
 static const char *const role_words[] = {
     [TIR_INTRIN_BODY] = "body", [TIR_INTRIN_RESET] = "reset", [TIR_INTRIN_UPDATE] = "update"};
 
+/* As the parser reads it back: an alignment, then strides, '*' for those that do not matter. Nothing where there is
+ * no need. */
 static void print_need(runtime_str *out, const tir_buffer *buffer, const tir_intrin_need *need) {
   bool has_strides = false;
   if (need->align) runtime_str_addf(out, ", align %s %lld", buffer->name, (long long)need->align);

@@ -1,6 +1,8 @@
 /* language.c: the table of infix operators. */
 #include "te/language.h"
 
+/* By precedence. The parser, the printer and the formatter read this table; operators that are not in it are
+ * written as functions. */
 static const te_infix infixes[] = {
     {TIR_OR, "||", 1, true, false},     {TIR_AND, "&&", 2, true, false},   {TIR_EQ, "==", 3, false, false},
     {TIR_NE, "!=", 3, false, false},    {TIR_LT, "<", 3, false, false},    {TIR_LE, "<=", 3, false, false},

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+/* Longer ones first: the first that fits is taken. */
 static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[",
                                       "]",  "(",  ")",  ",",  "{",  "}",  "=",  "<",  ">",  "+",
                                       "-",  "*",  "/",  "%",  "!",  ":",  "&",  "|",  "^",  "~"};

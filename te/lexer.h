@@ -4,6 +4,7 @@
 
 #include "te/internal.h"
 
+/* The kinds of tokens. Words of the language are names: the parser knows them by their text and their place. */
 typedef enum te_token_kind {
   TE_TOKEN_END,     /* of the text */
   TE_TOKEN_NEWLINE, /* or ';': the end of a statement; newlines inside parentheses or brackets are blanks */

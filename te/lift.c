@@ -11,6 +11,7 @@ typedef struct remembered {
   te_op *ops[REMEMBERED];
 } remembered;
 
+/* The reductions inside of one definition's expression, on their way to be tensors of their own. */
 typedef struct lifting {
   const te_site *site;
   const char *name; /* of the definition */

@@ -91,6 +91,7 @@ typedef struct line_words {
   char text[300];
 } line_words;
 
+/* "line 7", and of which file where that is not the one that HERE stands in. */
 static line_words words_of_line(const te_parser *p, const char *at, const char *here) {
   line_words words;
   const char *file, *own;

@@ -141,6 +141,8 @@ static int find_file(const te_sources *s, const struct stat *info) {
   return -1;
 }
 
+/* Adds a file's text from FROM to TO to the whole, and remembers where it came from, so that messages tell the
+ * file's line. False after a message: no memory, or more text than the context's limit. */
 static bool add_text(te_sources *s, int file, const char *from, const char *to) {
   te_piece piece = {s->text.n, (size_t)(from - s->files.data[file].text), file};
   runtime_str_addn(&s->text, from, (size_t)(to - from));

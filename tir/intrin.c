@@ -25,6 +25,8 @@ typedef struct nest_loop {
   int64_t min, extent;
 } nest_loop;
 
+/* One comparison of a nest with a pattern. The loops are assigned to axes by trying; OUT is filled by the first
+ * assignment that fits. */
 typedef struct matcher {
   runtime_arena *arena;
   const tir_env *env;

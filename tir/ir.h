@@ -361,6 +361,7 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* What the iterations allow, see Semantics. The pass loop_kinds makes combinations that no back end has
  * serial. */
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
+/* The kinds of statements; tir_stmt has the fields of each in its union. */
 typedef enum tir_stmt_kind {
   TIR_FOR,
   TIR_STORE,

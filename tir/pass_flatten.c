@@ -163,6 +163,7 @@ static const tir_stmt *flatten_call(state *at, const tir_stmt *s) {
   return changed ? tir_call(at->p->arena, s->u.call.callee, s->u.call.n, operands) : s;
 }
 
+/* The address becomes one index, as that of a load does. NULL: out of memory. */
 static const tir_stmt *flatten_prefetch(state *at, const tir_stmt *s) {
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL || s->u.prefetch.buffer->ndim == 1) return s;

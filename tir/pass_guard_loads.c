@@ -136,6 +136,8 @@ static const tir_expr *guard_expr(void *user, const tir_expr *e) {
   return tir_memo_end_for(at->arena, &memo) ? result : NULL;
 }
 
+/* USER is the state around S. What S binds or tests is known inside of it, so its children get a state of their
+ * own. */
 static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;

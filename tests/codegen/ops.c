@@ -206,10 +206,22 @@ static void put_zeros(tn_dtype dtype) {
   }
 }
 
+/* Now and then a number is shifted by its width, by one less and one more, and by less than nothing. */
+static void put_shifts(tn_dtype dtype) {
+  int width = 8 * (int)tn_dtype_bytes(dtype);
+  for (int i = 0; i + 3 < MAX_N; i += 53) {
+    for (int k = 0; k < 4; ++k) {
+      kit_set(dtype, a_data, i + k, 2 * i + 1, 0);
+      kit_set(dtype, b_data, i + k, k == 3 && tn_dtype_is_signed(dtype) ? -1 : width - 1 + k, 0);
+    }
+  }
+}
+
 static void run_op(const row *r) {
   kit_fill(r->from, a_data, MAX_N, 1);
   kit_fill(r->from, b_data, MAX_N, 1000);
   if (r->op == TIR_MIN || r->op == TIR_MAX) put_zeros(r->from);
+  if (r->op == TIR_SHL || r->op == TIR_SHR) put_shifts(r->from);
   kit_run(op_func(r), (void *[]){a_data, b_data, c_data});
 }
 
