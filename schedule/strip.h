@@ -18,6 +18,7 @@ typedef struct strip_stage {
   double taps;                 /* steps of its reduction */
   double ops;                  /* of a point, all taps */
   double near, columns, fixed; /* loads, above */
+  double rows, more_rows;      /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
   double bytes;                /* of an element */
   double reach, stride;        /* rows more than its own that it reads of one tensor; bytes between such rows */

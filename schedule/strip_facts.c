@@ -102,20 +102,54 @@ static void count_loads(const generic_reads *r, int at, strip_stage *out) {
   out->columns += taps * (row_taps - uses(read, row));
 }
 
+/* Whether two reads differ in the rows and columns that they are away from a point alone. */
+static bool is_same_plane(const generic_reads *r, int a, int b, int row) {
+  const generic_read *one = &r->reads[a], *other = &r->reads[b];
+  if (one->tensor != other->tensor || one->dim[row] != other->dim[row] || one->dim[row + 1] != other->dim[row + 1])
+    return false;
+  for (int d = 0; d < one->expr->n_args; d++)
+    if (d != one->dim[row] && d != one->dim[row + 1] && !tir_equal(one->expr->arg[d], other->expr->arg[d]))
+      return false;
+  return true;
+}
+
+/* How far apart the rows are that reads of the plane of read AT, or of its tensor, read for one point. */
+static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
+  double low = INFINITY, high = -INFINITY;
+  for (int k = 0; k < r->n; k++) {
+    double from, to;
+    bool counts = by_plane ? is_same_plane(r, at, k, row) : r->reads[k].tensor == r->reads[at].tensor;
+    if (!counts || r->reads[k].dim[row] < 0) continue;
+    offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
+    low = fmin(low, from), high = fmax(high, to);
+  }
+  return fmax(high - low, 0);
+}
+
 /* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as long
  * as the tensor's at most. */
 static void count_reach(const generic_reads *r, int row, strip_stage *out) {
   for (int i = 0; i < r->n; i++) {
-    double low = INFINITY, high = -INFINITY;
-    for (int k = 0; k < r->n; k++) {
-      double from, to;
-      if (r->reads[k].tensor != r->reads[i].tensor || r->reads[k].dim[row] < 0) continue;
-      offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
-      low = fmin(low, from), high = fmax(high, to);
-    }
-    if (high - low <= out->reach) continue;
-    out->reach = high - low;
+    double reach = reach_of(r, i, row, false);
+    if (reach <= out->reach) continue;
+    out->reach = reach;
     out->stride = fabs((double)r->reads[i].stride[row]) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
+  }
+}
+
+/* Each plane once, for each step of what else is summed up. */
+static void count_rows(const generic_reads *r, int row, strip_stage *out) {
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    double times = 1;
+    bool is_first = uses(read, row + 1);
+    for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, i, k, row);
+    for (int a = r->n_data; a < r->n_axes; a++)
+      if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != read->dim[row] && read->dim[a] != read->dim[row + 1])))
+        times *= (double)r->extent[a];
+    if (!is_first) continue;
+    if (uses(read, row)) out->rows += times;
+    out->more_rows += times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
   }
 }
 
@@ -134,6 +168,7 @@ static void count_stage(const generic_draft *d, int stage, const generic_reads *
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(r, i, out);
   count_reach(r, r->n_data - 2 - out->trailing, out);
+  count_rows(r, r->n_data - 2 - out->trailing, out);
 }
 
 /* What STAGE, at place AT, reads of the stages behind it, they have to compute. */
