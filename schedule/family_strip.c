@@ -114,10 +114,11 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
   double apart = 1 + unaligned * m->vector_bytes / COST_LINE, stored = s->last_reader >= 0 && s->is_local ? 0 : n;
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
-  double ns = fmax((taps + s->fixed + stored) * apart * load, s->ops * n * fma);
+  double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
+  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma);
   if (!reads_once(m, shape, s)) return ns;
   double loads = (rows * shape->vectors + stored) * apart + rows + s->fixed, shuffles = taps - rows * shape->vectors;
-  return fmin(ns, fmax(loads * load, fmax(s->ops * n, (s->ops * n + shuffles) * beside) * fma));
+  return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
 }
 
 /* Sums that wait for each other are hidden in part by the blocks that follow; addresses and the loop are as long as one
