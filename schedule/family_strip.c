@@ -74,14 +74,27 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
+/* Vectors as long as a line are read once for all taps along a row, and put together by shuffles (codegen/emit_near.c). */
+static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+  double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
+  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
+}
+
 /* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads that
  * are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS registers the
- * next rows share, beside the N values that are stored when all are there. */
-static double spilled(const tn_machine *m, const strip_stage *s, double n, double loads, double columns) {
+ * next rows share, beside the N values that are stored when all are there. Where rows are read once, what was read stays,
+ * too: of a sum all rows, of other stages those of one row of the block. */
+static double spilled(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   enum { OTHERS = 2 };
-  if (s->columns == 0) return 1;
-  double most = s->reduces ? 2 * m->vector_registers : m->vector_registers;
-  return fmax((s->reduces ? n + loads : n + columns + OTHERS) / most, 1);
+  double n = shape->together * shape->vectors, columns = s->columns * shape->vectors, loads = s->near * n + columns;
+  double registers = m->vector_registers, ratio = 1;
+  if (s->columns > 0 && s->reduces) ratio = (n + loads) / (2 * registers);
+  if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
+  if (reads_once(m, shape, s)) {
+    double rows = (s->rows * (s->reduces ? shape->together : 1) + s->more_rows) * (shape->vectors + 1);
+    ratio = fmax(ratio, (n + rows + OTHERS + (s->reduces ? 0 : columns)) / registers);
+  }
+  return fmax(ratio, 1);
 }
 
 /* Lines of the rows that a block shares come again from the second cache where they fall into few sets of the first. */
@@ -92,19 +105,29 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
   return cost_crowded(m, rows, lines, s->stride) * rows * lines * cost_line(m, 2, false);
 }
 
-/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow; addresses
- * and the loop are as long as one sum's wait. Most loads begin inside of a vector: the part of them that touches two lines
- * counts twice. */
-static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
-  static const double hidden = 0.5, unaligned = 0.75;
+/* Loads and arithmetic of a block of registers of one stage. Most loads begin inside of a vector: the part of them that
+ * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half
+ * of their time. */
+static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  static const double unaligned = 0.75, beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
-  double n = shape->together * shape->vectors;
-  double loads = s->near * n + s->columns * shape->vectors + s->fixed + (s->last_reader >= 0 && s->is_local ? 0 : n);
+  double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
+  double apart = 1 + unaligned * m->vector_bytes / COST_LINE, stored = s->last_reader >= 0 && s->is_local ? 0 : n;
+  double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
+  double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
+  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma);
+  if (!reads_once(m, shape, s)) return ns;
+  double loads = (rows * shape->vectors + stored) * apart + rows + s->fixed, shuffles = taps - rows * shape->vectors;
+  return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
+}
+
+/* Sums that wait for each other are hidden in part by the blocks that follow; addresses and the loop are as long as one
+ * sum's wait. */
+static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  static const double hidden = 0.5;
+  const tn_machine *m = &f->machine;
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  loads *= 1 + unaligned * m->vector_bytes / COST_LINE;
-  double busy = fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
-  double columns = s->columns * shape->vectors;
-  return busy * spilled(m, s, n, s->near * n + columns, columns) + crowded_ns(f, shape, s) + m->costs.chain;
+  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -113,25 +136,28 @@ static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
   return s->is_local ? 0 : extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
 }
 
-/* What a stage writes for a tile is read after all that stands between it and its last reader has been written. A
- * buffer that no near cache holds lies in memory that is new each time. */
+/* What a stage writes for a tile is read after all that stands between it and its last reader has been written: its lines
+ * come to the first cache for the writing, go, and come for the reading. A buffer that no near cache holds lies in memory
+ * that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
   double between = 0, bytes = tile_bytes(shape, &level->stages[at]);
   for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++)
     between += tile_bytes(shape, &level->stages[i]);
   int near = cost_level(m, between);
-  return bytes / COST_LINE * (2 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
+  return bytes / COST_LINE * (3 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
 }
 
 static double tile_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
+  static const double exposed = 0.5;
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
     double blocks =
         ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
     double compute = blocks * s->lead * block_ns(f, shape, s);
-    ns += i == 0 || s->is_local ? compute : cost_overlap(compute, buffer_ns(f, shape, level, i));
+    double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
+    ns += fmax(compute, moved) + exposed * fmin(compute, moved);
   }
   return ns;
 }

@@ -16,8 +16,9 @@ typedef struct strip_stage {
   int trailing;                /* short axes behind its columns (generic_trailing) */
   double lead;                 /* points of a tile for each row and column of it: its other axes */
   double taps;                 /* steps of its reduction */
-  double ops;                  /* of a point, all taps */
+  double ops, once;            /* operations of a point, all taps; those of them that rows of a block do not share */
   double near, columns, fixed; /* loads, above */
+  double rows, more_rows;      /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
   double bytes;                /* of an element */
   double reach, stride;        /* rows more than its own that it reads of one tensor; bytes between such rows */

@@ -17,10 +17,8 @@ typedef struct operations {
   double sums, products, others;
 } operations;
 
-static tir_walk count_operation(void *user, const tir_expr *e) {
-  operations *n = user;
+static void add_operation(operations *n, const tir_expr *e) {
   tir_rule rule = tir_rule_of(e);
-  if (e->op == TIR_READ) return TIR_WALK_PRUNE;
   if (e->op == TIR_ADD || e->op == TIR_SUB)
     n->sums++;
   else if (e->op == TIR_MUL)
@@ -30,17 +28,67 @@ static tir_walk count_operation(void *user, const tir_expr *e) {
   else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
            e->op == TIR_SELECT)
     n->others++;
+}
+
+/* Operations whose values were met before, at the same row or at another one, are counted once where ROW is given. */
+typedef struct counting {
+  operations n;
+  const tir_var *row; /* or NULL */
+  int n_met;
+  const tir_expr *met[MAX_INLINED_OPS];
+} counting;
+
+/* Whether B is A with rows *SHIFT further on; *IS_SET: SHIFT is known. */
+static bool is_shifted_index(const tir_expr *a, const tir_expr *b, const tir_var *row, int64_t *shift, bool *is_set) {
+  tir_linear form;
+  bool uses_row = false;
+  tir_linear_zero(&form);
+  if (!tir_linear_add_expr(&form, a, 1)) return false;
+  for (int i = 0; i < form.n; i++) uses_row |= form.terms[i].atom->op == TIR_VAR && form.terms[i].atom->u.var == row;
+  if (!tir_linear_add_expr(&form, b, -1) || form.n != 0) return false;
+  if (!uses_row || *is_set) return -form.constant == (uses_row ? *shift : 0);
+  *shift = -form.constant;
+  return *is_set = true;
+}
+
+static bool is_shifted(const tir_expr *a, const tir_expr *b, const tir_var *row, int64_t *shift, bool *is_set) {
+  if (a->op != b->op || a->n_args != b->n_args || a->dtype != b->dtype) return false;
+  if (a->op == TIR_READ && a->u.tensor != b->u.tensor) return false;
+  if (a->n_args == 0) return tir_equal(a, b);
+  for (int i = 0; i < a->n_args; i++) {
+    bool same = a->op == TIR_READ ? is_shifted_index(a->arg[i], b->arg[i], row, shift, is_set)
+                                  : is_shifted(a->arg[i], b->arg[i], row, shift, is_set);
+    if (!same) return false;
+  }
+  return true;
+}
+
+static bool was_met(const counting *c, const tir_expr *e) {
+  for (int i = 0; c->row && i < c->n_met; i++) {
+    int64_t shift = 0;
+    bool is_set = false;
+    if (is_shifted(c->met[i], e, c->row, &shift, &is_set)) return true;
+  }
+  return false;
+}
+
+static tir_walk count_operation(void *user, const tir_expr *e) {
+  counting *c = user;
+  if (e->op == TIR_READ || e->n_args == 0 || was_met(c, e)) return TIR_WALK_PRUNE;
+  if (c->row && c->n_met < MAX_INLINED_OPS) c->met[c->n_met++] = e;
+  add_operation(&c->n, e);
   return TIR_WALK_ON;
 }
 
-/* A product that is added takes no instruction of its own. */
-static double operations_of(const tir_expr *body) {
-  operations n = {0};
+/* A product that is added takes no instruction of its own. ROW: what rows of a block have in common counts once; NULL: all
+ * does. */
+static double operations_of(const tir_expr *body, const tir_var *row) {
+  counting c = {.row = row};
   bool reduces = body->op == TIR_REDUCE;
   for (int i = 0; i < (reduces ? body->n_args : 1); i++)
-    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, &n);
-  if (reduces) n.sums++;
-  return fmax(n.sums, n.products) + n.others;
+    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, &c);
+  if (reduces) c.n.sums++;
+  return fmax(c.n.sums, c.n.products) + c.n.others;
 }
 
 double generic_computed_again(const generic_draft *p, int stage) {
@@ -50,7 +98,7 @@ double generic_computed_again(const generic_draft *p, int stage) {
     return INFINITY;
   if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return INFINITY;
   const tir_expr *body = generic_body(p, stage);
-  return body ? operations_of(body) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
+  return body ? operations_of(body, NULL) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
 }
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -102,20 +150,54 @@ static void count_loads(const generic_reads *r, int at, strip_stage *out) {
   out->columns += taps * (row_taps - uses(read, row));
 }
 
+/* Whether two reads differ in the rows and columns that they are away from a point alone. */
+static bool is_same_plane(const generic_reads *r, int a, int b, int row) {
+  const generic_read *one = &r->reads[a], *other = &r->reads[b];
+  if (one->tensor != other->tensor || one->dim[row] != other->dim[row] || one->dim[row + 1] != other->dim[row + 1])
+    return false;
+  for (int d = 0; d < one->expr->n_args; d++)
+    if (d != one->dim[row] && d != one->dim[row + 1] && !tir_equal(one->expr->arg[d], other->expr->arg[d]))
+      return false;
+  return true;
+}
+
+/* How far apart the rows are that reads of the plane of read AT, or of its tensor, read for one point. */
+static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
+  double low = INFINITY, high = -INFINITY;
+  for (int k = 0; k < r->n; k++) {
+    double from, to;
+    bool counts = by_plane ? is_same_plane(r, at, k, row) : r->reads[k].tensor == r->reads[at].tensor;
+    if (!counts || r->reads[k].dim[row] < 0) continue;
+    offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
+    low = fmin(low, from), high = fmax(high, to);
+  }
+  return fmax(high - low, 0);
+}
+
 /* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as long
  * as the tensor's at most. */
 static void count_reach(const generic_reads *r, int row, strip_stage *out) {
   for (int i = 0; i < r->n; i++) {
-    double low = INFINITY, high = -INFINITY;
-    for (int k = 0; k < r->n; k++) {
-      double from, to;
-      if (r->reads[k].tensor != r->reads[i].tensor || r->reads[k].dim[row] < 0) continue;
-      offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
-      low = fmin(low, from), high = fmax(high, to);
-    }
-    if (high - low <= out->reach) continue;
-    out->reach = high - low;
+    double reach = reach_of(r, i, row, false);
+    if (reach <= out->reach) continue;
+    out->reach = reach;
     out->stride = fabs((double)r->reads[i].stride[row]) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
+  }
+}
+
+/* Each plane once, for each step of what else is summed up. */
+static void count_rows(const generic_reads *r, int row, strip_stage *out) {
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    double times = 1;
+    bool is_first = uses(read, row + 1);
+    for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, i, k, row);
+    for (int a = r->n_data; a < r->n_axes; a++)
+      if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != read->dim[row] && read->dim[a] != read->dim[row + 1])))
+        times *= (double)r->extent[a];
+    if (!is_first) continue;
+    if (uses(read, row)) out->rows += times;
+    out->more_rows += times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
   }
 }
 
@@ -130,10 +212,13 @@ static void count_stage(const generic_draft *d, int stage, const generic_reads *
     bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing;
     out->lead *= is_of_tile ? 1 : (double)r->extent[a];
   }
-  out->ops = out->taps * (body ? operations_of(body) : 1);
+  const tir_var *row = &r->op->axes[r->n_data - 2 - out->trailing]->var;
+  out->ops = out->taps * (body ? operations_of(body, NULL) : 1);
+  out->once = out->taps * (body ? operations_of(body, row) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(r, i, out);
   count_reach(r, r->n_data - 2 - out->trailing, out);
+  count_rows(r, r->n_data - 2 - out->trailing, out);
 }
 
 /* What STAGE, at place AT, reads of the stages behind it, they have to compute. */
