@@ -131,6 +131,9 @@ TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
+/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are proposed before what the search draws,
+ * and are parents. Plans that do not fit are left out. */
+void autotune_search_advise(autotune_search *search, const char *plan);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
@@ -191,6 +194,19 @@ tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
 /* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
 tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
                             bool (*visit)(void *user, int line, autotune_record *record), void *user);
+/* The best record of a program that is like another one: its text differs in numbers only, or its machine does. */
+typedef struct autotune_neighbour {
+  double distance; /* factors of two between the numbers, added up */
+  double cost_s;
+  bool is_other_machine;
+  char sizes[64]; /* "512x512x64": the extents of its axes */
+  char *plan;     /* JSON; malloc'ed */
+} autotune_neighbour;
+/* At most MAX of a log, the nearest first; a log that is not there has none. Lines that are no records are passed over. */
+tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max,
+                              autotune_neighbour *out, int *n_out);
+void autotune_neighbours_free(int n, autotune_neighbour *neighbours);
+
 /* How far a log was read; zero-initialise. */
 typedef struct autotune_log_place {
   dev_t device;
