@@ -177,6 +177,8 @@ typedef struct autotune_record {
  * TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out);
+/* Whether a record may have that field with a value of a kind: '"', '[', '{', 'i', 'f', 't' (true or false) or 'n' (null). */
+bool autotune_record_takes(const char *name, size_t n, char kind);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
