@@ -125,6 +125,9 @@ TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
+/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are proposed before what the search draws,
+ * and are parents. Plans that do not fit are left out. */
+void autotune_search_advise(autotune_search *search, const char *plan);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
@@ -168,6 +171,8 @@ typedef struct autotune_record {
  * TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out);
+/* Whether a record may have that field with a value of a kind: '"', '[', '{', 'i', 'f', 't' (true or false) or 'n' (null). */
+bool autotune_record_takes(const char *name, size_t n, char kind);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
@@ -177,6 +182,19 @@ tn_status autotune_log_check(tn_context *ctx, const char *path);
 /* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
  * when the disk is full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
+/* The best record of a program that is like another one: its text differs in numbers only, or its machine does. */
+typedef struct autotune_neighbour {
+  double distance; /* factors of two between the numbers, added up */
+  double cost_s;
+  bool is_other_machine;
+  char sizes[64]; /* "512x512x64": the extents of its axes */
+  char *plan;     /* JSON; malloc'ed */
+} autotune_neighbour;
+/* At most MAX of a log, the nearest first; a log that is not there has none. Lines that are no records are passed over. */
+tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max,
+                              autotune_neighbour *out, int *n_out);
+void autotune_neighbours_free(int n, autotune_neighbour *neighbours);
+
 /* How far a log was read; zero-initialise. */
 typedef struct autotune_log_place {
   dev_t device;

@@ -24,6 +24,8 @@ typedef struct log_glance {
  * way: parse it to know. A line that this accepts may still be broken inside of an array or an object. */
 bool log_look(const char *line, size_t n, log_glance *out);
 bool log_span_is(const log_span *span, const char *text);
+/* Whether a line, of which GLANCE is a glance, is a whole record that a parser takes (log_valid.c). False: parse it to know. */
+bool log_is_valid(const char *line, size_t n, const log_glance *glance);
 /* The median of the costs, as autotune_record_cost; INFINITY: failed, or the costs cannot be read. */
 double log_glance_cost(const log_glance *line);
 /* The numbers that records are looked up by: of the key; and of those words of a target that make times comparable. */

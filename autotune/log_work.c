@@ -81,8 +81,9 @@ static void take(log_work *w, const log_facts *f) {
 
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   log_work *w = user;
-  (void)text;
-  if (w->parses && !glance->event.at) return LOG_READ;
+  bool is_known = w->is_known && !glance->event.at && w->is_known(w->user, line, glance);
+  bool is_enough = is_known && log_is_valid(text, w->reading.bytes, glance);
+  if (w->parses && !glance->event.at && !is_enough) return LOG_READ;
   log_facts f = log_facts_of_glance(line, glance);
   take(w, &f);
   return LOG_PASS;
@@ -135,6 +136,9 @@ typedef struct checking {
   const char *log;
   tn_log_sum *sum;
   runtime_map programs; /* hashes of key and text that were looked at */
+  runtime_map glanced;  /* the same of texts as they stand in the log */
+  uint64_t glanced_now; /* that of the line glanced at last */
+  int glanced_line;
 } checking;
 
 /* Only the first MAX_TOLD are told, all are counted. */
@@ -165,9 +169,18 @@ static bool check_record(void *user, int line, const autotune_record *record) {
   checking *c = user;
   uint64_t hash =
       runtime_hash(record->program, strlen(record->program), log_key_hash(record->key, strlen(record->key))) | 1;
-  if (runtime_map_find(&c->programs, hash)) return true;
-  check_program(c, line, record);
-  return runtime_map_at(&c->programs, hash) != NULL;
+  bool is_new = !runtime_map_find(&c->programs, hash);
+  if (is_new) check_program(c, line, record);
+  if (c->glanced_line == line) (void)runtime_map_at(&c->glanced, c->glanced_now); /* without memory lines are parsed */
+  return !is_new || runtime_map_at(&c->programs, hash) != NULL;
+}
+
+/* What no glance understands is parsed without a question, and nothing is remembered of it. */
+static bool is_glanced(void *user, int line, const log_glance *g) {
+  checking *c = user;
+  c->glanced_line = line;
+  c->glanced_now = runtime_hash(g->program.at, g->program.n, log_key_hash(g->key.at, g->key.n)) | 1;
+  return runtime_map_find(&c->glanced, c->glanced_now) != NULL;
 }
 
 /* The steps of what would be applied: each in a context of its own. */
@@ -190,11 +203,12 @@ tn_status tn_log_check(tn_context *ctx, const char *log, tn_log_sum *out) {
   tn_log_table bests;
   *out = (tn_log_sum){0};
   checking c = {.ctx = ctx, .log = log, .sum = out};
-  log_work work = {.sum = out, .parses = true, .on_record = check_record, .user = &c};
+  log_work work = {.sum = out, .parses = true, .on_record = check_record, .is_known = is_glanced, .user = &c};
   tn_status status = log_work_through(ctx, log, false, &work, &start);
   if (status == TN_OK && c.programs.failed)
     status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking %s", log);
   runtime_map_free(&c.programs);
+  runtime_map_free(&c.glanced);
   if (status != TN_OK) return status;
   runtime_quiet quiet = runtime_quiet_begin(ctx); /* what is broken was said */
   (void)tn_log_best(ctx, log, NULL, &bests);

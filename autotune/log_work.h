@@ -25,6 +25,8 @@ typedef struct log_work {
   void (*on_line)(void *user, const log_facts *facts); /* of lines that the filter means; may be NULL */
   void (*on_strange)(void *user, bool is_whole);       /* may be NULL */
   bool (*on_record)(void *user, int line, const autotune_record *record); /* may be NULL; false: no memory */
+  /* May be NULL. Where it says true, a line that is valid is not parsed: ON_RECORD has had one of the same program and key. */
+  bool (*is_known)(void *user, int line, const log_glance *glance);
   void *user;
   log_reading reading; /* the line's text and place while one is called */
   runtime_map programs, targets;

@@ -203,6 +203,16 @@ static bool is_of_kind(const json_t *value, field_kind kind) {
   return false;
 }
 
+/* An unknown field may be anything. Of "v" the glance knows that it is right. */
+bool autotune_record_takes(const char *name, size_t n, char kind) {
+  static const char *const kinds[] = {
+      [TEXT] = "\"", [ARRAY] = "[", [TRUTH] = "t", [NUMBER] = "if", [INTEGER] = "i", [OBJECT] = "{"};
+  for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
+    if (strlen(fields[i].name) == n && memcmp(fields[i].name, name, n) == 0)
+      return strchr(kinds[fields[i].kind], kind) != NULL;
+  return true;
+}
+
 /* A newer version is refused as a whole: fields may have changed their meaning. */
 static bool check_version(const json_t *json, char *why, size_t n_why) {
   const json_t *version = json_object_get(json, "v");

@@ -9,7 +9,7 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum { MAX_ADVISED = 8, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -33,6 +33,8 @@ struct autotune_search {
   bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
+  int n_advised, next_advised;
+  autotune_genome advised[MAX_ADVISED]; /* from programs like this one; the next to be proposed */
   runtime_arena arena;
   RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
@@ -212,12 +214,13 @@ static int propose_random(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* `auto`, the fastest measured, then the best-ranked of every family in turn. */
+/* `auto`, the fastest measured, those of programs like this one, then the best-ranked of every family in turn. */
 static int list_seeds(const autotune_search *search, int max, autotune_genome *out) {
   const autotune_space *space = &search->space;
   int n = 0;
   if (space->n_groups > 0) out[n++] = space->best;
   for (int i = 0; i < search->n_best && n < max; i++) out[n++] = search->best[i].genome;
+  for (int i = 0; i < search->n_advised && n < max; i++) out[n++] = search->advised[i];
   for (int place = 0; place < AUTOTUNE_RANKED; place++)
     for (int i = 0; i < space->ranked.n && n < max; i++) {
       if (place >= space->ranked.data[i].n) continue;
@@ -250,13 +253,33 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
+/* Each once. */
+static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
+  int found = 0;
+  while (found < n && search->next_advised < search->n_advised)
+    found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
+  return found;
+}
+
+void autotune_search_advise(autotune_search *search, const char *plan) {
+  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+  autotune_space *space = &search->space;
+  if (space->n_groups == 0 || search->n_advised == MAX_ADVISED) return;
+  autotune_genome_plans(space, &space->best, by_group);
+  runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
+  bool fits = schedule_plans_fit(space->plans, plan, by_group) == TN_OK;
+  runtime_quiet_end(&quiet);
+  if (fits) autotune_plans_genome(space, by_group, &search->advised[search->n_advised++]);
+}
+
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,
- * so that the answer is never worse than what the user wrote, nor than `auto`. */
+ * so that the answer is never worse than what the user wrote, nor than `auto`; then what was advised. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
   int found = 0;
   for (int which = 0; which < N_FIXED && found < n; which++) found += propose_fixed(search, (fixed)which, out + found);
+  found += propose_advised(search, n - found, out + found);
   double eps = search->task.n_rules > 0 ? fmax(search->policy.eps, eps_own_rules) : search->policy.eps;
   int n_random = (int)ceil(eps * (n - found));
   found += propose_evolved(search, n - found - n_random, out + found);

@@ -449,8 +449,8 @@ static int find_group(const schedule_plans *plans, const char *stage) {
   return -1;
 }
 
-/* A record of another program names other stages. */
-static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
+/* A record of another program names other stages. FITS: values may be changed. */
+static tn_status decode_group(const schedule_plans *plans, const json_t *json, bool fits, schedule_plan *by_group) {
   tn_context *ctx = plans->draft.s->ctx;
   const char *stage = json_string_value(json_object_get(json, "stage"));
   schedule_plan plan;
@@ -459,22 +459,32 @@ static tn_status decode_group(const schedule_plans *plans, const json_t *json, s
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stage\" names no group of the program: %s",
                         stage ? stage : "it is missing");
   SCHEDULE_TRY(schedule_plan_decode(ctx, json, &plan));
-  SCHEDULE_TRY(schedule_plan_check(ctx, stage, &plans->groups.data[group]->choices, &plan));
+  const plan_choices *choices = &plans->groups.data[group]->choices;
+  SCHEDULE_TRY(
+      (fits ? schedule_plan_fit(ctx, stage, choices, &plan) : schedule_plan_check(ctx, stage, choices, &plan)));
   by_group[group] = plan;
   return TN_OK;
 }
 
-/* Groups that the text leaves out get family -1. */
-tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
+static tn_status decode_groups(const schedule_plans *plans, const char *text, bool fits, schedule_plan *by_group) {
   json_t *all = json_loads(text, 0, NULL);
   tn_status status = json_is_array(all)
                          ? TN_OK
                          : runtime_fail(plans->draft.s->ctx, TN_ERROR_RECORD, "plan: an array of objects is needed");
-  for (int i = 0; i < plans->groups.n; i++) by_group[i] = (schedule_plan){.family = -1};
   for (size_t i = 0; status == TN_OK && i < json_array_size(all); i++)
-    status = decode_group(plans, json_array_get(all, i), by_group);
+    status = decode_group(plans, json_array_get(all, i), fits, by_group);
   json_decref(all);
   return status;
+}
+
+tn_status schedule_plans_fit(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
+  return decode_groups(plans, text, true, by_group);
+}
+
+/* Groups that the text leaves out get family -1. */
+tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
+  for (int i = 0; i < plans->groups.n; i++) by_group[i] = (schedule_plan){.family = -1};
+  return decode_groups(plans, text, false, by_group);
 }
 
 /* Each group is tried on what the groups before became. */

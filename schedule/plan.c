@@ -225,6 +225,21 @@ static tn_status refuse_value(tn_context *ctx, const char *stage, const plan_cho
   return status;
 }
 
+/* 0 where there is no choice. */
+static int32_t nearest_value(const plan_space *space, int field, int32_t value) {
+  int best = 0;
+  for (int i = 1; i < space->n[field]; i++)
+    if (llabs((int64_t)space->value[field][i] - value) < llabs((int64_t)space->value[field][best] - value)) best = i;
+  return space->n[field] > 0 ? space->value[field][best] : 0;
+}
+
+tn_status schedule_plan_fit(tn_context *ctx, const char *stage, const plan_choices *choices, schedule_plan *plan) {
+  const plan_choice *c = choice_of(choices, plan->family);
+  for (int f = 0; c && f < families[plan->family]->n_fields; f++)
+    plan->value[f] = nearest_value(&c->space, f, plan->value[f]);
+  return schedule_plan_check(ctx, stage, choices, plan);
+}
+
 tn_status schedule_plan_check(tn_context *ctx, const char *stage, const plan_choices *choices,
                               const schedule_plan *plan) {
   const plan_choice *c = choice_of(choices, plan->family);

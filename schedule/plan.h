@@ -109,6 +109,9 @@ tn_status schedule_set_plan(tn_schedule *s, const char *text);
 /* The plans of a text, one for each group. TN_ERROR_RECORD: it does not fit the program; the message names the
  * field. */
 tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group);
+/* The same for plans of a program of other sizes, or for another machine: values that there are not here become the nearest. A
+ * group that the text leaves out keeps its plan. */
+tn_status schedule_plans_fit(const schedule_plans *plans, const char *text, schedule_plan *by_group);
 /* The plans that `auto` takes: of each group the best-ranked one that no primitive refuses. */
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);
 
@@ -119,6 +122,8 @@ bool plan_add(plan_space *space, int field, int64_t value);
 TN_GIVE json_t *schedule_plan_json(const char *stage, const schedule_plan *plan);
 /* The message of a refusal names the field. */
 tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_plan *out);
+/* Values that cannot be chosen become the nearest that can. TN_ERROR_RECORD: the family cannot schedule the group. */
+tn_status schedule_plan_fit(tn_context *ctx, const char *stage, const plan_choices *choices, schedule_plan *plan);
 /* Whether the plan is one of those that can be chosen. TN_ERROR_RECORD with a message that names the field. */
 tn_status schedule_plan_check(tn_context *ctx, const char *stage, const plan_choices *choices,
                               const schedule_plan *plan);

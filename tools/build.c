@@ -36,7 +36,8 @@ const tools_verb tools_build = {
     .details =
         "Compiles PROGRAM with the schedule of the best checked record in LOG, with SCHEDULE, or, without\n"
         "either, with the `schedule { ... }` blocks of the program itself; where it has none, with what `tenon\n"
-        "tune` has found of it, or else the generic schedule: a line says which. The file defines one function,\n"
+        "tune` has found of it or, where that is faster than the generic schedule now, of a program like it (other\n"
+        "sizes, another machine); else the generic schedule: a line says which. The file defines one function,\n"
         "int32_t F(const T *input..., T *output...), which returns 0, or 1 when there was no memory for scratch. It "
         "needs libc, and libgomp where it has parallel loops. C functions that\n"
         "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
@@ -95,6 +96,22 @@ static void add_missing(const tn_program *program, runtime_str *out) {
   runtime_str_addf(out, "%s\n", quote);
 }
 
+/* Of a program that has no record. */
+static tn_schedule *other_schedule(tools_session *session, bool is_there, tools_found *found) {
+  tools_transfer transfer;
+  tn_schedule *generic = generic_schedule(session);
+  tn_schedule *like = is_there ? tools_transferred(session, found->log, generic, &transfer) : NULL;
+  if (like) {
+    runtime_str_addf(&found->transfers, "%sfrom %s, %.1f times the default", found->n_transferred++ ? "; " : "",
+                     transfer.from, transfer.gain);
+    tn_schedule_free(generic);
+    return like;
+  }
+  found->n_missing++;
+  add_missing(session->program, &found->missing);
+  return generic;
+}
+
 tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args, tools_found *found) {
   session->is_muted = true;
   bool is_there = access(found->log, F_OK) == 0;
@@ -110,9 +127,7 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
     return NULL;
   }
   tn_context_clear(session->ctx);
-  found->n_missing++;
-  add_missing(session->program, &found->missing);
-  return generic_schedule(session);
+  return other_schedule(session, is_there, found);
 }
 
 /* What was there stays, unless all of it can be written. False with errno. */
@@ -131,10 +146,15 @@ static bool write_missing(const char *path, const runtime_str *text) {
 bool tools_tell_found(tools_session *session, const tools_args *args, tools_found *found) {
   bool written = !args->missing || write_missing(args->missing, &found->missing);
   if (!written) tools_fail(session, "cannot write %s: %s", args->missing, strerror(errno));
+  runtime_str transfers = found->transfers;
+  found->transfers = (runtime_str){0};
   runtime_str_free(&found->missing);
-  if (!written) return false;
+  if (!written) return runtime_str_free(&transfers), false;
   printf("%d exact", found->n_exact);
-  if (found->n_exact == 1 && found->n_missing == 0) printf(" (%s when it was tuned)", tools_time(found->exact_s).text);
+  if (transfers.n > 0) printf(", %d transferred (%s)", found->n_transferred, transfers.data);
+  runtime_str_free(&transfers);
+  if (found->n_exact == 1 && found->n_transferred == 0 && found->n_missing == 0)
+    printf(" (%s when it was tuned)", tools_time(found->exact_s).text);
   printf(", %d missing%s, of %s\n", found->n_missing,
          found->n_missing > 0 ? " (built with the generic schedule: tenon tune finds better ones)" : "", found->log);
   return true;
@@ -193,6 +213,7 @@ static int build(tools_session *session, const tools_args *args, const char *log
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
   if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);
+  runtime_str_free(&found.transfers);
   return ok ? TOOLS_OK : TOOLS_FAILED;
 }
 

@@ -87,6 +87,7 @@ int tools_build_tasks(tools_session *session, const tools_args *args, const char
   if (!ok) tools_fail(session, "cannot make folder %s: %s", args->output, strerror(errno));
   ok = ok && build_all(session, args, &net, &found);
   tn_network_free(&net);
-  if (!ok) return runtime_str_free(&found.missing), TOOLS_FAILED;
+  if (!ok) runtime_str_free(&found.missing), runtime_str_free(&found.transfers);
+  if (!ok) return TOOLS_FAILED;
   return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
 }

@@ -110,6 +110,24 @@ static void data_suits_the_program(void **state) {
   fixture_close(&f);
 }
 
+/* What depends on layout_free inputs alone is computed before; the kernel, which is compared after several calls, uses it. */
+static void constants_are_packed_before(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program =
+      "input X: f32[8, 9], W: f32[9] layout_free; V[j<9] = exp(W[j]); Y[i<8, j<9] = X[i,j] * V[j]";
+  f.candidates[1].program = f.candidates[0].program;
+  f.candidates[1].steps = "[[\"CI\", 2]]";
+  fixture_build(&f, 2);
+  fixture_run(&f, 2);
+  for (int i = 0; i < 2; ++i) fixture_expect(&f, i, TN_MEASURE_NONE, NULL);
+  assert_measured(&f.out[0]);
+  assert_true(f.out[0].is_packed);
+  assert_false(f.out[1].is_packed); /* inlined: nothing is left to pack */
+  fixture_close(&f);
+}
+
 static void data_that_cannot_be_had_is_said(void **state) {
   (void)state;
   pool_fixture f;
@@ -556,6 +574,7 @@ int worker_tests(void) {
       cmocka_unit_test(two_programs_take_turns),
       cmocka_unit_test(clearly_slower_is_dropped),
       cmocka_unit_test(data_suits_the_program),
+      cmocka_unit_test(constants_are_packed_before),
       cmocka_unit_test(data_that_cannot_be_had_is_said),
       cmocka_unit_test(the_best_is_compared_whole),
       cmocka_unit_test(a_time_beyond_the_machine),

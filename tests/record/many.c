@@ -56,7 +56,11 @@ static void agrees_with_the_parser(const char *line, size_t n) {
   char why[300];
   bool is_understood = log_look(line, n, &g);
   json_t *json = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
-  if (!json || !autotune_record_parse(json, &record, why, sizeof why)) return;
+  bool is_valid = is_understood && !g.event.at && log_is_valid(line, n, &g);
+  if (!json || !autotune_record_parse(json, &record, why, sizeof why)) {
+    if (is_valid) fail_msg("a line is called valid that a parser refuses: %.*s", (int)n, line);
+    return;
+  }
   if (is_understood && !g.event.at) {
     double cost_s = autotune_record_cost(&record);
     assert_true(log_span_is(&g.key, record.key));
@@ -86,6 +90,55 @@ static void mutated_lines(void **state) {
   }
   free(changed);
   free(line);
+}
+
+/* A field of a real line made another one; what a parser refuses is not valid, and what is odd but right may be parsed. */
+static void lines_that_are_not_valid(void **state) {
+  static const char *const rows[][2] = {{"\"checked\":true", "\"checked\":1"},
+                                        {"\"checked\":true", "\"checkt\":true"},
+                                        {"\"checked\":true", "\"checked\":tru"},
+                                        {"\"costs\":[0.25]", "\"costs\":[]"},
+                                        {"\"costs\":[0.25]", "\"costs\":[-0.25]"},
+                                        {"\"costs\":[0.25]", "\"costs\":[0.0]"},
+                                        {"\"costs\":[0.25]", "\"costs\":[\"1\"]"},
+                                        {"\"costs\":[0.25]", "\"costs\":[0.25,]"},
+                                        {"\"error\":\"none\"", "\"error\":\"no\""},
+                                        {"\"steps\":[", "\"steps\":[01,"},
+                                        {"\"steps\":[", "\"steps\":[{\"a\":1,\"a\":2},"},
+                                        {"\"v\":1", "\"v\":1,\"v\":1"},
+                                        {"\"v\":1", "\"v\":1,\"rank\":1.5"},
+                                        {"\"v\":1", "\"v\":1,\"x\":1e999"}};
+  fixture *f = *state;
+  append(f, "[[\"SP\",2,0,16,[4],1,\"guard\"]]", 0.25, true);
+  char *line = log_text(f);
+  size_t n = strlen(line) - 1;
+  log_glance g = {0};
+  assert_true(log_look(line, n, &g) && log_is_valid(line, n, &g));
+  for (int i = 0; i < RUNTIME_COUNT(rows); ++i) {
+    const char *at = strstr(line, rows[i][0]);
+    runtime_str changed = {0};
+    if (!at) fail_msg("the line has no %s: %s", rows[i][0], line);
+    runtime_str_addn(&changed, line, (size_t)(at - line));
+    runtime_str_addf(&changed, "%s%.*s", rows[i][1], (int)(line + n - at - strlen(rows[i][0])),
+                     at + strlen(rows[i][0]));
+    g = (log_glance){0};
+    if (log_look(changed.data, changed.n, &g) && log_is_valid(changed.data, changed.n, &g))
+      fail_msg("valid with %s", rows[i][1]);
+    runtime_str_free(&changed);
+  }
+  free(line);
+}
+
+/* What a check says of many lines of one program is what it says of one: those behind the first are not parsed. */
+static void checking_counts_lines_that_it_does_not_parse(void **state) {
+  fixture *f = *state;
+  tn_log_sum sum;
+  for (int i = 0; i < 20; ++i) append(f, NULL, 3 + i, true);
+  append_text(f, "{\"v\":1,\"key\":\"0\"}\n");
+  append(f, NULL, INFINITY, false);
+  assert_int_equal(tn_log_check(f->ctx, f->log, &sum), TN_OK);
+  assert_true(sum.records == 21 && sum.errors[0] == 20 && sum.strange == 1 && sum.n_wrong == 0 && sum.n_programs == 1);
+  check_has(check_messages(f->ctx), "log.json:21: ");
 }
 
 /* ---- the index ----------------------------------------------------------------------------------------------------- */
@@ -479,6 +532,8 @@ int run_many(void) {
 #define WITH_INDEX(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, drop_index)
   const struct CMUnitTest tests[] = {
       WITH_LOG(mutated_lines),
+      WITH_LOG(lines_that_are_not_valid),
+      WITH_LOG(checking_counts_lines_that_it_does_not_parse),
       WITH_INDEX(a_small_log_has_no_index),
       WITH_INDEX(a_large_log_is_looked_up),
       WITH_INDEX(finals_count_in_the_index),

@@ -48,5 +48,6 @@ int run_pipeline_tests(void);
 int run_replay_tests(void);
 int run_task_tests(void);
 int run_own_schedule_tests(void);
+int run_neighbour_tests(void);
 
 #endif

@@ -1,0 +1,166 @@
+/* log_valid.c: whether a line is a whole record, without making anything: the quick half of `tenon log check`. What is said to be
+ * valid is what jansson and autotune_record_parse take; of the rest of JSON (escapes that are not plain, characters beyond
+ * ASCII, long numbers, objects of many fields) it says nothing, and the line is parsed. */
+#include <string.h>
+
+#include "autotune/log.h"
+
+enum { MOST_DEPTH = 32, MOST_NAMES = 48 };
+
+/* The rest of a line. */
+typedef struct scan {
+  const char *at, *end;
+  int depth;
+} scan;
+
+static bool scan_value(scan *s, char *kind);
+
+/* The next character that is no blank; 0: the line ends. */
+static char peek(scan *s) {
+  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\r')) ++s->at;
+  return s->at < s->end ? *s->at : '\0';
+}
+
+static bool take(scan *s, char c) {
+  if (peek(s) != c) return false;
+  ++s->at;
+  return true;
+}
+
+/* Behind the first quote: to behind the last. *IS_PLAIN: without escapes. */
+static bool scan_text(scan *s, bool *is_plain) {
+  *is_plain = true;
+  for (; s->at < s->end; ++s->at) {
+    unsigned char c = (unsigned char)*s->at;
+    if (c == '"') return ++s->at, true;
+    if (c < 0x20 || c >= 0x7F) return false;
+    if (c != '\\') continue;
+    *is_plain = false;
+    if (++s->at == s->end || !strchr("\"\\/bfnrt", *s->at)) return false;
+  }
+  return false;
+}
+
+/* At least one digit; *N of them. */
+static bool scan_digits(scan *s, int *n) {
+  for (*n = 0; s->at < s->end && *s->at >= '0' && *s->at <= '9'; ++s->at) ++*n;
+  return *n > 0;
+}
+
+/* KIND 'i' or 'f'. Numbers that might not fit are not judged. */
+static bool scan_number(scan *s, char *kind) {
+  enum { MOST_DIGITS = 18, MOST_EXPONENT_DIGITS = 2 };
+  int n;
+  s->at += *s->at == '-';
+  bool is_zero = s->at < s->end && *s->at == '0';
+  *kind = 'i';
+  if (!scan_digits(s, &n) || n > MOST_DIGITS || (is_zero && n > 1)) return false;
+  if (s->at < s->end && *s->at == '.') {
+    ++s->at, *kind = 'f';
+    if (!scan_digits(s, &n)) return false;
+  }
+  if (s->at == s->end || (*s->at != 'e' && *s->at != 'E')) return true;
+  ++s->at, *kind = 'f';
+  s->at += s->at < s->end && (*s->at == '-' || *s->at == '+');
+  return scan_digits(s, &n) && n <= MOST_EXPONENT_DIGITS;
+}
+
+static bool scan_word(scan *s, const char *word) {
+  size_t n = strlen(word);
+  if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0) return false;
+  s->at += n;
+  return true;
+}
+
+static bool scan_array(scan *s) {
+  char kind;
+  ++s->at;
+  if (take(s, ']')) return true;
+  do
+    if (!scan_value(s, &kind)) return false;
+  while (take(s, ','));
+  return take(s, ']');
+}
+
+/* A name that no field before it has; NAMES has room for it. */
+static bool scan_name(scan *s, int n, log_span *names) {
+  bool is_plain;
+  if (n == MOST_NAMES || !take(s, '"')) return false;
+  const char *begin = s->at;
+  if (!scan_text(s, &is_plain) || !is_plain) return false;
+  names[n] = (log_span){begin, (size_t)(s->at - 1 - begin)};
+  for (int i = 0; i < n; ++i)
+    if (names[i].n == names[n].n && memcmp(names[i].at, begin, names[n].n) == 0) return false;
+  return take(s, ':');
+}
+
+static bool has_name(int n, const log_span *names, const char *name) {
+  for (int i = 0; i < n; ++i)
+    if (log_span_is(&names[i], name)) return true;
+  return false;
+}
+
+/* Of the fields that have to be there a glance has seen all but one. IS_RECORD: the fields are a record's, of the kinds that they have to be. */
+static bool scan_object(scan *s, bool is_record) {
+  log_span names[MOST_NAMES];
+  int n = 0;
+  char kind;
+  ++s->at;
+  if (take(s, '}')) return true;
+  do {
+    if (!scan_name(s, n, names) || !scan_value(s, &kind)) return false;
+    if (is_record && !autotune_record_takes(names[n].at, names[n].n, kind)) return false;
+    ++n;
+  } while (take(s, ','));
+  return take(s, '}') && (!is_record || has_name(n, names, "checked"));
+}
+
+/* KIND: '"', '[', '{', 'i', 'f', 't' (true or false) or 'n'. */
+static bool scan_value(scan *s, char *kind) {
+  bool is_plain, ok;
+  char c = peek(s);
+  if (s->depth == MOST_DEPTH) return false;
+  *kind = c;
+  ++s->depth;
+  if (c == '"')
+    ++s->at, ok = scan_text(s, &is_plain);
+  else if (c == '[')
+    ok = scan_array(s);
+  else if (c == '{')
+    ok = scan_object(s, false);
+  else if (c == 't' || c == 'f')
+    ok = scan_word(s, c == 't' ? "true" : "false"), *kind = 't';
+  else if (c == 'n')
+    ok = scan_word(s, "null");
+  else
+    ok = (c == '-' || (c >= '0' && c <= '9')) && scan_number(s, kind);
+  --s->depth;
+  return ok;
+}
+
+/* "[1.2e-3,0.4]": numbers above zero, as many as a record may have. */
+static bool has_good_costs(const log_glance *glance) {
+  scan s = {glance->costs.at + 1, glance->costs.at + glance->costs.n, 0};
+  char kind;
+  int n = 0;
+  if (take(&s, ']')) return !log_span_is(&glance->error, "none");
+  do {
+    peek(&s);
+    const char *begin = s.at;
+    if (++n > TN_MAX_COSTS || !scan_value(&s, &kind) || (kind != 'i' && kind != 'f')) return false;
+    size_t digits = strcspn(begin, "eE,]");
+    if (*begin == '-' || strspn(begin, "0.") >= digits) return false; /* 0.0, or 0e7 */
+    return false;                                                     /* nothing but zeros, or 0e7 */
+  } while (take(&s, ','));
+  return take(&s, ']');
+}
+
+bool log_is_valid(const char *line, size_t n, const log_glance *glance) {
+  scan s = {line, line + n, 0};
+  char word[32];
+  tn_measure_error error;
+  if (glance->error.n >= sizeof word || peek(&s) != '{') return false;
+  snprintf(word, sizeof word, "%.*s", (int)glance->error.n, glance->error.at);
+  return autotune_parse_error(word, &error) && has_good_costs(glance) && scan_object(&s, true) && peek(&s) == '\0' &&
+         s.at == s.end;
+}

@@ -1,0 +1,150 @@
+/* What a log knows of programs like another one: which are neighbours, which is nearest, and that a search begins with them. */
+#include <unistd.h>
+
+#include "tests/search/search_test.h"
+
+#define TARGET "triple=x86_64-linux-gnu cpu=znver4 threads=2"
+#define OTHER "triple=x86_64-linux-gnu cpu=znver3 threads=2"
+
+/* A line of a log: a product's best plan has PANELS tiles in a block. */
+static void add_line(FILE *log, tn_context *ctx, const char *program, const char *target, const char *error,
+                     bool checked, double cost_s, const char *family, int panels) {
+  tn_program *p = tn_program_parse(ctx, program, 0, NULL);
+  json_t *plan =
+      json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}]", "stage", "C",
+                "family", family, "width", 64, "vectors", 2, "rows", 6, "rows2", 1, "pack", 1, "panels", panels,
+                "block", 4, "order", 0, "inner", 1, "dot", 0, "lanes", 0, "prefetch", 0, "threads", 0, "padding", 0);
+  json_t *line = json_pack("{s:i, s:s, s:s, s:s, s:[], s:[f], s:s, s:b, s:o}", "v", 1, "key", tn_program_key(p),
+                           "program", tn_program_text(p), "target", target, "steps", "costs", cost_s, "error", error,
+                           "checked", (int)checked, "plan", plan);
+  assert_non_null(line);
+  char *text = json_dumps(line, JSON_COMPACT);
+  fprintf(log, "%s\n", text);
+  free(text);
+  json_decref(line);
+}
+
+typedef struct fixture {
+  tn_context *ctx;
+  tn_target *target;
+  char log[64];
+  FILE *file;
+} fixture;
+
+static fixture make(void) {
+  fixture f = {.ctx = check_context(), .log = "/tmp/tenon-neighbours-XXXXXX"};
+  int fd = mkstemp(f.log);
+  assert_true(fd >= 0);
+  f.file = fdopen(fd, "w");
+  f.target = tn_target_new(f.ctx, TARGET);
+  assert_non_null(f.target);
+  return f;
+}
+
+static void drop(fixture *f) {
+  unlink(f->log);
+  check_context_free(f->ctx);
+}
+
+static int ask(fixture *f, const char *program, int max, autotune_neighbour *out) {
+  int n = -1;
+  if (f->file) fclose(f->file);
+  f->file = NULL;
+  assert_int_equal(autotune_neighbours(tn_program_parse(f->ctx, program, 0, NULL), f->target, f->log, max, out, &n),
+                   TN_OK);
+  return n;
+}
+
+/* By sizes; another machine is farther away than the same sizes here, and nearer than sizes that have nothing in common. */
+static void the_nearest_come_first(void **state) {
+  (void)state;
+  fixture f = make();
+  autotune_neighbour near[4];
+  add_line(f.file, f.ctx, MATMUL(1024, 1024, 1024), tn_target_text(f.target), "none", true, 1e-3, "tile", 1);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), tn_target_text(f.target), "none", true, 3e-5, "tile", 2);
+  add_line(f.file, f.ctx, MATMUL(128, 128, 128), OTHER, "none", true, 5e-5, "tile", 3);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), tn_target_text(f.target), "none", true, 2e-5, "tile", 4);
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 3);
+  assert_string_equal(near[0].sizes, "96x128x128");
+  assert_non_null(strstr(near[0].plan, "\"panels\":4")); /* the faster one of two */
+  assert_true(near[0].cost_s == 2e-5 && !near[0].is_other_machine);
+  assert_string_equal(near[1].sizes, "128x128x128");
+  assert_true(near[1].is_other_machine);
+  assert_string_equal(near[2].sizes, "1024x1024x1024");
+  autotune_neighbours_free(3, near);
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 1, near), 1);
+  autotune_neighbours_free(1, near);
+  drop(&f);
+}
+
+/* Rows are refused: other programs, the program itself, what failed or was not checked, sketches. */
+static void others_are_no_neighbours(void **state) {
+  (void)state;
+  fixture f = make();
+  autotune_neighbour near[4];
+  add_line(f.file, f.ctx, "C[i<64, j<64] = max[k<64](A[i,k] * B[k,j])", tn_target_text(f.target), "none", true, 1e-5,
+           "tile", 1);
+  add_line(f.file, f.ctx, "C[i<64, j<64] = sum[k<64](A[i,k] * B2[k,j])", tn_target_text(f.target), "none", true, 1e-5,
+           "tile", 1);
+  add_line(f.file, f.ctx, MATMUL(128, 128, 128), tn_target_text(f.target), "none", true, 1e-5, "tile", 1);
+  add_line(f.file, f.ctx, MATMUL(64, 128, 128), tn_target_text(f.target), "compile", false, 1e-5, "tile", 1);
+  add_line(f.file, f.ctx, MATMUL(65, 128, 128), tn_target_text(f.target), "none", false, 1e-5, "tile", 1);
+  add_line(f.file, f.ctx, MATMUL(66, 128, 128), tn_target_text(f.target), "none", true, 1e-5, "sketch", 1);
+  fprintf(f.file, "no record\n{\"v\":1,\"key\":\n");
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 0);
+  unlink(f.log);
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 0); /* no log */
+  drop(&f);
+}
+
+/* The plan that is advised, its values the nearest that there are, is proposed behind the fixed ones and only once. */
+static void a_search_begins_with_advice(void **state) {
+  (void)state;
+  fixture f = make();
+  autotune_neighbour near[1];
+  add_line(f.file, f.ctx, MATMUL(512, 512, 512), tn_target_text(f.target), "none", true, 1e-3, "tile", 1000);
+  assert_int_equal(ask(&f, MATMUL(127, 96, 80), 1, near), 1);
+  space_fixture s = space_make(MATMUL(127, 96, 80));
+  autotune_search *search = autotune_search_new(s.task, s.model, 1);
+  autotune_search_advise(search, near[0].plan);
+  autotune_search_advise(search, near[0].plan);
+  tn_schedule *first[4];
+  assert_int_equal(autotune_search_next(search, 4, first), 4);
+  assert_non_null(schedule_plan_text(first[2]));
+  assert_non_null(strstr(schedule_plan_text(first[2]), "\"rows\":6"));
+  assert_non_null(strstr(schedule_plan_text(first[2]), "\"panels\":6")); /* there are no more tiles of columns */
+  for (int i = 0; i < 4; i++) tn_schedule_free(first[i]);
+  autotune_search_free(search);
+  space_free(&s);
+  autotune_neighbours_free(1, near);
+  drop(&f);
+}
+
+/* Advice that does not fit changes nothing. */
+static void advice_may_be_refused(void **state) {
+  const char *plan = *state;
+  space_fixture s = space_make(MATMUL(127, 96, 80));
+  autotune_search *with = autotune_search_new(s.task, s.model, 1), *without = autotune_search_new(s.task, s.model, 1);
+  autotune_search_advise(with, plan);
+  check_ok(s.ctx);
+  tn_schedule *a[3], *b[3];
+  assert_int_equal(autotune_search_next(with, 3, a), 3);
+  assert_int_equal(autotune_search_next(without, 3, b), 3);
+  for (int i = 0; i < 3; i++) {
+    assert_true(autotune_schedule_hash(a[i]) == autotune_schedule_hash(b[i]));
+    tn_schedule_free(a[i]), tn_schedule_free(b[i]);
+  }
+  autotune_search_free(with), autotune_search_free(without);
+  space_free(&s);
+}
+
+int run_neighbour_tests(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_nearest_come_first),
+      cmocka_unit_test(others_are_no_neighbours),
+      cmocka_unit_test(a_search_begins_with_advice),
+      cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"C\",\"family\":\"rows\"}]"),
+      cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"D\",\"family\":\"tile\"}]"),
+      cmocka_unit_test_prestate(advice_may_be_refused, "no JSON")};
+  return cmocka_run_group_tests_name("neighbours", tests, NULL, NULL);
+}
