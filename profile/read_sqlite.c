@@ -68,19 +68,19 @@ static const struct activity {
      LAUNCH},
     {"CUPTI_ACTIVITY_KIND_RUNTIME",
      "SELECT start, end, correlationId, (globalTid >> 24) & 16777215, globalTid & 16777215, value "
-     "FROM CUPTI_ACTIVITY_KIND_RUNTIME LEFT JOIN StringIds ON id = nameId",
+     "FROM CUPTI_ACTIVITY_KIND_RUNTIME LEFT JOIN StringIds ON StringIds.id = nameId",
      LAUNCH},
     {"NVTX_EVENTS",
      "SELECT start, end, 0, (globalTid >> 24) & 16777215, globalTid & 16777215, coalesce(text, value) "
-     "FROM NVTX_EVENTS LEFT JOIN StringIds ON id = textId WHERE end IS NOT NULL",
+     "FROM NVTX_EVENTS LEFT JOIN StringIds ON StringIds.id = textId WHERE end IS NOT NULL",
      ON_HOST},
     {"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL",
      "SELECT start, end, correlationId, deviceId, streamId, value "
-     "FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL LEFT JOIN StringTable ON _id_ = name",
+     "FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL LEFT JOIN StringTable ON StringTable._id_ = name",
      ON_DEVICE},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
      "SELECT start, end, correlationId, deviceId, streamId, value "
-     "FROM CUPTI_ACTIVITY_KIND_KERNEL LEFT JOIN StringIds ON id = demangledName",
+     "FROM CUPTI_ACTIVITY_KIND_KERNEL LEFT JOIN StringIds ON StringIds.id = demangledName",
      ON_DEVICE},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
      "SELECT start, end, correlationId, deviceId, streamId, 'copy', bytes FROM CUPTI_ACTIVITY_KIND_MEMCPY", ON_DEVICE},

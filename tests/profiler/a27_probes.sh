@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Row A27: TENON_PROFILE=...:trace=usdt. The probes stand in the library's notes, where readelf, which knows nothing of
+# Row A27: TENON_PROFILE=...:trace=usdt. The probes stand in the notes of whatever holds the recorder, where readelf, which knows nothing of
 # Tenon, finds them; perf reads the same notes, and bpftrace sees them fire where the kernel lets it. A shared object of
 # one's own is taken the same way, and a wrong one is told.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-library=$(readlink -f "$TENON_BUILD/libtenon.so")
+library=$(readlink -f "$TENON")
 readelf -n "$library" >notes
 for probe in push pop mark; do
   grep -A4 'Provider: tenon' notes | grep -q "Name: $probe" || { cat notes; exit 1; }
 done
 [ "$(grep -A4 'Name: push' notes | grep -c 'Arguments: 8@')" -ge 1 ] || { cat notes; exit 1; }
-# the notes point at nops of the library's code
+# the notes point at nops in the code
 python3 - "$library" <<'END'
 import re, subprocess, sys
 notes = subprocess.run(["readelf", "-n", sys.argv[1]], capture_output=True, text=True).stdout
@@ -34,7 +34,7 @@ int tn_tracer_init(tn_tracer *tracer) { tracer->push = push, tracer->pop = pop; 
 END
 cc -std=c17 -I"$TENON_BUILD/include" -fPIC -shared tracer.c -o tracer.so
 TENON_PROFILE=run.json:trace=./tracer.so tune 2>err
-grep -q 'push EvoSearch/Evolve' err || { head err; exit 1; }
+grep -q 'push InitializeTask' err || { head err; exit 1; }
 tune --profile run.json:trace=./none.so 2>err
 grep -q 'no pass-through to ./none.so' err || { cat err; exit 1; }
 tune --profile run.json:trace= 2>err
@@ -46,5 +46,5 @@ fi
 if command -v bpftrace >/dev/null && bpftrace -e 'BEGIN { exit() }' >/dev/null 2>&1; then
   bpftrace -c "$TENON tune C[i<32]=A[i] --trials 2 --log l2.json --profile r2.json:trace=usdt" \
     -e "usdt:$library:tenon:push { @[str(arg0)] = count(); }" >seen
-  grep -q Evolve seen || { cat seen; exit 1; }
+  grep -q InitializeTask seen || { cat seen; exit 1; }
 fi
