@@ -174,8 +174,12 @@ step-allocations-asan: setup
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(STEP) wrapped $(EVERY) $(CURDIR)/build-asan/tests/tenon_stepped \
 	  $(CURDIR)/build-asan/examples --without tune example version
 
-# Whether a row failed is in the table; the exit status says it too.
+# Whether a row failed is in the table; the exit status says it too. The viewers are for row F5 alone: no other target waits
+# for them.
+SPEEDSCOPE = speedscope@1.25.0
 profiler-table: setup build
+	scripts/setup viewers
+	test -d build/viewers/node_modules/speedscope || npm install --no-save --ignore-scripts --prefix build/viewers $(SPEEDSCOPE)
 	scripts/profiler_rows build
 
 clean:

@@ -38,7 +38,8 @@ void measure_profile_ask(measure_profile *p, json_t *hello) {
   *p = (measure_profile){.fd = -1, .offset_low = INT64_MIN, .offset_high = INT64_MAX};
   if (!hello || !profiler_session_options(&session)) return;
   make_file(p, session.file);
-  json_t *profile = json_pack("{s:i, s:I}", "level", session.level, "categories", (json_int_t)session.categories);
+  json_t *profile = json_pack("{s:i, s:I, s:b}", "level", session.level, "categories", (json_int_t)session.categories,
+                              "counters", (int)session.counters);
   if (profile && p->path) json_object_set_new(profile, "file", json_string(p->path));
   json_object_set_new(hello, "profile", profile);
 }

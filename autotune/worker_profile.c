@@ -21,6 +21,7 @@ void worker_profile_start(worker *w, const json_t *hello) {
   const char *file = protocol_text(wanted, "file", NULL);
   w->profile = (tn_profile_options){.level = (int)protocol_int(wanted, "level", 0),
                                     .categories = (uint32_t)protocol_int(wanted, "categories", 0),
+                                    .counters = json_is_true(json_object_get(wanted, "counters")),
                                     .max_bytes = MAX_BYTES,
                                     .process_name = "worker",
                                     .keep_file = true};

@@ -205,7 +205,7 @@ static bool time_once_more(worker_program *p, const tn_kernel *kernel, double fi
 
 static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
                        worker_answer *answer) {
-  TN_SCOPE(KERNEL, 3, "Runner/time");
+  TN_SCOPE_AS(scope, KERNEL, 3, "Runner/time");
   tn_timing_options options = r->is_final ? final_timing : first_s < QUICK_CALL_S ? quick_timing : timing;
   tn_timing t;
   around before;
@@ -215,7 +215,10 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   if (r->best_s > 0 && !r->is_final) options.drop_above_s = NEAR * r->best_s;
   apply_repeats(&options, &r->repeats);
   if (r->repeats.flushes_cache) options.before_sample = flush_caches, options.user = calloc(1, FLUSHED_BYTES);
+  tn_hardware counted = {0};
+  tn_hardware_read(&counted);
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
+  tn_scope_hardware(&scope, &counted);
   free(options.user);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);

@@ -14,7 +14,7 @@ typedef struct build {
   bool samples, counts;
   schedule_part part;
   runtime_arena arena;
-  const tir_func *func;
+  const tir_func *func, *before; /* after the passes, and before them */
   schedule_traffic traffic;
 } build;
 
@@ -34,7 +34,7 @@ static void lower_here(void *data) {
   build *b = data;
   tir_pass_options options = codegen_pass_options(b->target);
   options.marks_stages = b->samples;
-  b->func = schedule_lower_part(b->schedule, b->name, &b->arena, &options, b->part);
+  b->func = schedule_lower_part(b->schedule, b->name, &b->arena, &options, b->part, &b->before);
 }
 
 /* False with a message; build_close in either case. */
@@ -149,15 +149,11 @@ static runtime_kernel_arg *args_of(build *b, int *n) {
 
 /* ---- in memory --------------------------------------------------------------------------------------------------- */
 
-/* Loops before any pass: what they touch can no longer be told when buffers are flat. Whatever they have to say was said
- * when they were lowered to be compiled. */
+/* Loops before any pass: what they touch can no longer be told when buffers are flat. */
 static void find_traffic(void *data) {
   build *b = data;
   tn_machine machine = tn_target_machine(b->target);
-  runtime_quiet quiet = runtime_quiet_begin(b->ctx);
-  const tir_func *f = schedule_lower(b->schedule, b->name, &b->arena);
-  if (f != NULL) schedule_traffic_of(f, &machine, &b->traffic);
-  runtime_quiet_end(&quiet);
+  schedule_traffic_of(b->before, &machine, &b->traffic);
 }
 
 /* What is computed of a program in parts, or with extents that calls bring, has no figures but its operations. */
@@ -184,8 +180,8 @@ static tn_kernel *load(build *b) {
   runtime_kernel_work work = work_of(b);
   runtime_kernel_describe(kernel, &work);
   bool has_stages = kernel != NULL && (b->samples || b->counts);
-  if (!has_stages || codegen_add_stages(kernel, b->schedule, b->target, b->samples ? codegen_told_stages(b->func) : 0,
-                                        b->counts) == TN_OK)
+  if (!has_stages || codegen_add_stages(kernel, b->schedule, b->part, b->target,
+                                        b->samples ? codegen_told_stages(b->func) : 0, b->counts) == TN_OK)
     return kernel;
   tn_kernel_free(kernel);
   return NULL;

@@ -114,8 +114,8 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
  * (emit_stage.c). */
 int codegen_told_stages(const tir_func *func);
 /* Gives a kernel its stages: the times of the first N_TOLD, work counters if COUNTS (stages.c). */
-tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, int n_told,
-                             bool counts);
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, schedule_part part,
+                             const tn_target *target, int n_told, bool counts);
 
 /* Whether NAME can name a kernel (names.c): an identifier that has no other meaning in C, C++ or their headers, and
  * that the C library does not define. Fails with a message. */

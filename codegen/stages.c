@@ -14,8 +14,8 @@ static const int64_t *counters_of(const tn_kernel *kernel) {
 }
 
 /* After a failure the kernel is as it was, and is freed by the caller. */
-tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, const tn_target *target, int n_told,
-                             bool counts) {
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, schedule_part part,
+                             const tn_target *target, int n_told, bool counts) {
   int n = schedule_computed_count(schedule);
   const int64_t *counters = n_told > 0 ? counters_of(kernel) : NULL;
   if (n_told > 0 && counters == NULL) return tn_context_status(schedule->ctx);
@@ -24,7 +24,7 @@ tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, con
   schedule_describe_stages(schedule, stages);
   tn_machine machine = tn_target_machine(target);
   for (int i = 0; i < n; i++) stages[i].native_bits = 8 * machine.vector_bytes;
-  tn_status status = counts ? schedule_count_work(schedule, stages) : TN_OK;
+  tn_status status = counts ? schedule_count_work(schedule, part, stages) : TN_OK;
   if (status == TN_OK) status = runtime_stages_set(kernel, n, stages, n_told, counters, target->threads);
   free(stages);
   return status;

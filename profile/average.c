@@ -40,6 +40,10 @@ const char *profiler_arg_text(const tn_recording *r, const tn_event *e, const ch
   return arg && arg->type == TN_EVENT_ARG_TEXT ? arg->text : otherwise;
 }
 
+static bool is_device_pool(const tn_event *e) {
+  return e->kind == TN_EVENT_MEMORY && strncmp(e->name, TN_DEVICE_POOL, strlen(TN_DEVICE_POOL)) == 0;
+}
+
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* What rows are told apart by; compared as bytes, so zeroed before it is filled. */
@@ -54,6 +58,11 @@ typedef struct reach {
   int64_t end_ns;
 } reach;
 
+/* What devices did for one scope. */
+typedef struct device_share {
+  int64_t self_ns, total_ns, self_bytes, total_bytes;
+} device_share;
+
 /* SELF_BYTES and TOTAL_BYTES are by event: what a scope allocated itself, and with all inside it. */
 typedef struct grouping {
   tn_averages *a;
@@ -62,6 +71,7 @@ typedef struct grouping {
   RUNTIME_VEC(reach) reaches;
   int32_t *row_of; /* of each event; -1: none */
   int64_t *self_bytes, *total_bytes;
+  device_share *on_device; /* of each event */
 } grouping;
 
 /* "Round#7" -> "Round*". */
@@ -196,7 +206,14 @@ static bool is_inside_itself(reach *outer, const tn_event *e) {
 static void add_event(grouping *g, int64_t index, int row) {
   const tn_event *e = &g->r->events[index];
   tn_average *a = &g->a->rows.data[row];
-  if (!is_inside_itself(&g->reaches.data[row], e)) a->total_ns += e->duration_ns;
+  const device_share *device = &g->on_device[index];
+  if (!is_inside_itself(&g->reaches.data[row], e)) {
+    a->total_ns += e->duration_ns;
+    a->device_ns += device->total_ns;
+  }
+  a->self_device_ns += device->self_ns;
+  a->device_bytes += device->total_bytes;
+  a->self_device_bytes += device->self_bytes;
   ++a->calls;
   a->self_ns += is_on_device(g, e) ? 0 : e->self_ns;
   a->min_ns = RUNTIME_MIN(a->min_ns, e->duration_ns);
@@ -207,8 +224,60 @@ static void add_event(grouping *g, int64_t index, int row) {
   a->bytes_written += profiler_arg_number(g->r, e, "bytes_written", 0);
   a->bytes_moved += profiler_arg_number(g->r, e, "bytes_moved", 0);
   a->launches += profiler_arg_number(g->r, e, "launches", 0);
-  a->self_bytes += e->kind == TN_EVENT_MEMORY ? e->bytes : g->self_bytes[index];
-  a->total_bytes += e->kind == TN_EVENT_MEMORY ? e->bytes : g->total_bytes[index];
+  a->cycles += profiler_arg_number(g->r, e, "cycles", 0);
+  a->instructions += profiler_arg_number(g->r, e, "instructions", 0);
+  a->cache_misses += profiler_arg_number(g->r, e, "cache_misses", 0);
+  bool is_memory = e->kind == TN_EVENT_MEMORY;
+  int64_t of_host = is_device_pool(e) ? 0 : e->bytes;
+  a->self_bytes += is_memory ? of_host : g->self_bytes[index] - device->self_bytes;
+  a->total_bytes += is_memory ? of_host : g->total_bytes[index] - device->total_bytes;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
+
+/* The scope that each launch was made in, by the launch's number and the process. False: no memory. */
+static bool find_launches(const tn_recording *r, profiler_map *out) {
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    bool is_launch = e->kind == TN_EVENT_FLOW && e->phase == TN_FLOW_START && strcmp(e->name, TN_LAUNCH) == 0;
+    int64_t *at = is_launch ? profiler_map_at(out, e->id, 0, -1) : NULL;
+    if (is_launch && !at) return false;
+    if (at) *at = e->parent;
+  }
+  return true;
+}
+
+/* Bills a device's events to the scopes that launched them. */
+static void bill_time(grouping *g, profiler_map *launches) {
+  for (int64_t i = 0; i < g->r->n_events; ++i) {
+    const tn_event *e = &g->r->events[i];
+    if (e->kind != TN_EVENT_SCOPE || !is_on_device(g, e)) continue;
+    uint64_t launch = (uint64_t)profiler_arg_number(g->r, e, TN_LAUNCH, 0);
+    int64_t *at = launch ? profiler_map_at(launches, launch, 0, -1) : NULL;
+    if (at && *at >= 0) g->on_device[*at].self_ns += e->duration_ns;
+  }
+}
+
+/* Parents come before their children: from the last event on, each gives its total to its parent. False: no memory. */
+static bool look_at_devices(grouping *g) {
+  profiler_map launches = {0};
+  bool done = find_launches(g->r, &launches);
+  if (done) bill_time(g, &launches);
+  profiler_map_free(&launches);
+  for (int64_t i = g->r->n_events; i-- > 0;) {
+    const tn_event *e = &g->r->events[i];
+    device_share *own = &g->on_device[i];
+    own->total_ns += own->self_ns;
+    own->total_bytes += own->self_bytes;
+    bool is_memory = is_device_pool(e) && !(e->flags & TN_EVENT_FAILED);
+    if (is_memory && e->parent < 0) own->self_bytes = own->total_bytes = e->bytes;
+    if (e->parent < 0) continue;
+    device_share *outer = &g->on_device[e->parent];
+    outer->total_ns += own->total_ns;
+    outer->total_bytes += own->total_bytes;
+    if (is_memory) outer->self_bytes += e->bytes;
+  }
+  return done;
 }
 
 /* Scopes and ranges, and the memory that belongs to no scope. */
@@ -276,16 +345,18 @@ static bool average(tn_averages *a, const tn_recording *r) {
   g.row_of = malloc(n * sizeof *g.row_of);
   g.self_bytes = malloc(n * sizeof *g.self_bytes);
   g.total_bytes = malloc(n * sizeof *g.total_bytes);
-  bool done = g.row_of && g.self_bytes && g.total_bytes;
+  g.on_device = calloc(n, sizeof *g.on_device);
+  bool done = g.row_of && g.self_bytes && g.total_bytes && g.on_device;
   if (done) {
     tn_recording_memory(r, g.self_bytes, g.total_bytes, NULL);
-    done = group(&g) && distribute(&g);
+    done = look_at_devices(&g) && group(&g) && distribute(&g);
   }
   profiler_map_free(&g.rows);
   RUNTIME_VEC_FREE(&g.reaches);
   free(g.row_of);
   free(g.self_bytes);
   free(g.total_bytes);
+  free(g.on_device);
   return done;
 }
 
@@ -329,6 +400,10 @@ tn_average tn_total_average(const tn_averages *averages) {
     sum.total_bytes += row->total_bytes;
     sum.self_bytes += row->self_bytes;
     sum.flops += row->flops;
+    sum.device_ns += row->device_ns;
+    sum.self_device_ns += row->self_device_ns;
+    sum.device_bytes += row->device_bytes;
+    sum.self_device_bytes += row->self_device_bytes;
   }
   if (sum.calls) sum.mean_ns /= (double)sum.calls;
   if (!sum.calls) sum.min_ns = 0;

@@ -113,11 +113,30 @@ static bool is_json(const profiler_in *in) {
   return is_bracket && memchr(after, in->data[at + 1], sizeof after - 1);
 }
 
-/* By the first bytes: JSON, our magic, or else messages. */
-static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name) {
+/* As far as there are bytes. */
+static bool begins_with(const profiler_in *in, const char *magic) {
+  size_t n = RUNTIME_MIN(in->n - in->at, strlen(magic));
+  return memcmp(in->data + in->at, magic, n) == 0;
+}
+
+/* Lines that a reader can see from the first byte on; a message XSpace begins with a tag, of which only that of hosts,
+ * '"', is such a byte. */
+static bool is_text(const profiler_in *in) {
+  size_t at = in->at;
+  while (at < in->n && in->data[at] == ' ') ++at;
+  return at < in->n && in->data[at] > ' ' && in->data[at] < 0x7f && (at > in->at || in->data[at] != '"');
+}
+
+/* By the first bytes: JSON, our magic, a database, text, or else messages. PATH is NULL for bytes in memory. */
+static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name, const char *path) {
   int c = profiler_in_peek(in);
-  if (c == PROFILER_BINARY_MAGIC[0]) return profiler_read_binary(ctx, in, name);
-  if (c >= 0) return (is_json(in) ? profiler_read_chrome : profiler_read_xspace)(ctx, in, name);
+  if (c >= 0 && begins_with(in, PROFILER_BINARY_MAGIC)) return profiler_read_binary(ctx, in, name);
+  if (c >= 0 && is_json(in)) return profiler_read_chrome(ctx, in, name);
+  if (c >= 0 && begins_with(in, PROFILER_SQLITE_MAGIC) && in->n > sizeof PROFILER_SQLITE_MAGIC) {
+    if (path) return profiler_read_sqlite(ctx, path);
+    return runtime_fail(ctx, TN_ERROR_PARSE, "%s: an SQLite database is read from a file", name), NULL;
+  }
+  if (c >= 0) return (is_text(in) ? profiler_read_perf : profiler_read_xspace)(ctx, in, name);
   runtime_fail(ctx, TN_ERROR_PARSE, "%s: %s", name, in->failed ? in->failed : "it is empty");
   return NULL;
 }
@@ -135,7 +154,7 @@ tn_recording *tn_recording_load(tn_context *ctx, const char *path) {
   if (!path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no file's name to load"), NULL;
   if (!profiler_in_open(ctx, &in, path)) return NULL;
   bool is_buffers = is_buffers_file(&in);
-  tn_recording *r = is_buffers ? NULL : read_any(ctx, &in, path);
+  tn_recording *r = is_buffers ? NULL : read_any(ctx, &in, path, path);
   profiler_in_close(&in);
   if (is_buffers) r = tn_recording_recover(ctx, path);
   if (r) r->info.stats.parse_ns = runtime_now_ns() - start_ns;
@@ -146,5 +165,5 @@ tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n) {
   profiler_in in;
   if (!RUNTIME_GIVEN(ctx, data)) return NULL;
   profiler_in_memory(&in, data, n);
-  return read_any(ctx, &in, "the recording");
+  return read_any(ctx, &in, "the recording", NULL);
 }

@@ -50,6 +50,9 @@ bool profiler_write_html(profiler_out *out, const tn_recording *r);
 /* Readers: a finished recording, or NULL with a message in CTX that begins with NAME. */
 TN_GIVE tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
 TN_GIVE tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
+TN_GIVE tn_recording *profiler_read_perf(tn_context *ctx, profiler_in *in, const char *name);
+TN_GIVE tn_recording *profiler_read_sqlite(tn_context *ctx, const char *path);
+#define PROFILER_SQLITE_MAGIC "SQLite format 3"
 /* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
  * too. False with a message in *why (static). */
 bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);

@@ -70,14 +70,16 @@ ANALYSIS_TABLE(run);
 /* ---- op: averages by name and shapes ---------------------------------------------------------------------------------------- */
 
 static const tn_column columns_op[] = {
-    {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},   {"node_id", TN_CELL_INT},
-    {"calls", TN_CELL_INT},         {"total_ns", TN_CELL_INT},    {"self_ns", TN_CELL_INT},
-    {"min_ns", TN_CELL_INT},        {"max_ns", TN_CELL_INT},      {"mean_ns", TN_CELL_REAL},
-    {"p50_ns", TN_CELL_INT},        {"p90_ns", TN_CELL_INT},      {"p99_ns", TN_CELL_INT},
-    {"deviation_ns", TN_CELL_REAL}, {"total_bytes", TN_CELL_INT}, {"self_bytes", TN_CELL_INT},
-    {"flops", TN_CELL_REAL},        {"bytes", TN_CELL_REAL},      {"bytes_written", TN_CELL_REAL},
-    {"bytes_moved", TN_CELL_REAL},  {"launches", TN_CELL_REAL},   {"gflops", TN_CELL_REAL},
-    {"gbps", TN_CELL_REAL},         {"shapes", TN_CELL_TEXT}};
+    {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},     {"node_id", TN_CELL_INT},
+    {"calls", TN_CELL_INT},         {"total_ns", TN_CELL_INT},      {"self_ns", TN_CELL_INT},
+    {"min_ns", TN_CELL_INT},        {"max_ns", TN_CELL_INT},        {"mean_ns", TN_CELL_REAL},
+    {"p50_ns", TN_CELL_INT},        {"p90_ns", TN_CELL_INT},        {"p99_ns", TN_CELL_INT},
+    {"deviation_ns", TN_CELL_REAL}, {"total_bytes", TN_CELL_INT},   {"self_bytes", TN_CELL_INT},
+    {"flops", TN_CELL_REAL},        {"bytes", TN_CELL_REAL},        {"bytes_written", TN_CELL_REAL},
+    {"bytes_moved", TN_CELL_REAL},  {"launches", TN_CELL_REAL},     {"gflops", TN_CELL_REAL},
+    {"gbps", TN_CELL_REAL},         {"device_ns", TN_CELL_REAL},    {"device_bytes", TN_CELL_REAL},
+    {"cycles", TN_CELL_REAL},       {"instructions", TN_CELL_REAL}, {"cache_misses", TN_CELL_REAL},
+    {"shapes", TN_CELL_TEXT}};
 
 /* 0 is not known. */
 static double known(double value) { return value > 0 ? value : NAN; }
@@ -88,7 +90,9 @@ static bool add_op(const tn_average *a, tn_rows *out) {
   return tn_rows_add(out, a->name, tn_category_name(a->category), (int64_t)a->node_id, a->calls, a->total_ns,
                      a->self_ns, a->min_ns, a->max_ns, a->mean_ns, a->p50_ns, a->p90_ns, a->p99_ns, a->deviation_ns,
                      a->total_bytes, a->self_bytes, a->flops, known(a->bytes), known(a->bytes_written),
-                     known(a->bytes_moved), known(a->launches), known(a->flops) / ns, known(a->bytes) / ns, a->shapes);
+                     known(a->bytes_moved), known(a->launches), known(a->flops) / ns, known(a->bytes) / ns,
+                     known((double)a->device_ns), known((double)a->device_bytes), known(a->cycles),
+                     known(a->instructions), known(a->cache_misses), a->shapes);
 }
 
 /* Equal names of other shapes are other rows. */

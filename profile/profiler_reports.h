@@ -48,6 +48,10 @@ typedef struct tn_average {
   /* Sums of the arguments that kernels have. bytes: distinct ones of a call, read and written; moved: past the last
    * cache, estimated from the schedule; launches: parallel loops. */
   double bytes, bytes_written, bytes_moved, launches;
+  /* Of devices, by the scopes that launched it (tn_launch): time, which for a device's own row is total_ns, and memory
+   * (TN_DEVICE_POOL), which is not in total_bytes and self_bytes. */
+  int64_t device_ns, self_device_ns, device_bytes, self_device_bytes;
+  double cycles, instructions, cache_misses; /* tn_hardware */
 } tn_average;
 
 typedef struct tn_averages tn_averages;
@@ -62,7 +66,8 @@ TN_API tn_average tn_total_average(const tn_averages *averages);
 /* Zero is the default of every field. */
 typedef struct tn_table_options {
   /* NULL: as recorded; else descending by one of: count, cpu_time (average), cpu_time_total, self_cpu_time_total,
-   * cpu_memory_usage, self_cpu_memory_usage, flops, device_time_total, min, max, p50, p90, p99, deviation. */
+   * cpu_memory_usage, self_cpu_memory_usage, flops, device_time_total, self_device_time_total, device_memory_usage,
+   * self_device_memory_usage, cycles, instructions, cache_misses, min, max, p50, p90, p99, deviation. */
   const char *sort_by;
   int row_limit;         /* 100; -1: all. A line says how many rows were left out */
   const char *header;    /* a line above the table */
@@ -73,7 +78,7 @@ typedef struct tn_table_options {
   bool has_distribution; /* also columns Min, Max, P50, P90, P99, Deviation */
 } tn_table_options;
 /* Columns Name, Self CPU %, Self CPU, CPU total %, CPU total, CPU time avg, # of Calls, and where there is something to
- * show: CPU Mem, Self CPU Mem, DEV total, Node ID, Input Shapes, Source Location, Total FLOPs, GFLOP/s. Percentages are
+ * show: CPU Mem, Self CPU Mem, Self DEV, DEV total, DEV Mem, Self DEV Mem, Cycles, Instructions, Cache misses, Node ID, Input Shapes, Source Location, Total FLOPs, GFLOP/s. Percentages are
  * of the sum of all self times, which the last line gives. "" without rows; NULL with a message for a bad option. */
 TN_API TN_GIVE char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_table_options *options);
 

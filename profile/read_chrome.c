@@ -173,13 +173,45 @@ static void set_duration(reader *x, tn_event *e, int64_t duration_ns) {
   x->latest_ns = RUNTIME_MAX(x->latest_ns, e->start_ns + e->duration_ns);
 }
 
+/* PyTorch's Kineto: what a category of events is. */
+static const struct kineto {
+  const char *category;
+  tn_flow_phase phase; /* of the arrow from the call to what it launched */
+} kineto[] = {{"cuda_runtime", TN_FLOW_START},
+              {"cuda_driver", TN_FLOW_START},
+              {"kernel", TN_FLOW_END},
+              {"gpu_memcpy", TN_FLOW_END},
+              {"gpu_memset", TN_FLOW_END}};
+
+/* An event of Kineto's with a correlation number: one end of a launch (tn_launch). E is the event added last. */
+static bool read_launch(reader *x, tn_event *e, const profiler_json *event) {
+  const char *category = profiler_json_text(event, "cat", "");
+  int k = 0;
+  while (k < RUNTIME_COUNT(kineto) && strcmp(kineto[k].category, category) != 0) ++k;
+  int64_t launch = profiler_json_i64(profiler_json_member(event, "args"), "correlation", 0);
+  if (k == RUNTIME_COUNT(kineto) || launch <= 0) return true;
+  e->category = TN_CATEGORY_DEVICE;
+  if (kineto[k].phase == TN_FLOW_END) {
+    tn_event_arg arg = tn_event_arg_i64(TN_LAUNCH, launch);
+    e->flags |= TN_EVENT_DEVICE;
+    x->r->lanes.data[e->lane].is_device = true;
+    profiler_add_arg(x->r, &arg);
+  }
+  tn_event *arrow = add_bare(x, event, TN_EVENT_FLOW, TN_LAUNCH);
+  if (!arrow) return false;
+  arrow->id = (uint64_t)launch;
+  arrow->phase = (uint8_t)kineto[k].phase;
+  return true;
+}
+
 /* "X": start and duration in one. */
 static bool read_complete(reader *x, const profiler_json *event) {
   int64_t duration = 0;
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
   profiler_json_us(profiler_json_member(event, "dur"), &duration);
-  if (e) set_duration(x, e, duration);
-  return e != NULL;
+  if (!e) return false;
+  set_duration(x, e, duration);
+  return read_launch(x, e, event);
 }
 
 /* Stays unfinished when its end does not come. */

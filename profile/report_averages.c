@@ -12,7 +12,13 @@ enum { ROW_LIMIT = 100, NAME_WIDTH = 55, SHAPES_WIDTH = 80, SOURCE_WIDTH = 75, C
 
 /* 0 for a device's row: both would count one time twice. */
 static double host_total(const tn_average *a) { return a->is_device ? 0 : (double)a->total_ns; }
-static double device_total(const tn_average *a) { return a->is_device ? (double)a->total_ns : 0; }
+static double device_total(const tn_average *a) { return (double)(a->is_device ? a->total_ns : a->device_ns); }
+static double self_device(const tn_average *a) { return (double)(a->is_device ? a->total_ns : a->self_device_ns); }
+static double by_device_bytes(const tn_average *a) { return (double)a->device_bytes; }
+static double by_self_device_bytes(const tn_average *a) { return (double)a->self_device_bytes; }
+static double by_cycles(const tn_average *a) { return a->cycles; }
+static double by_instructions(const tn_average *a) { return a->instructions; }
+static double by_cache_misses(const tn_average *a) { return a->cache_misses; }
 static double host_average(const tn_average *a) { return a->calls ? host_total(a) / (double)a->calls : 0; }
 static double by_count(const tn_average *a) { return (double)a->calls; }
 static double by_self(const tn_average *a) { return (double)a->self_ns; }
@@ -32,7 +38,9 @@ static double by_deviation(const tn_average *a) { return a->deviation_ns; }
   X("count", by_count)                                                                                             \
   X("cpu_time", host_average) X("cpu_time_total", host_total) X("self_cpu_time_total", by_self)                    \
       X("cpu_memory_usage", by_bytes) X("self_cpu_memory_usage", by_self_bytes) X("flops", by_flops)               \
-          X("device_time_total", device_total) X("min", by_min) X("max", by_max) X("p50", by_p50) X("p90", by_p90) \
+          X("device_time_total", device_total) X("self_device_time_total", self_device)                            \
+          X("device_memory_usage", by_device_bytes) X("self_device_memory_usage", by_self_device_bytes)            \
+          X("cycles", by_cycles) X("instructions", by_instructions) X("cache_misses", by_cache_misses) X("min", by_min) X("max", by_max) X("p50", by_p50) X("p90", by_p90) \
               X("p99", by_p99) X("deviation", by_deviation)
 /* clang-format on */
 
@@ -48,8 +56,13 @@ static const struct sort_key {
 
 /* What PyTorch calls, or called, the same. */
 static const struct sort_key aliases[] = {
-    {"cuda_time_total", device_total},        {"self_cuda_time_total", device_total}, {"xpu_time_total", device_total},
-    {"self_device_time_total", device_total}, {"self_xpu_time_total", device_total},  {"cpu_memory", by_bytes},
+    {"cuda_time_total", device_total},
+    {"self_cuda_time_total", self_device},
+    {"xpu_time_total", device_total},
+    {"self_xpu_time_total", self_device},
+    {"cuda_memory_usage", by_device_bytes},
+    {"self_cuda_memory_usage", by_self_device_bytes},
+    {"cpu_memory", by_bytes},
     {"self_cpu_memory", by_self_bytes},
 };
 
@@ -95,7 +108,8 @@ typedef struct report {
   const tn_table_options *o;
   const profiler_unit *unit, *flops_unit;
   double base_ns; /* of the percentages */
-  bool has_memory, has_device, has_node, has_shapes, has_source, has_flops, has_distribution;
+  bool has_memory, has_device, has_device_memory, has_cycles, has_instructions, has_misses, has_node, has_shapes,
+      has_source, has_flops, has_distribution;
   bool always; /* true: what columns without a condition ask for */
 } report;
 
@@ -126,6 +140,12 @@ CELL(cell_deviation, time_of(p, by_deviation(row)))
 CELL(cell_bytes, profiler_bytes_text(row->total_bytes))
 CELL(cell_self_bytes, profiler_bytes_text(row->self_bytes))
 CELL(cell_device, time_of(p, device_total(row)))
+CELL(cell_self_device, time_of(p, self_device(row)))
+CELL(cell_device_bytes, profiler_bytes_text(row->device_bytes))
+CELL(cell_self_device_bytes, profiler_bytes_text(row->self_device_bytes))
+CELL(cell_cycles, text_of("%.0f", row->cycles))
+CELL(cell_instructions, text_of("%.0f", row->instructions))
+CELL(cell_misses, text_of("%.0f", row->cache_misses))
 CELL(cell_calls, text_of("%.0f", by_count(row)))
 CELL(cell_node, text_of("%.0f", row->node_id))
 CELL(cell_flops, text_of("%.3f", row->flops / p->flops_unit->ns))
@@ -139,7 +159,8 @@ CELL(cell_rate, row->total_ns > 0 ? text_of("%.3f", row->flops / (double)row->to
       X("CPU time avg", always, cell_average) X("Min", has_distribution, cell_min)                           \
           X("Max", has_distribution, cell_max) X("P50", has_distribution, cell_p50)                          \
               X("P90", has_distribution, cell_p90) X("P99", has_distribution, cell_p99)                      \
-                  X("Deviation", has_distribution, cell_deviation) X("DEV total", has_device, cell_device)   \
+                  X("Deviation", has_distribution, cell_deviation) X("Self DEV", has_device, cell_self_device) X("DEV total", has_device, cell_device)   \
+ X("DEV Mem", has_device_memory, cell_device_bytes) X("Self DEV Mem", has_device_memory, cell_self_device_bytes) X("Cycles", has_cycles, cell_cycles) X("Instructions", has_instructions, cell_instructions) X("Cache misses", has_misses, cell_misses) \
                       X("CPU Mem", has_memory, cell_bytes) X("Self CPU Mem", has_memory, cell_self_bytes)    \
                           X("# of Calls", always, cell_calls) X("Node ID", has_node, cell_node)
 /* clang-format on */
@@ -170,7 +191,11 @@ static void look_at_rows(report *p) {
     const tn_average *row = &p->a->rows.data[i];
     p->base_ns += (double)row->self_ns;
     p->has_memory |= row->total_bytes != 0 || row->self_bytes != 0;
-    p->has_device |= row->is_device;
+    p->has_device |= row->is_device || row->device_ns != 0;
+    p->has_device_memory |= row->device_bytes != 0 || row->self_device_bytes != 0;
+    p->has_cycles |= row->cycles > 0;
+    p->has_instructions |= row->instructions > 0;
+    p->has_misses |= row->cache_misses > 0;
     p->has_node |= row->node_id != -1;
     p->has_shapes |= *row->shapes != '\0';
     most = RUNTIME_MAX(most, row->flops);

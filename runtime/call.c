@@ -420,9 +420,12 @@ static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
 tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
   if (scope.state == 1 && kernel) describe_call(&scope, kernel);
+  tn_hardware before = {0};
+  if (scope.state == 1) tn_hardware_read(&before);
   size_t scratch = kernel && tn_profile_wants(TN_CATEGORY_MEMORY, 3) ? kernel->work.scratch_bytes : 0;
   if (scratch) tn_memory_alloc("scratch", NULL, scratch);
   tn_status status = runtime_call_quiet(ctx, kernel, args, n_args);
+  tn_scope_hardware(&scope, &before);
   if (scratch && status != TN_OK) tn_memory_failed("scratch", scratch);
   if (scratch) tn_memory_free("scratch", NULL, scratch);
   return status;

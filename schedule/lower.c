@@ -501,13 +501,14 @@ static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_ar
 }
 
 /* Marks change no loop. */
-tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
-  return lower_safely(s, name, arena, marks, SCHEDULE_WHOLE, false, 64);
+tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
+                                schedule_part part) {
+  return lower_safely(s, name, arena, marks, part, false, 64);
 }
 
 /* For the tuner and tests: before any pass, so that loops are as the schedule says. */
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
-  return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
+  return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE, SCHEDULE_WHOLE);
 }
 
 /* Before any pass. NULL after a message. */
@@ -523,8 +524,10 @@ static tir_func *first_form(const tn_schedule *s, const char *name, runtime_aren
 
 /* Debug builds check the IR between passes. */
 static tir_func *through_passes(const tn_schedule *s, const char *name, runtime_arena *arena,
-                                const tir_pass_options *options, schedule_part part, bool keeps) {
+                                const tir_pass_options *options, schedule_part part, bool keeps,
+                                const tir_func **before) {
   tir_func *f = first_form(s, name, arena, options, part, keeps);
+  if (before != NULL) *before = f;
   tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
@@ -533,18 +536,18 @@ static tir_func *through_passes(const tn_schedule *s, const char *name, runtime_
 }
 
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
-                              const tir_pass_options *options, schedule_part part) {
-  return through_passes(s, name, arena, options, part, false);
+                              const tir_pass_options *options, schedule_part part, const tir_func **before) {
+  return through_passes(s, name, arena, options, part, false, before);
 }
 
 tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part) {
-  return through_passes(s, name, arena, options, part, true);
+  return through_passes(s, name, arena, options, part, true, NULL);
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options) {
-  return schedule_lower_part(s, name, arena, options, SCHEDULE_WHOLE);
+  return schedule_lower_part(s, name, arena, options, SCHEDULE_WHOLE, NULL);
 }
 
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {

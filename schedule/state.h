@@ -238,14 +238,16 @@ static inline bool schedule_has_tensor(const schedule_stage *stage, const tn_ten
 /* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init
  * and update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena);
-/* The same with marks (tir/ir.h) of stages: of their loop nests, or all kinds. */
-typedef enum schedule_marks { SCHEDULE_MARKS_NONE, SCHEDULE_MARKS_NESTS, SCHEDULE_MARKS_ALL } schedule_marks;
-tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks);
 /* What a kernel computes of a program whose layout_free inputs are packed once: all of it; the packing; the rest, given
  * what was packed (prepack.c). */
 typedef enum schedule_part { SCHEDULE_WHOLE, SCHEDULE_PREPACK, SCHEDULE_PACKED } schedule_part;
+/* The same of a part, with marks (tir/ir.h) of stages: of their loop nests, or all kinds. */
+typedef enum schedule_marks { SCHEDULE_MARKS_NONE, SCHEDULE_MARKS_NESTS, SCHEDULE_MARKS_ALL } schedule_marks;
+tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
+                                schedule_part part);
+/* Lowers a part and runs the passes. *BEFORE (may be NULL) gets the form before them, which they leave as it is. */
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
-                              const tir_pass_options *options, schedule_part part);
+                              const tir_pass_options *options, schedule_part part, const tir_func **before);
 /* The same, but both parts take all of the program's arguments, and what is packed stays in the object that has them
  * (tir_func.n_kept). */
 tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,

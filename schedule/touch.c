@@ -268,6 +268,7 @@ void touch_finish(touch_program *p) {
     int levels = RUNTIME_MAX(store->depth, 1);
     for (int level = 0; level < levels; ++level) {
       touched->elements[level] = hull_elements(&p->hulls[i][level], touched->buffer->ndim);
+      touched->run[level] = (float)hull_contiguous(&p->hulls[i][level], touched->buffer);
     }
     touched->all = p->hulls[i][0];
     touched->contiguous = hull_contiguous(&p->hulls[i][0], touched->buffer);

@@ -50,6 +50,7 @@ typedef struct touch_region {
   double elements[TOUCH_MAX_LOOPS]; /* touched, by level; without loops [0] is one iteration's */
   double stride[TOUCH_MAX_LOOPS];   /* elements one step of loop i moves by, the least over all accesses */
   double contiguous;                /* elements in a row of what is touched in all */
+  float run[TOUCH_MAX_LOOPS];       /* the same of what the loops from each level on touch */
   touch_hull all;                   /* what is touched in all */
 } touch_region;
 

@@ -43,19 +43,34 @@ static double box_bytes(const box *b, const tir_buffer *buffer) {
   return n;
 }
 
-/* What is read after this kernel wrote it is no byte that the kernel needs. */
+static double buffer_bytes(const tir_buffer *buffer) {
+  double all = item_bytes(buffer);
+  for (int d = 0; d < buffer->ndim; ++d) all *= (double)buffer->shape[d];
+  return all;
+}
+
+/* Bytes that come with each byte of a run of so many elements, since whole lines do. */
+static double line_factor(const tir_buffer *buffer, double run) {
+  return fmax(1, COST_LINE / (run * item_bytes(buffer)));
+}
+
+/* What is read after this kernel wrote it is no byte that the kernel needs. Lines come at least once. */
 static void add_parameter(const touch_program *p, const tir_buffer *buffer, schedule_traffic *out) {
   box read = {0}, written = {0};
+  double factor = 1;
   for (int i = 0; i < p->n_stores; ++i) {
     for (int t = 0; t < p->stores[i].n_touched; ++t) {
       const touch_region *touched = &p->stores[i].touched[t];
       if (touched->buffer != buffer || touched->is_gathered) continue;
+      factor = fmax(factor, line_factor(buffer, touched->contiguous));
       if (touched->is_written) add_hull(&written, &touched->all, buffer->ndim);
       if (touched->is_read) add_hull(&read, &touched->all, buffer->ndim);
     }
   }
   out->bytes_written += box_bytes(&written, buffer);
   if (!written.is_some) out->bytes_read += box_bytes(&read, buffer);
+  double bytes = box_bytes(written.is_some ? &written : &read, buffer);
+  out->bytes_moved += fmax(bytes, fmin(bytes * factor, buffer_bytes(buffer)));
 }
 
 /* ---- moved ------------------------------------------------------------------------------------------------------- */
@@ -81,6 +96,18 @@ static double times_found(const touch_store *store, const touch_region *touched,
   return times;
 }
 
+/* Bytes that one run of the loops from LEVEL on brings in: of short runs (a column) whole lines. The loop around them takes
+ * what is beside them in these lines where its step is short and the lines stay so long. */
+static double bytes_in_lines(const touch_store *store, const touch_region *touched, int level, const tn_machine *m) {
+  double bytes = item_bytes(touched->buffer), elements = level < store->depth ? touched->elements[level] : 1;
+  double run = level < store->depth ? touched->run[level] : 1, factor = line_factor(touched->buffer, run);
+  double step = level > 0 && touched->stride[level - 1] > 0 ? touched->stride[level - 1] * bytes : COST_LINE;
+  bool stays = step < COST_LINE && cost_level(m, elements * bytes * factor) <= LAST_CACHE;
+  double sum = elements * bytes * (stays ? fmax(1, step / (run * bytes)) : factor);
+  for (int i = touched->alloc_depth; i < level; ++i) sum *= store->loops[i].extent;
+  return sum;
+}
+
 /* Buffers smaller than the cache are not moved at all, unless they are parameters. */
 static double moved_by(const touch_program *p, int i, const tn_machine *m) {
   const touch_store *store = &p->stores[i];
@@ -88,11 +115,9 @@ static double moved_by(const touch_program *p, int i, const tn_machine *m) {
   double sum = 0;
   for (int t = 0; t < store->n_touched; ++t) {
     const touch_region *touched = &store->touched[t];
-    double all = item_bytes(touched->buffer);
-    for (int d = 0; d < touched->buffer->ndim; ++d) all *= (double)touched->buffer->shape[d];
-    bool is_local = touched->alloc_depth > 0 && cost_level(m, all) <= LAST_CACHE;
+    bool is_local = touched->alloc_depth > 0 && cost_level(m, buffer_bytes(touched->buffer)) <= LAST_CACHE;
     if (!is_local && !is_there(p, i, touched->buffer))
-      sum += touch_bytes_into(store, touched, level) / times_found(store, touched, level);
+      sum += bytes_in_lines(store, touched, level, m) / times_found(store, touched, level);
   }
   return sum;
 }
@@ -154,8 +179,9 @@ bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_
   bool is_whole = !p->is_cut;
   for (int i = 0; i < f->n_params; ++i) add_parameter(p, f->params[i], out);
   bool fits = cost_level(&m, working_set(p)) <= LAST_CACHE;
-  for (int i = 0; i < p->n_stores && !fits; ++i) out->bytes_moved += moved_by(p, i, &m);
-  out->bytes_moved = fmax(out->bytes_moved, out->bytes_read + out->bytes_written);
+  double moved = 0; /* out->bytes_moved is the least so far: every line once */
+  for (int i = 0; i < p->n_stores && !fits; ++i) moved += moved_by(p, i, &m);
+  out->bytes_moved = fmax(out->bytes_moved, moved);
   out->launches = count_launches(p);
   free(p);
   if (!is_whole) *out = (schedule_traffic){0};

@@ -8,8 +8,9 @@
 typedef struct schedule_traffic {
   double bytes_read, bytes_written; /* distinct bytes of parameters: what no schedule can avoid. Reads whose
                                      indices are data count nothing here */
-  double bytes_moved; /* past the last cache, by the loops; never less than the distinct ones. An estimate:
-                                     a column counts as its elements, not as the lines that they lie in */
+  double bytes_moved; /* past the last cache, by the loops, in whole lines: a column pulls the lines that it
+                                     lies in, once for all columns in them where they stay so long. An estimate; never
+                                     less than the distinct ones */
   double launches;    /* parallel loops that are started */
 } schedule_traffic;
 

@@ -25,6 +25,7 @@ typedef struct walk {
 
 typedef struct counter {
   const tn_schedule *s;
+  schedule_part part;
   const tir_func *func;
   tn_kernel_stage *out;
   int64_t *updates;                      /* by number of the stage: updates of a reduction */
@@ -416,8 +417,8 @@ static void count_inlined(counter *c) {
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
 /* Loop IR with marks after the passes that come before buffers are flat; NULL with a message. */
-static const tir_func *marked_loops(const tn_schedule *s, runtime_arena *arena) {
-  tir_func *f = schedule_lower_marked(s, "count", arena, SCHEDULE_MARKS_ALL);
+static const tir_func *marked_loops(const tn_schedule *s, schedule_part part, runtime_arena *arena) {
+  tir_func *f = schedule_lower_marked(s, "count", arena, SCHEDULE_MARKS_ALL, part);
   tir_pass_context p = {.ctx = s->ctx, .arena = arena};
   for (const tir_pass *pass = tir_passes; f != NULL && strcmp(pass->name, "flatten") != 0; pass++) f = pass->run(&p, f);
   return f;
@@ -433,19 +434,20 @@ static void count_all(counter *c, const tir_func *f) {
   int n = 0;
   for (int i = 0; i < c->s->n_stages; i++) {
     if (te_is_placeholder(c->s->stages[i].op)) continue;
-    c->out[n].is_counted = true;
-    c->out[n++].required = points_of(c->s->stages[i].tensors);
+    tn_kernel_stage *stage = &c->out[n++];
+    stage->is_counted = c->part == SCHEDULE_WHOLE || stage->points > 0;
+    if (stage->is_counted) stage->required = points_of(c->s->stages[i].tensors);
   }
 }
 
 /* Numbers only: a program with symbols has no counts. */
-tn_status schedule_count_work(const tn_schedule *s, tn_kernel_stage *out) {
+tn_status schedule_count_work(const tn_schedule *s, schedule_part part, tn_kernel_stage *out) {
   runtime_arena arena = {0};
   tn_status status = te_check_no_symbols(s->program, "counting work");
   if (status != TN_OK) return status;
-  counter c = {.s = s, .out = out};
+  counter c = {.s = s, .part = part, .out = out};
   c.updates = calloc((size_t)schedule_computed_count(s) + 1, sizeof *c.updates);
-  const tir_func *f = marked_loops(s, &arena);
+  const tir_func *f = marked_loops(s, part, &arena);
   c.failed = c.updates == NULL;
   if (f != NULL && !c.failed) count_all(&c, f);
   RUNTIME_VEC_FREE(&c.deciding);

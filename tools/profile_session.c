@@ -64,6 +64,7 @@ static bool start(const tools_session *session, const char *text, tools_recordin
   runtime_str_addf(&buffers, "%s.buffers", recording->output);
   options.file = buffers.data;
   options.process_name = "tuner";
+  recording->is_traced = options.pass_through != NULL;
   tn_host host;
   tn_machine machine = tn_target_machine(session->target);
   tn_host_get(&host, false);
@@ -105,6 +106,8 @@ static bool save(tools_session *session, const tools_recording *recording) {
   tn_recording *r = tn_profile_stop(recording->ctx) == TN_OK ? tn_profile_collect(recording->ctx) : NULL;
   bool saved = r && tn_recording_save(recording->ctx, r, recording->output) == TN_OK;
   if (!saved) tools_warn(session, "%s", tn_context_message(recording->ctx));
+  if (saved && recording->is_traced && *tn_recording_warnings(r)) /* why the tracer gets nothing */
+    tools_warn(session, "%s", tn_recording_warnings(r));
   if (saved) warn_of_losses(session, recording->output, r);
   tn_recording_free(r);
   return saved;

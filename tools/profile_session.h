@@ -10,7 +10,7 @@ typedef struct tools_recording {
   char *output; /* the file that is asked for */
   struct tn_plugin *plugins[64];
   int n_plugins;
-  bool is_on, lacks_memory;
+  bool is_on, lacks_memory, is_traced; /* is_traced: scopes are to go to a tracer */
 } tools_recording;
 
 /* Starts a session when --profile or the environment asks for one. The buffers lie in OUTPUT.buffers

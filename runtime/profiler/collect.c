@@ -333,7 +333,7 @@ static void read_lane(reader *x, const storage_lane *from, int process) {
   if (opens) keep_open(x, from, opens);
   if (make_slots(x)) {
     add_events(x, from, index);
-    add_args(x);
+    if (!x->r->failed) add_args(x); /* or slots have records where others have events */
   } else {
     x->r->failed = true;
   }

@@ -79,14 +79,31 @@ static bool set_stacks(tn_profile_options *o, const char *value) {
 static bool set_delay(tn_profile_options *o, const char *value) { return parse_number(value, 0, 1e9, &o->delay_s); }
 static bool set_limit(tn_profile_options *o, const char *value) { return parse_number(value, 0, 1e9, &o->limit_s); }
 
+/* 0 or 1. */
+static bool set_counters(tn_profile_options *o, const char *value) {
+  o->counters = strcmp(value, "1") == 0;
+  return o->counters || strcmp(value, "0") == 0;
+}
+
+/* VALUE lies in the caller's copy of the text; tn_profile_parse moves it. */
+static bool set_trace(tn_profile_options *o, const char *value) {
+  o->pass_through = value;
+  return *value != '\0';
+}
+
 static const struct {
   const char *key, *values;
   bool (*set)(tn_profile_options *options, const char *value);
 } keys[] = {
-    {"level", "0 to 7", set_level},       {"categories", "names joined by '+', or all", set_categories},
-    {"max", "1 to 1048576 MiB", set_max}, {"drop", "new or last", set_drop},
-    {"stacks", "0 or 1", set_stacks},     {"delay", "seconds", set_delay},
+    {"level", "0 to 7", set_level},
+    {"categories", "names joined by '+', or all", set_categories},
+    {"max", "1 to 1048576 MiB", set_max},
+    {"drop", "new or last", set_drop},
+    {"stacks", "0 or 1", set_stacks},
+    {"delay", "seconds", set_delay},
     {"limit", "seconds", set_limit},
+    {"counters", "0 or 1", set_counters},
+    {"trace", "usdt or the path of a shared object", set_trace},
 };
 
 static void say_categories(runtime_str *out) {
@@ -130,6 +147,16 @@ static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *i
   return TN_OK;
 }
 
+/* FILE and the tracer's name behind it, in one piece; NULL: no memory. */
+static char *keep_texts(const char *file, size_t n, const char **pass_through) {
+  size_t n_tracer = *pass_through ? strlen(*pass_through) : 0;
+  char *kept = calloc(n + n_tracer + 2, 1);
+  if (!kept) return NULL;
+  memcpy(kept, file, n);
+  if (*pass_through) *pass_through = memcpy(kept + n + 1, *pass_through, n_tracer);
+  return kept;
+}
+
 /* A file's name with a colon cannot be given this way. Neither OPTIONS nor *OUTPUT is set on failure
  * (*OUTPUT is NULL); *OUTPUT is the caller's to free. */
 tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output) {
@@ -137,15 +164,13 @@ tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options
   size_t n = strcspn(text, ":");
   *output = NULL;
   if (n == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: '%s' names no file: FILE[:key=value]...", text);
-  char *file = strndup(text, n), *items = strdup(text + n);
+  char *items = strdup(text + n), *file = NULL;
   tn_profile_options parsed = {0};
-  tn_status status =
-      file && items ? set_items(ctx, &parsed, items) : runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  tn_status status = items ? set_items(ctx, &parsed, items) : TN_ERROR_MEMORY;
+  if (status == TN_OK && !(file = keep_texts(text, n, &parsed.pass_through))) status = TN_ERROR_MEMORY;
+  if (status == TN_ERROR_MEMORY) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   free(items);
-  if (status != TN_OK) {
-    free(file);
-    return status;
-  }
+  if (status != TN_OK) return status;
   *options = parsed;
   *output = file;
   return TN_OK;

@@ -230,8 +230,42 @@ TN_API void tn_memory_failed(const char *pool, size_t bytes);
 TN_API int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user);
 TN_API void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns);
 
+/* Work that this thread gives to a device: the number that tn_device_launched takes, 0: nothing records. The device's time
+ * is the scope's that is open here (tn_average.device_ns), and an arrow "launch" leads from here to it. A pool of memory
+ * whose name begins with TN_DEVICE_POOL is a device's. */
+TN_API uint64_t tn_launch(void);
+TN_API void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns,
+                               uint64_t device_end_ns);
+#define TN_LAUNCH "launch" /* the arrow's name, and the argument of the device's event: u64 */
+#define TN_DEVICE_POOL "/device:"
+
 /* Names this thread's lane from now on; without it the lane has the kernel's name of the thread. */
 TN_API void tn_thread_name(const char *name);
+
+/* ---- the processor's counters ------------------------------------------------------------------------------------- */
+
+/* X(NAME, "argument of the event", perf's type, perf's event). Where the machine has them and lets us. */
+#define TN_HARDWARE_COUNTERS(X)                              \
+  X(CYCLES, "cycles", HARDWARE, HW_CPU_CYCLES)               \
+  X(INSTRUCTIONS, "instructions", HARDWARE, HW_INSTRUCTIONS) \
+  X(CACHE_MISSES, "cache_misses", HARDWARE, HW_CACHE_MISSES) \
+  X(TASK_CLOCK, "task_clock_ns", SOFTWARE, SW_TASK_CLOCK)    \
+  X(PAGE_FAULTS, "page_faults", SOFTWARE, SW_PAGE_FAULTS)
+enum {
+#define X(name, key, type, config) TN_HARDWARE_##name,
+  TN_HARDWARE_COUNTERS(X)
+#undef X
+      TN_HARDWARE_COUNT
+};
+typedef struct tn_hardware {
+  uint32_t has; /* bits 1 << TN_HARDWARE_... */
+  uint64_t value[TN_HARDWARE_COUNT];
+} tn_hardware;
+/* Where they stand for all threads of the program. False: the session has no tn_profile_options.counters, or the machine
+ * has none. Kernels (tn_call) have them without being asked. */
+TN_API bool tn_hardware_read(tn_hardware *out);
+/* What was counted since BEFORE, as arguments of a running scope. */
+TN_API void tn_scope_hardware(tn_scope *scope, const tn_hardware *before);
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
@@ -249,9 +283,10 @@ typedef struct tn_profile_options {
   const char *file;         /* keep the buffers in this file, so that they outlive a kill; NULL: anonymous memory */
   bool keep_file;           /* do not remove FILE when the recording was collected */
   bool stacks;              /* scopes carry the C call stack as argument "stack" */
+  bool counters;            /* kernels carry the processor's counters (tn_hardware) */
   const char *process_name; /* NULL: the program's name */
   int node_id;              /* of this process in a cluster plus 1; 0: none */
-  const char *pass_through; /* a shared object that gets scopes instead of the buffers; see tn_tracer */
+  const char *pass_through; /* a shared object that gets scopes instead of the buffers (tn_tracer); "usdt": as probes */
   double delay_s;           /* record only from this long after the start, */
   double limit_s;           /* for this long (0: no limit) */
   /* Windows: of the rounds that tn_profile_step counts from 0, leave out the first SKIP, then again and again: CLOSED
@@ -289,8 +324,9 @@ TN_API tn_status tn_profile_step(tn_context *ctx);
 TN_API TN_GIVE tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
 /* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level,
- * categories (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets
- * FILE (malloc'ed), which the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that
+ * categories (joined by '+'), max (MiB), drop (new, last), stacks and counters (0, 1), delay, limit (seconds), trace (usdt,
+ * or the path of a shared object, for pass_through). *output gets FILE (malloc'ed), which the caller writes the trace to;
+ * options->pass_through lies behind it and lives as long. A bad text is TN_ERROR_ARGUMENT with a message that
  * names the accepted values. */
 TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options,
                                   TN_GIVE char **output);

@@ -692,12 +692,25 @@ static void write_device_record(uint32_t link, storage_record record) {
     lane->last = next;
     chunk = storage_chunk_at(s, next);
   }
-  record.ordinal = ++lane->first_stack; /* a device has no stack: the field counts its events */
+  if (record.kind != STORAGE_ARG) ++lane->first_stack; /* a device has no stack: the field counts its events */
+  record.ordinal = lane->first_stack;
   storage_records(chunk)[chunk->n] = record;
   atomic_fetch_add(&chunk->n, 1);
 }
 
-void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns) {
+/* The device's end of the arrow, and the launch as an argument of the event that was written last. Under lock. */
+static void write_launch(uint32_t link, uint64_t start, uint64_t launch, uint32_t label) {
+  write_device_record(
+      link, (storage_record){.kind = STORAGE_ARG, .arg_type = TN_EVENT_ARG_U64, .label = label, .end = launch});
+  write_device_record(link, (storage_record){.kind = TN_EVENT_FLOW,
+                                             .flags = TN_EVENT_DEVICE,
+                                             .start = start,
+                                             .end = TN_FLOW_END,
+                                             .id = launch,
+                                             .label = label});
+}
+
+void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns, uint64_t device_end_ns) {
   profiler_thread *t = name && lane > 0 ? enter(&device_site) : NULL;
   if (!t) return;
   storage_record record = {.kind = TN_EVENT_SCOPE,
@@ -705,10 +718,26 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
                            .start = device_start_ns,
                            .end = RUNTIME_MAX(device_start_ns, device_end_ns),
                            .label = label_of(t, &device_site, name, false)};
+  uint32_t arrow = launch ? label_of(t, &device_site, TN_LAUNCH, false) : 0;
   pthread_mutex_lock(&THE->lock);
-  if (lane <= THE->n_devices) write_device_record(THE->devices[lane - 1].lane_link, record);
+  uint32_t link = lane <= THE->n_devices ? THE->devices[lane - 1].lane_link : 0;
+  if (link) write_device_record(link, record);
+  if (link && launch) write_launch(link, device_start_ns, launch, arrow);
   pthread_mutex_unlock(&THE->lock);
   leave(t);
+}
+
+void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns) {
+  tn_device_launched(lane, name, 0, device_start_ns, device_end_ns);
+}
+
+uint64_t tn_launch(void) {
+  profiler_thread *t = enter(&device_site);
+  if (!t) return 0;
+  uint64_t launch = atomic_fetch_add(&THE->storage.header->last_async, 1) + 1;
+  leave(t);
+  tn_flow(&device_site, TN_LAUNCH, TN_FLOW_START, launch);
+  return launch;
 }
 
 /* ---- for the session --------------------------------------------------------------------------------------------- */

@@ -224,6 +224,7 @@ static void after_fork(void) {
 /* The child has recorded nothing; it goes on recording, into buffers that its first event makes. */
 static void after_fork_in_child(void) {
   drop_storage();
+  profiler_hardware_forget();
   profiler_guests_drop();
   profiler_forget_threads();
   atomic_fetch_add(&THE->generation, 1);
@@ -295,6 +296,13 @@ static void warn_of_tracer(tn_context *ctx, const char *path, const char *why) {
 static void load_tracer(tn_context *ctx, const char *path) {
   atomic_store(&THE->tracer, NULL);
   if (!path) return;
+  THE->tracer_functions = (tn_tracer){.struct_size = sizeof(tn_tracer)};
+  if (strcmp(path, PROFILER_USDT) == 0) {
+    const char *why = profiler_usdt(&THE->tracer_functions);
+    if (why) warn_of_tracer(ctx, path, why);
+    if (!why) atomic_store(&THE->tracer, &THE->tracer_functions);
+    return;
+  }
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     warn_of_tracer(ctx, path, dlerror());
@@ -304,7 +312,6 @@ static void load_tracer(tn_context *ctx, const char *path) {
     void *object;
     int (*init)(tn_tracer *);
   } symbol = {dlsym(library, TN_TRACER_INIT)};
-  THE->tracer_functions = (tn_tracer){.struct_size = sizeof(tn_tracer)};
   const char *wrong = !symbol.object                                              ? "it has no " TN_TRACER_INIT
                       : symbol.init(&THE->tracer_functions) != 0                  ? "its " TN_TRACER_INIT " failed"
                       : !THE->tracer_functions.push || !THE->tracer_functions.pop ? "it sets no push or pop"
@@ -430,6 +437,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   atomic_store(&THE->from_ticks, 0);
   atomic_store(&THE->n_ticks, UINT64_MAX);
   if (!atomic_load(&THE->tracer)) measure_cost();
+  if (THE->options.counters) profiler_hardware_start();
   obey_device_options();
   set_limits();
   atomic_store(&THE->state, TN_PROFILE_WAITING);
@@ -460,6 +468,7 @@ tn_status tn_profile_stop(tn_context *ctx) {
   if (status != TN_OK) return status;
   if (atomic_load(&THE->state) == TN_PROFILE_RECORDING) profiler_guests_stop();
   end_recording();
+  profiler_hardware_stop();
   atomic_store(&THE->state, TN_PROFILE_STOPPED);
   pthread_mutex_unlock(&THE->control);
   return TN_OK;

@@ -31,6 +31,33 @@ profiler_moment profiler_clock_moment(void); /* now; also makes ns_per_tick more
 uint64_t profiler_ticks_slow(void);
 uint64_t profiler_unix_ns(void);
 
+/* ---- the processor's counters -------------------------------------------------------------------------------------- */
+
+/* For tests: where counters come from. OPEN gives a descriptor that is closed with close(), -1: none. */
+typedef struct profiler_hardware_source {
+  int (*open)(int kind, int tid);
+  bool (*read)(int fd, uint64_t *value);
+} profiler_hardware_source;
+void profiler_set_hardware(const profiler_hardware_source *source); /* NULL: the kernel's; not while a session runs */
+
+enum { PROFILER_MAX_COUNTED = 256 };
+typedef struct profiler_hardware {
+  const profiler_hardware_source *injected;
+  _Atomic bool is_on;
+  _Atomic int readers;
+  uint32_t has; /* kinds that every thread has */
+  int n_threads;
+  int fds[PROFILER_MAX_COUNTED][TN_HARDWARE_COUNT];
+} profiler_hardware;
+
+void profiler_hardware_start(void);
+void profiler_hardware_stop(void);
+void profiler_hardware_forget(void); /* in a forked child */
+
+/* Probes as a tracer (usdt.c); why not, or NULL. */
+const char *profiler_usdt(tn_tracer *tracer);
+#define PROFILER_USDT "usdt"
+
 /* ---- recorder ---------------------------------------------------------------------------------------------------- */
 
 /* Labels that a thread met lately; key 0 is empty. */
@@ -95,6 +122,7 @@ typedef struct profiler_recorder {
   RUNTIME_VEC(const tn_profile_source *) sources; /* under control */
   tn_device_options device_options;               /* its path is a copy; meaningful if has_device_options */
   bool has_device_options;
+  profiler_hardware hardware; /* opened and closed under control */
 } profiler_recorder;
 
 extern profiler_recorder profiler_the_recorder;

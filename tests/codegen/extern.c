@@ -450,8 +450,8 @@ static void packs_constants_for_it(void **state) {
   check_ok(ctx);
   tn_schedule *s = tn_schedule_new(program);
   runtime_arena arena = {0};
-  const tir_func *packs = schedule_lower_part(s, "k", &arena, &(tir_pass_options){0}, SCHEDULE_PREPACK);
-  const tir_func *rest = schedule_lower_part(s, "k", &arena, &(tir_pass_options){0}, SCHEDULE_PACKED);
+  const tir_func *packs = schedule_lower_part(s, "k", &arena, &(tir_pass_options){0}, SCHEDULE_PREPACK, NULL);
+  const tir_func *rest = schedule_lower_part(s, "k", &arena, &(tir_pass_options){0}, SCHEDULE_PACKED, NULL);
   check_ok(ctx);
   assert_int_equal(packs->n_params, 2);
   assert_int_equal(rest->n_params, 3); /* P, x, Q */

@@ -1,5 +1,6 @@
 /* Rows of the table of features: what kernels say of their work, from the schedule's own loops, and what reports make of
  * it without anybody annotating. */
+#include <math.h>
 #include <stdio.h>
 
 #include "codegen/codegen.h"
@@ -126,6 +127,60 @@ ROW(a23_moved_bytes_are_the_schedules) {
   }
   if (moved[0] < 1024 || moved[0] > 1.1 * 1024) fail_msg("plain: %.1f arrays", moved[0]);
   if (moved[1] < 17 || moved[1] > 19) fail_msg("in blocks: %.1f arrays", moved[1]);
+  check_context_free(ctx);
+}
+
+/* The first column of 65536 rows pulls a line a row; columns one after the other pull each line once where 4096 lines
+ * stay in the cache, and once for each column where 65536 do not. */
+ROW(a23_columns_move_lines) {
+  (void)state;
+  static const struct {
+    const char *text, *schedule;
+    double elements, lines; /* what comes: both together */
+  } cases[] = {
+      {"input A: f32[65536,64]\nC[i<65536] = A[i,0] * 2", "", 65536, 65536},
+      {"C[j<1024] = sum[k<4096](A[k,j])", "", 1024 + 4096 * 1024, 0},
+      {"C[j<1024] = sum[k<65536](A[k,j])", "", 1024, 65536 * 1024},
+  };
+  tn_context *ctx = check_context();
+  tn_machine machine = {.cache_bytes = {0, 32 << 10, 256 << 10, 1 << 20}};
+  for (int i = 0; i < RUNTIME_COUNT(cases); ++i) {
+    schedule_traffic traffic;
+    runtime_arena arena = {0};
+    tn_schedule *s = tn_schedule_new(tn_program_parse(ctx, cases[i].text, 0, NULL));
+    assert_true(schedule_traffic_of(schedule_lower(s, "f", &arena), &machine, &traffic));
+    double expected = cases[i].elements * 4 + cases[i].lines * 64;
+    if (fabs(traffic.bytes_moved / expected - 1) > 0.01)
+      fail_msg("%s: %.0f bytes, not %.0f", cases[i].text, traffic.bytes_moved, expected);
+    runtime_arena_free(&arena);
+  }
+  check_context_free(ctx);
+}
+
+static int64_t points_named(const tn_kernel *kernel, const char *name) {
+  tn_kernel_stage stages[8];
+  int n = tn_kernel_stages(kernel, 8, stages);
+  for (int i = 0; i < n; ++i)
+    if (strcmp(stages[i].name, name) == 0) return stages[i].is_counted ? stages[i].points : -1;
+  return -2;
+}
+
+/* A part counts what it runs: the packing V, the rest Y. */
+ROW(a22_counts_of_parts) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *program = tn_program_parse(
+      ctx, "input X: f32[8,9], W: f32[9] layout_free\nV[j<9] = exp(W[j])\nY[i<8, j<9] = X[i,j] * V[j]", 0, NULL);
+  static const int64_t expected[][2] = {
+      [TN_BUILD_WHOLE] = {9, 72}, [TN_BUILD_PREPACK] = {9, -1}, [TN_BUILD_PACKED] = {-1, 72}};
+  for (int part = TN_BUILD_WHOLE; part <= TN_BUILD_PACKED; ++part) {
+    tn_build_options options = {.count = true, .part = part};
+    tn_kernel *kernel = tn_build(tn_schedule_new(program), &options);
+    assert_non_null(kernel);
+    assert_int_equal(points_named(kernel, "V"), expected[part][0]);
+    assert_int_equal(points_named(kernel, "Y"), expected[part][1]);
+    tn_kernel_free(kernel);
+  }
   check_context_free(ctx);
 }
 
