@@ -250,15 +250,26 @@ def check(name, status):
     return {r["machine"] for r in found if "machine" in r}
 
 
+def found_no_server(name):
+    """It was started while the server or the way to it was away for long, and said so: it is started again."""
+    last = open(f"{work}/{name}.err").read().strip().rsplit("\n", 1)[-1]
+    return last.startswith("tenon: --queue: ")
+
+
 def run(number, most):
     for name in "ab":
         open(f"{work}/{name}.json", "w").close()
+        open(f"{work}/{name}.err", "w").close()
     tuners = {name: start_tuner(name, number * 2 + (name == "a")) for name in "ab"}
     began, struck = time.monotonic(), 0
     next_s = 1.0
     while any(t.poll() is None for t in tuners.values()):
         time.sleep(0.05)
         passed = time.monotonic() - began
+        for name, tuner in tuners.items():
+            if tuner.poll() == 1 and found_no_server(name):
+                tuners[name] = start_tuner(name, draw.randrange(1000))
+                faults["start without a server"] += 1
         if passed > 280:
             raise SystemExit("a run does not end: " + open(f"{work}/a.err").read()[-1000:] + open(f"{work}/b.err").read()[-1000:])
         if struck < most and passed > next_s:
