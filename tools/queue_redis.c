@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
@@ -131,10 +132,10 @@ void queue_link_close(queue_link *link) {
 
 void queue_link_lose(queue_link *link, const char *why) {
   double pause_s = PAUSE_S * (double)(1 << RUNTIME_MIN(link->failures, 10));
+  snprintf(link->trouble, sizeof link->trouble, "%.300s", why); /* WHY may be the connection's */
   queue_link_close(link);
   link->failures++;
   link->retry_ns = runtime_now_ns() + (uint64_t)(RUNTIME_MIN(pause_s, LONGEST_PAUSE_S) * 1e9);
-  snprintf(link->trouble, sizeof link->trouble, "%.300s", why);
 }
 
 /* Until the server says what it thinks of us. False: the link was lost. */
@@ -195,11 +196,21 @@ bool queue_link_up(queue_link *link) {
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
+/* hiredis writes to sockets whose other end may be gone. */
+static bool write_out(redisContext *redis) {
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, usual;
+  int done = 0;
+  bool sent = true;
+  sigaction(SIGPIPE, &ignore, &usual);
+  while (sent && !done) sent = redisBufferWrite(redis, &done) == REDIS_OK;
+  sigaction(SIGPIPE, &usual, NULL);
+  return sent;
+}
+
 bool queue_send(queue_link *link, int n, const char *const *words, const size_t *lengths) {
   if (!link->redis) return false;
-  int done = 0;
-  bool sent = redisAppendCommandArgv(link->redis, n, (const char **)words, lengths) == REDIS_OK;
-  while (sent && !done) sent = redisBufferWrite(link->redis, &done) == REDIS_OK;
+  bool sent =
+      redisAppendCommandArgv(link->redis, n, (const char **)words, lengths) == REDIS_OK && write_out(link->redis);
   if (!sent) queue_link_lose(link, link->redis->errstr[0] ? link->redis->errstr : "out of memory");
   return sent;
 }

@@ -12,7 +12,7 @@ enum {
   QUEUE_LIFE_S = 15,   /* a sign of life holds for so long */
   QUEUE_LEASE_S = 15,  /* an entry that nobody renewed for so long is claimed */
   QUEUE_KEEP_S = 120,  /* what a tuner leaves behind when it is killed expires after it */
-  QUEUE_RESYNC_S = 20, /* how often a tuner looks for its entries */
+  QUEUE_RESYNC_S = 10, /* how often a tuner looks for its entries */
   QUEUE_MOST_CLAIMS = 5,
   QUEUE_MOST_BYTES = 64 << 20, /* of a task */
   QUEUE_MOST_ANSWER = 1 << 20,

@@ -10,9 +10,12 @@
 #include "tools/queue_redis.h"
 
 enum { USUAL_WIDTH = 8, LATE_S = 10, ANSWERS = 64, MOST_MACHINES = 4096 };
+#define MOST_NUMBER (INT64_C(1) << 60)
 #define PATIENCE_S 30.0
 #define BEAT_S 1.0
 #define LOOK_AROUND_S 0.5
+/* A server that is just being started is waited for. */
+#define START_S 3.0
 
 /* A worker that was seen. */
 typedef struct machine {
@@ -30,11 +33,20 @@ typedef struct asked {
   tn_job *job;
   char *text;      /* malloc'ed; what else it needs is the measurement's object */
   bool is_missing; /* the last time that was looked, its entry was not there */
+  int times_sent;  /* under this number */
   uint64_t added_ns;
 } asked;
 
 /* What a reply is to be taken for. */
-typedef enum reply_kind { REPLY_NONE, REPLY_ADDED, REPLY_GROUP, REPLY_WORKERS, REPLY_WORKER, REPLY_ENTRY } reply_kind;
+typedef enum reply_kind {
+  REPLY_NONE,
+  REPLY_ADDED,
+  REPLY_GROUP,
+  REPLY_TOP,
+  REPLY_WORKERS,
+  REPLY_WORKER,
+  REPLY_ENTRY
+} reply_kind;
 typedef struct expected {
   reply_kind kind;
   int64_t number;      /* of a task */
@@ -96,6 +108,7 @@ static void send_task(queue_tuner *q, asked *a) {
   const char *words[] = {"XADD", stream.text, id, "task", a->text, "object", m->object ? m->object : ""};
   size_t lengths[] = {4, strlen(stream.text), strlen(id), 4, strlen(a->text), 6, m->object ? m->object_bytes : 0};
   a->is_missing = false;
+  a->times_sent++;
   a->added_ns = runtime_now_ns();
   send_words(q, REPLY_ADDED, a->number, NULL, RUNTIME_COUNT(words), words, lengths);
 }
@@ -109,6 +122,7 @@ static void send_anew(queue_tuner *q, int i) {
   asked a = q->asked.data[i];
   memmove(q->asked.data + i, q->asked.data + i + 1, sizeof a * (size_t)(q->asked.n - i - 1));
   a.number = ++q->next_number;
+  a.times_sent = 0;
   q->asked.data[q->asked.n - 1] = a;
   send_task(q, &q->asked.data[q->asked.n - 1]);
 }
@@ -305,13 +319,33 @@ static void take_entry(queue_tuner *q, int64_t number, const redisReply *reply) 
     q->asked.data[i].is_missing = true;
 }
 
+/* A number that was never sent before is refused only when somebody else wrote to the stream: which number is free there? */
+static void take_refusal(queue_tuner *q, int64_t number) {
+  int i = find_asked(q, number);
+  if (i >= 0 && q->asked.data[i].times_sent == 1)
+    SEND(q, REPLY_TOP, number, NULL, "XINFO", "STREAM", stream_of(q, &q->asked.data[i]).text);
+}
+
+static void take_top(queue_tuner *q, int64_t number, const redisReply *reply) {
+  int i = find_asked(q, number);
+  for (size_t k = 0; k + 1 < queue_count(reply); k += 2) {
+    const char *name = queue_text(queue_at(reply, k)), *id = queue_text(queue_at(reply, k + 1));
+    if (!name || !id || strcmp(name, "last-generated-id") != 0) continue;
+    q->next_number = RUNTIME_MAX(q->next_number, RUNTIME_MIN(strtoll(id, NULL, 10), MOST_NUMBER));
+    if (i >= 0) send_anew(q, i);
+  }
+}
+
 static void take_reply(queue_tuner *q, const expected *e, const redisReply *reply) {
   bool is_error = reply->type == REDIS_REPLY_ERROR;
   bool is_known = is_error && (strstr(reply->str, "equal or smaller") || strncmp(reply->str, "BUSYGROUP", 9) == 0);
   if (is_error && !is_known) snprintf(q->link.trouble, sizeof q->link.trouble, "the server says: %.280s", reply->str);
   switch (e->kind) {
-    case REPLY_NONE:
-    case REPLY_ADDED: break;
+    case REPLY_NONE: break;
+    case REPLY_ADDED:
+      if (is_error && is_known) take_refusal(q, e->number);
+      break;
+    case REPLY_TOP: take_top(q, e->number, reply); break;
     case REPLY_GROUP: /* it was not there any more, and what it held is gone */
       if (!is_error && q->has_groups) send_all(q);
       q->has_groups = true;
@@ -380,6 +414,7 @@ static void resync(queue_tuner *q) {
   for (int i = 0; i < q->asked.n; ++i) {
     asked *a = &q->asked.data[i];
     char id[32];
+    if (runtime_now_ns() - a->added_ns < (uint64_t)QUEUE_RESYNC_S * 1000000000u) continue;
     snprintf(id, sizeof id, "%lld-0", (long long)a->number);
     SEND(q, REPLY_ENTRY, a->number, NULL, "XRANGE", stream_of(q, a).text, id, id, "COUNT", "1");
   }
@@ -596,7 +631,10 @@ static bool open_links(queue_tuner *q, const char *url) {
   if (!is_place) return false;
   queue_new_name(q->name);
   q->link.place = q->answers.place = &q->place;
-  if (!connect_tasks(q)) return tools_fail(q->session, "--queue: %s: %s", q->place.shown, q->link.trouble), false;
+  uint64_t end_ns = after(START_S);
+  while (!connect_tasks(q) && !q->link.is_refused && runtime_now_ns() < end_ns)
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  if (!q->link.redis) return tools_fail(q->session, "--queue: %s: %s", q->place.shown, q->link.trouble), false;
   return true;
 }
 
