@@ -95,8 +95,28 @@ typedef struct device_place {
   X("__aeabi_ul2d")       \
   X("__aeabi_f2lz")       \
   X("__aeabi_d2lz")       \
+  X("exp")                \
+  X("log")                \
+  X("expf")               \
+  X("exp2f")              \
+  X("logf")               \
+  X("log2f")              \
+  X("log10f")             \
+  X("log1pf")             \
+  X("powf")               \
+  X("tanhf")              \
+  X("sinhf")              \
+  X("coshf")              \
+  X("erff")               \
+  X("sinf")               \
+  X("cosf")               \
   X("fmodf")              \
-  X("fmaf")
+  X("fmaf")               \
+  X("floorf")             \
+  X("ceilf")              \
+  X("roundf")             \
+  X("truncf")             \
+  X("roundevenf")
 
 typedef enum device_outcome {
   DEVICE_OK,

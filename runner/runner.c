@@ -5,6 +5,7 @@
  * Each run is a child process with a limit on its time, so that a kernel that crashes or hangs costs its own answer only:
  * inputs are read-only in it, code is not writable, and what it does to memory ends with it. */
 #include "autotune/device_frame.h"
+#include "runner/math.h"
 #include "runner/system.h"
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
@@ -219,6 +220,28 @@ static uintptr_t import(uint32_t i) {
       ARM_ONLY(__aeabi_ul2d),
       ARM_ONLY(__aeabi_f2lz),
       ARM_ONLY(__aeabi_d2lz),
+      (uintptr_t)exp,
+      (uintptr_t)log,
+      (uintptr_t)expf,
+      (uintptr_t)exp2f,
+      (uintptr_t)logf,
+      (uintptr_t)log2f,
+      (uintptr_t)log10f,
+      (uintptr_t)log1pf,
+      (uintptr_t)powf,
+      (uintptr_t)tanhf,
+      (uintptr_t)sinhf,
+      (uintptr_t)coshf,
+      (uintptr_t)erff,
+      (uintptr_t)sinf,
+      (uintptr_t)cosf,
+      (uintptr_t)fmodf,
+      (uintptr_t)fmaf,
+      (uintptr_t)floorf,
+      (uintptr_t)ceilf,
+      (uintptr_t)roundf,
+      (uintptr_t)truncf,
+      (uintptr_t)roundevenf,
   };
   return i < sizeof all / sizeof *all ? all[i] : 0;
 }

