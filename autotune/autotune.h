@@ -43,6 +43,9 @@ typedef struct tn_candidate {
   bool is_final;       /* one of the finalists, which are timed in turns: never dropped, compared whole */
   bool is_proved;      /* a finalist that was compared whole in an earlier turn: it is only timed */
   int threads;         /* that the kernel keeps busy; 0: all of the machine */
+  bool
+      packs_apart; /* what depends on layout_free inputs alone may become a function of its own in the object, which the runner
+                        * calls once (tn_runner.packs) */
   const char
       *fill; /* what inputs hold: lines "NAME=HOW", HOW as tn_array_fill_as takes it; NULL: what suits the program */
 } tn_candidate;
@@ -120,6 +123,8 @@ typedef struct tn_runner {
   tn_status (*submit)(void *self, tn_job *job);
   tn_status (*poll)(void *self, double wait_s, tn_job **done);
   int width; /* candidates timed at once (1) */
+  bool
+      packs; /* calls an object's packing function before it times the object; else constants are packed in each call */
   /* May be NULL. Told when a run begins: SHOULD_STOP(USER), asked now and then, says that what is under way is not wanted any more;
    * it then comes back from POLL as abandoned. */
   void (*watch)(void *self, bool (*should_stop)(void *user), void *user);

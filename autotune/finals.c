@@ -159,6 +159,7 @@ static void enter(finals *f, tuner_top *top) {
                                          .seed = t->options.seed,
                                          .fill = t->fill.text,
                                          .best_s = t->result.best_s,
+                                         .packs_apart = t->runner.packs,
                                          .is_final = true};
 }
 

@@ -115,6 +115,7 @@ static measure_request build_request(measure_pool *pool, measure_job *job, const
   const tn_candidate *c = job->candidate;
   measure_request request = {.timeout_s = limit_of(c, pool->options.build_timeout_s)};
   if (is_complete(c)) request.header = candidate_header("build", c, request.timeout_s);
+  if (request.header && c->packs_apart) json_object_set_new(request.header, "packs_apart", json_true());
   if (request.header && json_object_set_new(request.header, "steps", json_string(c->steps)) != 0) {
     json_decref(request.header);
     request.header = NULL;
@@ -477,6 +478,7 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
                         .submit = submit_run,
                         .poll = poll_runs,
                         .hosts = hosts_of,
+                        .packs = !pool->options.runner, /* a device has the one function */
                         .width = measure_pool_width(pool)};
   return true;
 }

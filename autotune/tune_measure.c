@@ -400,6 +400,7 @@ tn_status tuner_describe(tuner *t, const tn_schedule *s, tn_candidate *out) {
                         .best_s = t->result.best_s,
                         .sequence = out->sequence,
                         .timeout_s = build_limit(t),
+                        .packs_apart = t->runner.packs,
                         .threads = is_parallel(s) ? t->task.threads : 1};
   return TN_OK;
 }

@@ -19,8 +19,11 @@ static double cost_of(const again *a) { return a->measured.costs[a->measured.n_c
 
 /* As a finalist: compared whole, and never dropped. */
 static bool measure(const tn_builder *builder, const tn_runner *runner, again *a) {
-  const tn_candidate candidate = {
-      .program = a->row->program, .steps = a->row->steps, .target = a->row->target, .is_final = true};
+  const tn_candidate candidate = {.program = a->row->program,
+                                  .steps = a->row->steps,
+                                  .target = a->row->target,
+                                  .is_final = true,
+                                  .packs_apart = runner->packs};
   if (builder->build(builder->self, 1, &candidate, &a->measured) != TN_OK) return false;
   return a->measured.error != TN_MEASURE_NONE || runner->run(runner->self, 1, &candidate, &a->measured) == TN_OK;
 }

@@ -619,6 +619,7 @@ static bool open_pool(queue_tuner *q, const queue_wishes *wishes) {
                           .prepare = prepare,
                           .watch = watch,
                           .hosts = hosts,
+                          .packs = true,
                           .width = RUNTIME_MAX(count_serving(q), USUAL_WIDTH)};
   return true;
 }

@@ -50,6 +50,14 @@ assert out["seconds"] > 0
 P
 }
 
+# A device knows one function: constants are packed in each call there.
+constants() { # TARGET COMMAND
+  local program='input X: f32[8, 9], W: f32[9] layout_free; V[j<9] = exp(W[j]); Y[i<8, j<9] = X[i,j] * V[j]' trials=2
+  tune "$1" constants.json "$2"
+  if grep -q '"part"' constants.json; then fail "a device's record says that constants were packed before"; fi
+  rm constants.json
+}
+
 n_run=0
 while read -r name compiler qemu target; do
   if ! has "$compiler" || ! has "$qemu"; then say "$name: skipped, $compiler or $qemu is not installed"; continue; fi
@@ -57,6 +65,7 @@ while read -r name compiler qemu target; do
   inspect "$name"
   tune "$target" "$name.json" "$qemu $here/$name/tenon-runner"
   n_run=$((n_run + 1))
+  constants "$target" "$qemu $here/$name/tenon-runner"
 done <<'LIST'
 aarch64 aarch64-linux-gnu-gcc qemu-aarch64 triple=aarch64-linux-gnu
 armv7 arm-linux-gnueabihf-gcc qemu-arm triple=armv7-linux-gnueabihf features=+neon
