@@ -54,9 +54,8 @@ typedef struct tuner {
   tn_builder builder;
   tn_runner runner;
   tuner_stage build_stage, run_stage;
-  bool shares_pool;                /* both are worker processes: polling one serves the other */
-  const struct measure_pool *pool; /* of its own worker processes that time; NULL: it has none */
-  bool takes_turns;                /* with other tuners, whose builder and runner these are, too */
+  bool shares_pool; /* both are worker processes: polling one serves the other */
+  bool takes_turns; /* with other tuners, whose builder and runner these are, too */
   struct tuner_pipeline *pipeline;
   const char *target;
   autotune_fill fill; /* what the inputs hold */

@@ -1,7 +1,7 @@
 /* c_stmt.c: statements in C: loops, branches, parallel loops with OpenMP, scratch memory. */
 #include "codegen/c_emit.h"
 
-enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
+enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10 };
 
 /* Statements hold statements. */
 static void emit(codegen_c_emitter *m, const tir_stmt *s);
@@ -54,7 +54,8 @@ static void emit_for(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   int64_t extent;
   if (m->hints_unroll && s->u.loop.kind == TIR_UNROLLED && tir_is_int(s->u.loop.extent, &extent))
     codegen_c_line(m, "#pragma GCC unroll %lld", (long long)RUNTIME_MIN(extent, 65534));
-  codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
+  codegen_c_line(m, "for (%s %s = %s; %s < %s; %s++) {", codegen_c_index_type(m), l->name, l->begin, l->name, l->end,
+                 l->name);
   emit_body(m, s, l);
 }
 
@@ -64,7 +65,7 @@ static void emit_serial(codegen_c_emitter *m, const tir_stmt *s) {
   if (l.extent.lo == 1 && l.extent.hi == 1) {
     codegen_c_line(m, "{");
     m->indent++;
-    codegen_c_line(m, "const int64_t %s = %s;", l.name, l.begin);
+    codegen_c_line(m, "const %s %s = %s;", codegen_c_index_type(m), l.name, l.begin);
     codegen_c_line(m, "(void)%s;", l.name);
     m->indent--;
     emit_body(m, s, &l);
@@ -118,7 +119,8 @@ static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
     return 0;
   }
-  return (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+  int align = codegen_scratch_align(m->target);
+  return (bytes + align - 1) / align * align;
 }
 
 /* What the kernel, or each thread of a parallel loop, allocates at its beginning: buffers that are too large for the
@@ -158,10 +160,11 @@ static tir_walk find_heap(void *user, const tir_stmt *s) {
 /* What a buffer takes, in bytes. */
 static const char *bytes_text(codegen_c_emitter *m, const tir_buffer *buffer) {
   if (!is_symbolic(buffer)) return runtime_format(&m->arena, "%lld", (long long)scratch_bytes(m, buffer));
+  int align = codegen_scratch_align(m->target);
   codegen_c_count_uses(m, buffer->size[0]);
   codegen_c_text n = codegen_c_value(m, buffer->size[0]);
   return runtime_format(&m->arena, "(size_t)(%s * %d + %d) / %d * %d", codegen_c_wrap(m, n, CODEGEN_C_PRODUCT),
-                        (int)tn_dtype_bytes(buffer->dtype), SCRATCH_ALIGN - 1, SCRATCH_ALIGN, SCRATCH_ALIGN);
+                        (int)tn_dtype_bytes(buffer->dtype), align - 1, align, align);
 }
 
 /* "T == NULL || U == NULL" */
@@ -170,7 +173,8 @@ static const char *allocate(codegen_c_emitter *m, const frame *f) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     const tir_buffer *buffer = at->buffer;
     const char *type = codegen_c_type(buffer->dtype), *name = codegen_c_bind(m, buffer, buffer->name);
-    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %s);", type, name, SCRATCH_ALIGN, bytes_text(m, buffer));
+    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %s);", type, name, codegen_scratch_align(m->target),
+                   bytes_text(m, buffer));
     test = runtime_format(&m->arena, "%s%s%s == NULL", test, *test ? " || " : "", name);
   }
   return test;
@@ -193,7 +197,7 @@ static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const 
   int64_t n = 1;
   m->has_arrays = true;
   for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
-  codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", SCRATCH_ALIGN, codegen_c_type(buffer->dtype),
+  codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", codegen_scratch_align(m->target), codegen_c_type(buffer->dtype),
                  codegen_c_bind(m, buffer, buffer->name), (long long)n);
   if (!tir_stmt_loads(body, buffer)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
 }
@@ -247,7 +251,8 @@ static void emit_region(codegen_c_emitter *m, const tir_stmt *s, loop *l, const 
   m->can_fail = true;
   codegen_c_line(m, "if (%s) failed = 1;", test);
   add_pragma(m, runtime_format(&m->arena, "for schedule(%s)", share(s)));
-  codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
+  codegen_c_line(m, "for (%s %s = %s; %s < %s; %s++) {", codegen_c_index_type(m), l->name, l->begin, l->name, l->end,
+                 l->name);
   m->indent++;
   codegen_c_line(m, "if (failed) continue;");
   m->indent--;
