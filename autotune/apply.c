@@ -108,6 +108,7 @@ static void note_other_target(survey *s, const log_entry *entry) {
   autotune_record_free(&record);
 }
 
+/* As `visit`, by what the index says of a record: its text is read later, and only if it is chosen. */
 static void take_entry(survey *s, uint64_t target, const log_entry *e) {
   const autotune_record facts = {.is_final = e->flags & LOG_FINAL, .rank = e->flags & LOG_WINNER ? 1 : 0};
   s->n_records += !facts.is_final;

@@ -226,6 +226,7 @@ TN_API int tn_worker_main(int in_fd, int out_fd, int argc, char **argv);
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
+/* Where a run is, as on_progress is told; it holds until that returns. */
 typedef struct tn_progress {
   int trials, failed, trials_wanted; /* wanted: 0 when there is no such limit */
   double best_s, default_s;          /* 0 before the first valid one */
@@ -412,6 +413,7 @@ typedef struct tn_tasks_point {
   double total_s; /* tn_tasks_result.total_s at that time */
 } tn_tasks_point;
 
+/* Where a run over several tasks is, as on_tasks is told; it holds until that returns. */
 typedef struct tn_tasks_progress {
   int n_tasks;
   const tn_task_state *tasks;
@@ -422,6 +424,7 @@ typedef struct tn_tasks_progress {
   const char *phase;         /* as of tn_progress */
 } tn_tasks_progress;
 
+/* How several tasks share one run. */
 typedef struct tn_tasks_options {
   /* What is said of each task; but trials (64 for each task), seconds and effort are of all together (quick: 10 s for each
    * task; normal: 60 s), early_stop ends a task. on_progress is not called. */

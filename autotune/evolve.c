@@ -27,6 +27,7 @@ typedef struct pool {
   runtime_arena arena;
 } pool;
 
+/* What is in the arena, plans and features of individuals, goes with it. */
 static void free_pool(pool *p) {
   RUNTIME_VEC_FREE(&p->all);
   RUNTIME_VEC_FREE(&p->rows);
@@ -88,6 +89,8 @@ static bool lower_individual(pool *p, autotune_individual *individual) {
   return append_rows(p, n, rows);
 }
 
+/* Features of the individuals that have no score yet. Lowering is most of the search's time, so whoever waits for
+ * us gets a moment now and then. False: no memory. */
 static bool lower_new(pool *p) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Lower");
   p->rows.n = p->first_row.n = 0;
@@ -179,6 +182,7 @@ static bool start_population(pool *p, population *pop, int n_seeds, const autotu
   return true;
 }
 
+/* As many children as there were members take their places. False: no memory; the population is then as it was. */
 static bool next_generation(pool *p, population *pop) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Mutation");
   sum_scores(p, pop);

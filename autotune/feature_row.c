@@ -292,6 +292,7 @@ static void fill_body(row_state *r) {
   r->row[feature_reduce_prod] = reduce;
 }
 
+/* Features that TVM has not: what is written, what guards cost, how long vectors are in bytes. */
 static void fill_own(row_state *r) {
   const touch_store *store = r->store;
   r->row[feature_is_local] = store->buffer->scope && strcmp(store->buffer->scope, "local") == 0;

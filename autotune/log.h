@@ -76,6 +76,8 @@ typedef struct log_part {
   size_t n;
 } log_part;
 
+/* The index of one log, opened by log_index_open and given back by log_index_close. The file beside the log is
+ * mapped; what was appended since it was written is read and kept in memory. */
 typedef struct log_index {
   log_part parts[2]; /* of the file beside the log; of what was appended since */
   void *mapped;

@@ -82,6 +82,8 @@ bool log_span_is(const log_span *span, const char *text) {
   return span->at && strlen(text) == span->n && memcmp(span->at, text, span->n) == 0;
 }
 
+/* Of a word that is a number; 0 for any other. What does not fit stops growing: no field that a glance reads is so
+ * large. */
 static int64_t whole_number(const log_span *word) {
   int64_t value = 0;
   size_t i = word->n > 0 && word->at[0] == '-';

@@ -21,6 +21,8 @@
 #define MOST_APPENDED_BYTES (1 << 20)
 enum { APPENDED_SHARE = 8, SAMPLE_BYTES = 4096 };
 
+/* What stands before the entries in the file. It says which log, and how much of it, the index speaks of; an index
+ * that does not fit its log is made anew. */
 typedef struct index_header {
   char magic[8];
   uint64_t sample; /* of the log's first bytes, and of the last ones that were indexed */
@@ -41,6 +43,7 @@ typedef struct entry_list {
   bool failed; /* no memory */
 } entry_list;
 
+/* A line of 4 GiB or more has no entry. False: no memory. */
 static bool add_entry(entry_list *list, int line, log_entry entry, double cost_s, bool is_final, bool is_winner,
                       bool checked) {
   entry.offset = list->reading.offset;
@@ -123,6 +126,7 @@ static bool describe(const char *log, const autotune_log_place *place, index_hea
   return is_same && out->sample;
 }
 
+/* Closing may be what fails on a full disk, so it counts. */
 static bool write_all(const runtime_new_file *made, const index_header *header, const log_entry *entries) {
   FILE *file = runtime_new_file_stream(made);
   if (!file) return false;

@@ -87,6 +87,7 @@ static int by_program(const void *a, const void *b) {
   return programs ? programs : by_cost(a, b);
 }
 
+/* No order leaves two rows equal, so that a table does not depend on qsort. */
 static void sort_rows(const collector *c) {
   static int (*const orders[])(const void *a, const void *b) = {[TN_LOG_BY_COST] = by_cost,
                                                                 [TN_LOG_BY_LINE] = by_line,
@@ -122,6 +123,7 @@ static void count_record(collector *c, const log_facts *f, bool is_ours) {
   if (!runtime_map_at(&c->programs, f->key)) c->failed = true;
 }
 
+/* Counts the record, and says whether it will be a row of the table, so that the line has to be parsed. */
 static bool is_wanted(collector *c, const log_facts *f) {
   const char *key = c->filter->key;
   bool is_ours = !key || log_key_hash(key, strlen(key)) == f->key;
@@ -133,6 +135,7 @@ static bool is_wanted(collector *c, const log_facts *f) {
   return !row || beats(f, row);
 }
 
+/* Most lines are counted and passed over at a glance. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   collector *c = user;
   (void)text;

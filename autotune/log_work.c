@@ -57,6 +57,8 @@ bool log_filter_means(const tn_log_filter *filter, const log_facts *f) {
   return autotune_parse_error(filter->error, &wanted) && f->error == wanted;
 }
 
+/* Adds one line to the sums. Finals are no trials: they count apart. Lack of memory in the maps shows as `failed`
+ * at the end. */
 static void count(log_work *w, const log_facts *f) {
   tn_log_sum *s = w->sum;
   s->events += f->is_event;
@@ -79,6 +81,7 @@ static void take(log_work *w, const log_facts *f) {
   if (w->on_line) w->on_line(w->user, f);
 }
 
+/* What has to be parsed goes on to the visitor; all else is taken as the glance saw it. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   log_work *w = user;
   bool is_known = w->is_known && !glance->event.at && w->is_known(w->user, line, glance);
@@ -165,6 +168,7 @@ static void check_program(checking *c, int line, const autotune_record *record) 
   tn_context_free(ctx);
 }
 
+/* A program is parsed once, however many records it has. False: no memory. */
 static bool check_record(void *user, int line, const autotune_record *record) {
   checking *c = user;
   uint64_t hash =

@@ -33,6 +33,7 @@ static tn_status fail_write(const writer *w) {
   return runtime_fail(w->ctx, TN_ERROR_IO, "cannot write log %s: %s", w->path, strerror(errno));
 }
 
+/* Opens a new file beside PATH; a link is followed, so that the file behind it is replaced and not the link. */
 static tn_status begin(writer *w, tn_context *ctx, const char *path, tn_log_sum *sum) {
   *w = (writer){.ctx = ctx, .path = path, .place = realpath(path, NULL), .made = {.fd = -1}, .sum = sum};
   if (!w->place && errno == ENOENT) w->place = strdup(path);
@@ -113,6 +114,7 @@ static void join_strange(void *user, bool is_whole) {
   if (is_whole && !j->work.filter) write_once(j->writer, j->work.reading.text, j->work.reading.bytes);
 }
 
+/* Adds the lines of LOG that pass the filter and were not written yet. */
 static tn_status join(writer *w, const char *log, bool missing_ok, const tn_log_filter *filter,
                       autotune_log_place *place) {
   joining j = {.work = {.filter = filter, .sum = w->sum, .on_line = join_line, .on_strange = join_strange},
@@ -160,6 +162,7 @@ typedef struct best {
   double cost_s;
 } best;
 
+/* A log on its way to fewer lines. It is read twice: to weigh the records, then to copy the lines that stay. */
 typedef struct compacting {
   log_work work;
   tn_context *ctx;
@@ -206,6 +209,7 @@ static int by_place_and_cost(const void *a, const void *b) {
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+/* The KEEP fastest of each program and target, and the best record, which may be a final. */
 static void choose_lines(compacting *c, int keep) {
   int n_of_place = 0;
   if (c->candidates.n > 1)
@@ -223,6 +227,7 @@ static void choose_lines(compacting *c, int keep) {
   if (c->kept.n > 1) qsort(c->kept.data, (size_t)c->kept.n, sizeof *c->kept.data, by_number);
 }
 
+/* Lines come in order, and so do those that stay. What another process appended since the weighing stays as it is. */
 static void keep_line(void *user, const log_facts *f) {
   compacting *c = user;
   while (c->next < c->kept.n && c->kept.data[c->next] < f->line) ++c->next;
@@ -256,6 +261,7 @@ static tn_status choose(compacting *c, const char *log, int keep) {
   return status;
 }
 
+/* The second reading, which copies. */
 static tn_status rewrite(compacting *c, const char *log, autotune_log_place *place) {
   tn_log_sum again = {0};
   runtime_quiet quiet = runtime_quiet_begin(c->ctx); /* what is broken was said */

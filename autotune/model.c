@@ -50,6 +50,8 @@ typedef struct program {
   double slowness; /* beside the best of its task */
 } program;
 
+/* The cost model of one run: rows of features with costs, and the booster that was trained of them last. Without
+ * XGBoost it guesses by the features alone. */
 struct autotune_model {
   tn_context *ctx;
   uint64_t seed;
@@ -386,6 +388,7 @@ bool autotune_model_save(autotune_model *model, const char *path) {
   return result == 0;
 }
 
+/* A model that was trained with other features would be read as nonsense. */
 static bool has_our_features(autotune_model *model, BoosterHandle booster) {
   char wanted[16];
   const char *version = NULL;

@@ -129,6 +129,7 @@ AUTOTUNE_CHOICES(X)
 
 /* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
+/* Each with its weight: how often it is drawn beside the others. */
 static const mutation mutations[] = {
     {"move_factor", 40, move_factor},
     {"nudge", 16, nudge},

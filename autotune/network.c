@@ -49,6 +49,7 @@ static tn_status cut(line_reader *r, char *text) {
   return TN_OK;
 }
 
+/* TEXT is a whole number, nothing more, of LEAST or above. */
 static bool is_count(const char *text, int64_t least, int64_t *out) {
   char *end;
   errno = 0;
@@ -58,6 +59,7 @@ static bool is_count(const char *text, int64_t least, int64_t *out) {
   return true;
 }
 
+/* `x 4`: how often the network runs the program. */
 static tn_status take_count(const line_reader *r, const char *word, tn_task *task) {
   int64_t count;
   if (!is_count(word, 1, &count) || count > INT32_MAX)
@@ -145,6 +147,8 @@ static tn_status parse_program(const line_reader *r, const char *text, int n_par
   return task->program ? TN_OK : refuse(r, "%s", why);
 }
 
+/* One task: its program, as a quoted text or a file's name, then parameters, a name, a count. The task's texts are
+ * the context's. */
 static tn_status take_line(line_reader *r, tn_task *task) {
   tn_param params[MAX_WORDS];
   int n_params;
@@ -163,6 +167,7 @@ static tn_status take_line(line_reader *r, tn_task *task) {
 
 typedef RUNTIME_VEC(tn_task) task_list;
 
+/* Cuts TEXT up in place. Stops at the first line that is refused. */
 static tn_status read_lines(tn_context *ctx, const char *file, char *text, task_list *tasks) {
   tn_status status = TN_OK;
   line_reader r = {.ctx = ctx, .file = file};

@@ -25,6 +25,7 @@ static tn_status do_together(tuner_stage *stage, int n) {
   return status;
 }
 
+/* Jobs are handed back in the order in which they came; those that are done stand in front. */
 static tn_job *take_first(tuner_stage *stage) {
   tn_job *job = stage->waiting.data[0];
   memmove(stage->waiting.data, stage->waiting.data + 1, sizeof(tn_job *) * (size_t)(stage->waiting.n - 1));

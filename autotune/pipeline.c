@@ -38,6 +38,8 @@ typedef struct batch {
 
 enum { ROUNDS = 2 };
 
+/* Up to two rounds at a time: while the older one is measured, the next one is built, so that machines do not wait
+ * for the search. */
 struct tuner_pipeline {
   tuner *t;
   int n_rounds;
@@ -58,6 +60,7 @@ static void unclaim(tuner *t, slot *s) {
   s->claim = 0;
 }
 
+/* Whatever its state: what was claimed in the log is given up, too. */
 static void free_slot(tuner *t, slot *s) {
   unclaim(t, s);
   tn_schedule_free(s->schedule);
@@ -99,12 +102,14 @@ static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
 static const tn_site build_site = {__FILE__, "pipeline", 0, TN_CATEGORY_BUILD, 1},
                      run_site = {__FILE__, "pipeline", 0, TN_CATEGORY_MEASURE, 1};
 
+/* A range of the profiler for the time that a candidate is away. */
 static tn_async begin_range(const tn_site *site, const char *name, const tn_candidate *c) {
   tn_async range = tn_async_begin(site, name);
   range.sequence = c->sequence;
   return range;
 }
 
+/* The job points into the slot, so slots stay where they are until it comes back. */
 static tn_status submit_build(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, BUILD, 1, "SendToBuilder");
   tn_scope_sequence(&scope, s->candidate.sequence);
@@ -119,6 +124,7 @@ static tn_status submit_build(pipeline *p, slot *s) {
   return TN_OK;
 }
 
+/* Only what was built comes here. The flow links what built it with the run, in a recording. */
 static tn_status submit_run(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
   tn_scope_sequence(&scope, s->candidate.sequence);
@@ -133,6 +139,7 @@ static tn_status submit_run(pipeline *p, slot *s) {
   return TN_OK;
 }
 
+/* Keeps all builders busy, but builds no more than a round ahead of the runs: what is learned may make it useless. */
 static tn_status submit_builds(pipeline *p) {
   tn_status status = TN_OK;
   int most = p->t->build_stage.ahead;
@@ -153,6 +160,8 @@ static int runs_ahead(const pipeline *p) {
   return RUNTIME_MAX(ahead, (int)fmin(RUNS_TOGETHER_S / p->run_s, MOST_RUNS_TOGETHER));
 }
 
+/* Keeps all runners busy. Before a run others' records are read: what another tuner on the log has measured needs
+ * no run. */
 static tn_status submit_runs(pipeline *p) {
   tn_status status = TN_OK;
   int most = runs_ahead(p);
@@ -180,6 +189,7 @@ static tn_status take(pipeline *p, slot *s) {
   return status == TN_OK && !p->is_inside ? tuner_catch_up(p->t) : status; /* what is wanted may be there by now */
 }
 
+/* A build that failed is the candidate's end; one that succeeded waits for a runner. */
 static tn_status take_built(pipeline *p, slot *s) {
   p->n_building--;
   if (s->measurement.error != TN_MEASURE_NONE || s->measurement.abandoned) return take(p, s);
@@ -197,6 +207,7 @@ static tn_status wait_for_job(const pipeline *p, tuner_stage *stage, double wait
   return tuner_poll(stage, wait_s, job);
 }
 
+/* Takes one job back that is done, waiting WAIT_S at most. *CAME: there was one. */
 static tn_status poll_stage(pipeline *p, tuner_stage *stage, double wait_s, bool *came) {
   tn_job *job;
   tn_status status = wait_for_job(p, stage, wait_s, &job);
@@ -278,6 +289,7 @@ static tn_status claim_round(pipeline *p, batch *r) {
   return status;
 }
 
+/* Takes the schedules over; their places are NULL then. */
 static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
   batch *r = &p->rounds[p->n_rounds];
   r->slots = calloc((size_t)n, sizeof *r->slots);
@@ -293,6 +305,7 @@ static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
   return claim_round(p, r);
 }
 
+/* Asks the search for WANT schedules and begins a round with them. None: the space is exhausted. */
 static tn_status propose(pipeline *p, int want) {
   tuner *t = p->t;
   tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
@@ -336,6 +349,7 @@ static int want_more(const pipeline *p) {
   return RUNTIME_MIN(t->options.per_round, t->options.trials - t->held - count_open(p));
 }
 
+/* One step of the run: learns from a round that is over, begins another, or waits for jobs. */
 static tn_status go_on(pipeline *p) {
   int want;
   tn_status status = TN_OK;

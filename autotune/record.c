@@ -187,6 +187,7 @@ static const struct field {
     {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
     {"final", TRUTH, false},     {"rank", INTEGER, false},     {"machine", TEXT, false},
 };
+/* By field_kind, for messages. */
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
                                          "a number", "an integer", "an object"};
 

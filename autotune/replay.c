@@ -14,6 +14,8 @@ typedef struct replayed {
   double feature[AUTOTUNE_FEATURES]; /* summed over the written buffers */
 } replayed;
 
+/* Records of a log in place of compiling and running. The builder and the runner share it; the one that is freed
+ * last frees it. */
 typedef struct replay {
   tn_program *program;
   autotune_task task;

@@ -8,6 +8,7 @@
 
 enum { MOVE_COLUMNS, MOVE_ROWS, MOVE_BLOCK_COLUMNS, MOVE_BLOCK_ROWS, MOVE_THREADS, MOVE_STREAM, MOVE_FIELD_COUNT };
 
+/* What describe finds out about a transposing group, once for all of its plans; in the arena of the draft. */
 typedef struct move_facts {
   tn_machine machine;
   generic_reads reads;
@@ -187,6 +188,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
          (!c[MOVE_STREAM] || generic_stream(d, stage));
 }
 
+/* The words of a plan in records, and what each number counts. */
 static const plan_field fields[MOVE_FIELD_COUNT] = {
     [MOVE_COLUMNS] = {"columns", "of a tile of registers, along the last axis"},
     [MOVE_ROWS] = {"rows", "of a tile, along the axis in which what is read lies"},

@@ -265,6 +265,8 @@ static double cost(const void *facts, const int32_t *c) {
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
+/* The generic schedule of rows does the work; whether threads share the rows is said by what the group is told to
+ * cost. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   generic_draft with = *d;

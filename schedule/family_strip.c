@@ -10,6 +10,7 @@
 #include "schedule/plan.h"
 #include "schedule/strip.h"
 
+/* The fields of a plan; `fields` below says what each counts. */
 enum {
   STRIP_ROWS,
   STRIP_COLUMNS,
@@ -26,6 +27,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) { re
 
 /* ---- the space --------------------------------------------------------------------------------------------------- */
 
+/* Nanoseconds of one thread without tiles: the arithmetic of all stages, or what is read and written where that
+ * takes longer. It decides whether threads are worth it. */
 static double ns_of(const strip_facts *f, const strip_level *level) {
   double ns = 0, points = (double)f->rows * (double)f->columns * f->shared;
   for (int i = 0; i < level->n; i++) {
@@ -36,6 +39,8 @@ static double ns_of(const strip_facts *f, const strip_level *level) {
   return fmax(ns, streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, streamed), false));
 }
 
+/* The first value of each field makes the plainest plan, which ranking starts from. Threads are offered only where
+ * the work is worth starting them. */
 static void space(const void *facts, plan_space *s) {
   const strip_facts *f = facts;
   plan_add(s, STRIP_ROWS, RUNTIME_MIN(f->rows, 32));
@@ -64,6 +69,7 @@ typedef struct strip_shape {
   double vectors; /* registers of a block's row */
 } strip_shape;
 
+/* A plan's tile as it comes out: no dimension is longer than the one that it is cut from. */
 static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   strip_shape s = {.part = ceil((double)f->rows / fmax(c[STRIP_PARTS], 1))};
   s.rows = fmin(c[STRIP_ROWS], s.part);
@@ -148,6 +154,8 @@ static double buffer_ns(const strip_facts *f, const strip_shape *shape, const st
   return bytes / COST_LINE * (3 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
 }
 
+/* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
+ * registers have no buffer. */
 static double tile_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
   static const double exposed = 0.5;
   double ns = 0;
@@ -356,6 +364,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   return ok && (!c[STRIP_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
+/* The words of a plan in records, and what each number counts. */
 static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_ROWS] = {"rows", "of the last stage in a tile"},
     [STRIP_COLUMNS] = {"columns", "of the last stage in a tile"},

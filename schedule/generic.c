@@ -321,6 +321,8 @@ static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_tak
   return true;
 }
 
+/* Forms the group that ends in ROOT, ranks its plans and takes its stages, so that later groups leave them alone.
+ * False: no memory. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   const generic_draft *p = &plans->draft;
   planned_group *pg = add_group(plans);

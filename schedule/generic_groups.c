@@ -69,6 +69,7 @@ static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const g
          read->dim[row] == last - 1 && read->stride[row] == inside * read->tensor->shape[last];
 }
 
+/* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. */
 static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
   if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < 2) return false;
@@ -212,6 +213,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
 
 double generic_reads_of_element(const generic_draft *p, int stage) { return reuse_of(p, stage).reads; }
 
+/* Whether a stage that a group has taken reads this one, so that it would have to be computed before. */
 static bool is_read_by_taken(const generic_draft *p, const generic_taken *t, int stage) {
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
@@ -387,6 +389,8 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
 
 /* ---- chains of stencils ------------------------------------------------------------------------------------------ */
 
+/* Whether the stage may join the chain: all its readers are in the group and read it by taps. A stage with more
+ * readers than fit the list does not. */
 static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int readers[SCHEDULE_MAX_STAGES];

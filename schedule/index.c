@@ -200,6 +200,8 @@ static void prove_indices(lowering *l, const tir_buffer *buffer, int n, const ti
   for (int i = 0; i < n; i++) prove(l, NULL, "an index", buffer->name, index[i]);
 }
 
+/* Proves of every index, loop bound and operand of S that no part of it leaves the index dtype; what cannot be
+ * proved is noted in the lowering, which widens or refuses. */
 static tir_walk prove_stmt(void *user, const tir_stmt *s) {
   lowering *l = user;
   if (s->kind == TIR_STORE) prove_indices(l, s->u.store.buffer, s->u.store.n_index, s->u.store.index);

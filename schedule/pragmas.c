@@ -18,6 +18,7 @@ static const struct pragma_row {
     [SCHEDULE_PRAGMA_STREAM] = {"stream_stores", 1, 1, "1"},
 };
 
+/* Pragmas that TVM has and Tenon has not: the word, and why, with what to do instead. */
 static const char *const refused[][2] = {
     {"debug_skip_region",
      "the region's values would be missing, and a schedule never changes a result; take the stage out of the program"},

@@ -57,6 +57,7 @@ static int scan_of(const tn_schedule *s, int stage) {
 
 /* ---- axes that a scan never reads across ------------------------------------------------------------------------- */
 
+/* A search for the dimension of each step that goes with one of the state's. */
 typedef struct across {
   const tn_schedule *s;
   int scan, axis;               /* the state's dimension */

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+/* How an op was derived from another. Kind and arguments are the key: the same derivation gives the same op in all
+ * schedules of a program. */
 typedef enum derived_kind {
   DERIVED_COPY,
   DERIVED_REREAD,

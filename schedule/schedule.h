@@ -407,6 +407,7 @@ TN_API tn_status tn_schedule_apply_own(tn_schedule *s);
  * TN_ERROR_RECORD when it is no such array. */
 TN_API tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json);
 
+/* What tn_schedule_print can write. */
 typedef enum tn_form {
   TN_FORM_TIR,      /* lowered loop IR after all passes, TVM's textual style */
   TN_FORM_STEPS,    /* JSON array of steps */

@@ -10,6 +10,8 @@ typedef struct script_name {
   const char *text;
 } script_name;
 
+/* The printer of TVMScript: where the text goes, how deep it stands, and the names that it has given, which are the
+ * names in the program made different from each other. */
 typedef struct script {
   lowering *l;
   runtime_str *out;

@@ -166,6 +166,7 @@ void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   runtime_str_add(s->out, "]");
 }
 
+/* OWN: how strongly E itself binds; its operands are put in parentheses where they bind less. */
 static void print_node(const script *s, const tir_expr *e, int own) {
   if (e->op == TIR_INT)
     print_int(s, e);

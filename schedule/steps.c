@@ -202,6 +202,7 @@ static tn_status apply_all(tn_schedule *s, runtime_arena *arena, const json_t *s
   return status;
 }
 
+/* Arguments of steps live in an arena of this call only: primitives copy what they keep. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};

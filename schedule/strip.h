@@ -32,6 +32,7 @@ typedef struct strip_level {
   const tn_tensor *inlined[2 * GENERIC_MAX_STAGES]; /* producers first */
 } strip_level;
 
+/* What describe finds out about a chain of stencils, once for all of its plans; in the arena of the draft. */
 typedef struct strip_facts {
   tn_machine machine;
   int64_t rows, columns; /* of the root */

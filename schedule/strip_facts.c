@@ -17,6 +17,7 @@ typedef struct operations {
   double sums, products, others;
 } operations;
 
+/* Adds one node of a body. */
 static void add_operation(operations *n, const tir_expr *e) {
   tir_rule rule = tir_rule_of(e);
   if (e->op == TIR_ADD || e->op == TIR_SUB)
@@ -129,6 +130,8 @@ static bool differs_in_rows(const generic_read *a, const generic_read *b, int ro
   return true;
 }
 
+/* Adds the loads of one read for a point: those that rows computed together share, and those that each row makes
+ * anew. Reads that differ only in the row are one load of another row. */
 static void count_loads(const generic_reads *r, int at, strip_stage *out) {
   const generic_read *read = &r->reads[at];
   int column = r->n_data - 1 - out->trailing, row = column - 1;
@@ -203,6 +206,7 @@ static void count_rows(const generic_reads *r, int row, strip_stage *out) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* The work of a point of one stage: taps of its window, operations, loads, and how far it reaches beyond its tile. */
 static void count_stage(const generic_draft *d, int stage, const generic_reads *r, strip_stage *out) {
   const tir_expr *body = generic_body(d, stage);
   out->reduces = r->n_axes > r->n_data;
@@ -247,6 +251,8 @@ static bool is_of_chain(const generic_group *g, const tn_tensor *tensor, bool *i
   return found;
 }
 
+/* The stages of the chain that are computed at this level of inlining, readers first. False: one has no rows and
+ * columns. */
 static bool count_level(const generic_draft *d, const generic_group *g, strip_level *out) {
   generic_reads r;
   out->n = 0;
@@ -284,6 +290,8 @@ static void inline_cheap(generic_draft *d, const generic_group *g, double most, 
   runtime_quiet_end(&quiet);
 }
 
+/* Inlines on a copy of the schedule what costs at most MOST, and looks at what is left. NULL: no memory, or stages
+ * without rows and columns. */
 static const strip_level *find_level(const generic_draft *d, const generic_group *g, double most) {
   generic_draft draft = *d;
   strip_level *level = RUNTIME_NEW(d->arena, strip_level);

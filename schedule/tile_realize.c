@@ -129,6 +129,8 @@ static int copy_loop(const tiling *t) {
   return found;
 }
 
+/* Puts a packed copy inside of the root's loop that uses all of it, or makes it a stage of its own, which threads
+ * share. False: a primitive refused. */
 static bool place_copy(const tiling *t, const tn_tensor *copy) {
   int loop = t->c[TILE_PACK] == 1 ? copy_loop(t) : -1, stage = generic_stage(t->d, copy);
   bool alone = loop < 0 && t->c[TILE_THREADS];
@@ -141,6 +143,7 @@ static bool place_copy(const tiling *t, const tn_tensor *copy) {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Cuts the rows into blocks of tiles of rows; an axis that the plan does not cut is -1. False: a primitive refused. */
 static bool split_rows(tiling *t, int stage) {
   const tile_facts *f = t->f;
   const int32_t *c = t->c;

@@ -54,6 +54,8 @@ typedef struct touch_region {
   touch_hull all;                   /* what is touched in all */
 } touch_region;
 
+/* One store of the loop IR with all that the cost model, the traffic and the plans want to know of it. It lies in
+ * the arena of its program and points into the IR. */
 typedef struct touch_store {
   const tir_buffer *buffer;
   const tir_expr *value;             /* NULL: a call's */

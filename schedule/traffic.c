@@ -147,6 +147,7 @@ static int parallel_loop(const touch_store *store) {
   return i;
 }
 
+/* Whether an earlier store stands in the same parallel loop, which is started once for both. */
 static bool is_counted(const touch_program *p, int store, int id) {
   for (int i = 0; i < store; ++i) {
     int loop = parallel_loop(&p->stores[i]);
@@ -155,6 +156,8 @@ static bool is_counted(const touch_program *p, int store, int id) {
   return false;
 }
 
+/* How often the function starts parallel loops; one that stands inside of serial loops is started once an
+ * iteration. */
 static double count_launches(const touch_program *p) {
   double sum = 0;
   for (int i = 0; i < p->n_stores; ++i) {

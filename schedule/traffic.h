@@ -5,6 +5,7 @@
 
 #include "schedule/touch.h"
 
+/* What one call of a lowered function moves between memory and the processor. */
 typedef struct schedule_traffic {
   double bytes_read, bytes_written; /* distinct bytes of parameters: what no schedule can avoid. Reads whose
                                      indices are data count nothing here */

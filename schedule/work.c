@@ -23,6 +23,8 @@ typedef struct walk {
   bool is_parallel;      /* in a parallel loop: those inside stay serial */
 } walk;
 
+/* The count of one function's work, a stage at a time. Expressions that are met twice in a store count once: the
+ * lists hold them for the store that is looked at. */
 typedef struct counter {
   const tn_schedule *s;
   schedule_part part;
