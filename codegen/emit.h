@@ -1,8 +1,9 @@
 /* emit.h: emitting LLVM IR from loop IR: what the emit_*.c files share.
  *
  * How values are held: integers and floats at their dtype, bool as i1 (a byte in memory), lanes > 1 as vectors. Loop
- * variables are i64 phis. An expression made of loop variables and constants whose interval fits its dtype ("index
- * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
+ * variables are phis of the index type, which is as wide as an address. An expression made of loop variables and
+ * constants whose interval fits its dtype and that type ("index expression") is emitted in it where an address, a bound
+ * or a comparison wants it; everything else in its own type.
  * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
  * 0 of the buffer), so that a value may be memoised within a statement.
  * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
@@ -28,7 +29,8 @@ int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value; /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
+  LLVMValueRef
+      value; /* variable: of the index type, but scalars that are floats or wider as they are; buffer: pointer */
   tir_interval range; /* variable */
   unsigned align;     /* buffer: known alignment of its first element */
 } codegen_binding;
@@ -56,10 +58,11 @@ typedef struct codegen_emitter {
   LLVMBuilderRef builder;
   LLVMTypeRef dtypes[TN_DTYPE_COUNT]; /* in registers */
   LLVMTypeRef i1, i8, i32, i64, ptr;
+  LLVMTypeRef index; /* i64, or i32 where addresses are */
   runtime_arena arena;
   codegen_frame *frame;
   runtime_map values;          /* tir_expr -> its value in this statement */
-  runtime_map indices;         /* tir_expr -> its i64 value in this statement */
+  runtime_map indices;         /* tir_expr -> its value in the index type, in this statement */
   runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
   runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
   runtime_map callees;         /* tir_callee -> the LLVM function */
@@ -83,6 +86,8 @@ LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */
 LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value);
+/* Of the index type. */
+LLVMValueRef codegen_index_int(codegen_emitter *m, int64_t value);
 /* LANES 1: the scalar itself. */
 LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes);
 /* Calls an overloaded intrinsic: TYPES are what it is overloaded on. */
@@ -135,13 +140,13 @@ LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
 
 /* Whether E is an index expression, and its interval. */
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
-/* A scalar integer in i64. */
+/* A scalar integer in the index type. */
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
 /* Whether vector E has the form base + stride * lane, if nothing in it overflows. */
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
-/* Of what codegen_is_linear has accepted: lane 0, in i64. */
+/* Of what codegen_is_linear has accepted: lane 0, in the index type. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
 /* ---- emit_lane_table.c ------------------------------------------------------------------------------------------- */

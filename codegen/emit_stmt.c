@@ -86,11 +86,11 @@ void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef b
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = new_loop_block(m, s->u.loop.var);
   LLVMBuildBr(m->builder, head);
   LLVMPositionBuilderAtEnd(m->builder, head);
-  LLVMValueRef i = LLVMBuildPhi(m->builder, m->i64, "");
+  LLVMValueRef i = LLVMBuildPhi(m->builder, m->index, "");
   bind_variable(m, s->u.loop.var, i, range);
   codegen_emit_stmt(m, s->u.loop.body);
   codegen_unbind(m, s->u.loop.var);
-  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, step != NULL ? step : codegen_i64(m, 1), "");
+  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, step != NULL ? step : codegen_index_int(m, 1), "");
   LLVMValueRef more = LLVMBuildICmp(m->builder, LLVMIntSLT, next, end, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->builder), after = codegen_new_block(m, "done");
   hint_unroll(m, s, LLVMBuildCondBr(m->builder, more, head, after));
