@@ -1,4 +1,5 @@
 /* rate.c: how fast candidates are looked at before one is measured: processor time of one thread. */
+#include <math.h>
 #include <stdio.h>
 
 #include "autotune/search.h"
@@ -34,12 +35,33 @@ static autotune_genome *draw(rating *r, int n) {
   return genomes;
 }
 
-/* Plans a second, from the values of their fields to nanoseconds. */
+/* Plans a second, from the values of their fields to nanoseconds. Values that do not go together are no plans. */
 static double rank(rating *r, const autotune_genome *genomes, int n) {
-  double sum = 0, start = plans_now_s();
-  for (int i = 0; i < RANKED; i++) sum += autotune_genome_cost(&r->space, &genomes[i % n]);
-  double seconds = plans_now_s() - start;
-  return sum > 0 ? RANKED / seconds : 0;
+  int n_ranked = 0;
+  double start = plans_now_s();
+  for (int i = 0; i < RANKED; i++) n_ranked += isfinite(autotune_genome_cost(&r->space, &genomes[i % n]));
+  return n_ranked / (plans_now_s() - start);
+}
+
+static bool is_same_plan(const rating *r, const schedule_plan *a, const schedule_plan *b) {
+  bool same = true;
+  for (int g = 0; same && g < r->space.n_groups; g++)
+    same = a[g].family == b[g].family && memcmp(a[g].value, b[g].value, sizeof a[g].value) == 0;
+  return same;
+}
+
+/* How many of N there are once each: where it is a handful, a rate says little. */
+static int count_different(const rating *r, const autotune_genome *genomes, int n) {
+  schedule_plan(*plans)[AUTOTUNE_MAX_GROUPS] = calloc((size_t)n, sizeof *plans);
+  int different = 0;
+  for (int i = 0; plans && i < n; i++) {
+    bool is_new = true;
+    autotune_genome_plans(&r->space, &genomes[i], plans[different]);
+    for (int k = 0; is_new && k < different; k++) is_new = !is_same_plan(r, plans[k], plans[different]);
+    different += is_new;
+  }
+  free(plans);
+  return different;
 }
 
 typedef struct batch {
@@ -116,8 +138,8 @@ static bool rate(const char *name, const char *text) {
   }
   autotune_genome *genomes = ok ? draw(r, SCORED) : NULL;
   if (genomes)
-    printf("%-26s ranked by cost %9.0f a second   lowered and scored %8.0f a second\n", name, rank(r, genomes, SCORED),
-           score(r, genomes));
+    printf("%-26s ranked by cost %9.0f a second (%d different plans)   lowered and scored %8.0f a second\n", name,
+           rank(r, genomes, SCORED), count_different(r, genomes, SCORED), score(r, genomes));
   else
     fprintf(stderr, "tenon-plans: %s: %s\n", name, ctx ? tn_context_message(ctx) : "out of memory");
   free(genomes);
