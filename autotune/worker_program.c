@@ -105,8 +105,7 @@ static bool name_program(worker_program *p, const char *text, const char *target
 
 /* Many programs, since the tasks of a network take turns: the least recently used goes when there is no room. A program
  * whose context has grown beyond MAX_CONTEXT_BYTES is parsed anew, its data stay. */
-worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer) {
-  const char *text = protocol_text(request, "program", ""), *target = protocol_text(request, "target", "");
+worker_program *worker_program_for(worker *w, const char *text, const char *target, worker_answer *answer) {
   worker_program *p = find(w, text, target);
   if (p && p->ctx->arena.total > MAX_CONTEXT_BYTES) drop_context(p);
   bool is_known = p != NULL;
@@ -118,6 +117,10 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
   p->used = ++w->clock;
   worker_lap(answer, WORKER_PARSE);
   return p;
+}
+
+worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer) {
+  return worker_program_for(w, protocol_text(request, "program", ""), protocol_text(request, "target", ""), answer);
 }
 
 /* A program's constants are packed once, outside of what is timed: the object has a function for that, too. */

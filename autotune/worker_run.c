@@ -311,6 +311,10 @@ static void measure_default(const worker *w, worker_program *p, worker_answer *a
 }
 
 void worker_prepare(worker *w, const protocol_message *request, worker_answer *answer) {
+  if (w->device.command) {
+    worker_device_prepare(w, request, answer);
+    return;
+  }
   worker_program *p = prepared_program(w, request, answer);
   if (!p) return;
   answer->default_s = p->data->default_s;
@@ -380,6 +384,10 @@ static run_request take_request(const protocol_message *request) {
 /* The kernel is freed before the next request: code of a thousand candidates would fill the address
  * space. */
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer) {
+  if (w->device.command) {
+    worker_device_run(w, request, answer);
+    return;
+  }
   worker_program *p = prepared_program(w, request, answer);
   if (!p) return;
   worker_profile_describe(&w->event, p);

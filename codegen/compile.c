@@ -168,11 +168,21 @@ static tn_status emit_ir(compilation *c) {
   return status;
 }
 
+/* An object that is too large is thrown away. */
+static tn_status emit_object(compilation *c) {
+  tn_status status = emit_machine_code(c);
+  if (status == TN_OK) status = codegen_check_flash(c->ctx, c->func, c->target, c->out);
+  if (status == TN_OK) return TN_OK;
+  free(c->out->data);
+  *c->out = (codegen_bytes){NULL, 0};
+  return status;
+}
+
 /* C source was written elsewhere. */
 static tn_status emit_form(compilation *c) {
   switch (c->form) {
     case CODEGEN_KERNEL:
-    case CODEGEN_OBJECT:
+    case CODEGEN_OBJECT: return emit_object(c);
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
     case CODEGEN_C: break; /* needs no LLVM */
@@ -256,6 +266,7 @@ static tn_status bytes_of_two(tn_context *ctx, const tir_func *func, const tir_f
   target = codegen_target_or_native(ctx, target);
   if (session == NULL || target == NULL) return tn_context_status(ctx);
   tn_status status = codegen_check_name(ctx, func->name);
+  if (status == TN_OK) status = codegen_check_ram(ctx, func, target);
   if (status != TN_OK) return status;
   compilation c = {.ctx = ctx, .func = func, .other = other, .target = target, .form = form, .out = out};
   c.machine = form == CODEGEN_C ? NULL : codegen_machine(session, target);

@@ -34,6 +34,10 @@ LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
 
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value) { return LLVMConstInt(m->i64, (uint64_t)value, true); }
 
+LLVMValueRef codegen_index_int(codegen_emitter *m, int64_t value) {
+  return LLVMConstInt(m->index, (uint64_t)value, true);
+}
+
 unsigned codegen_element_bytes(const tir_buffer *buffer) { return (unsigned)tn_dtype_bytes(buffer->dtype); }
 
 /* Insert and shuffle, which back ends know as a broadcast. */
@@ -52,6 +56,7 @@ static void init_types(codegen_emitter *m) {
   m->i8 = LLVMInt8TypeInContext(m->llvm);
   m->i32 = LLVMInt32TypeInContext(m->llvm);
   m->i64 = LLVMInt64TypeInContext(m->llvm);
+  m->index = m->target->address_bits == 32 ? m->i32 : m->i64;
   m->ptr = LLVMPointerTypeInContext(m->llvm, 0);
   for (int i = 0; i < TN_DTYPE_COUNT; i++) {
     m->dtypes[i] = LLVMIntTypeInContext(m->llvm, 8 * (unsigned)tn_dtype_bytes((tn_dtype)i));
@@ -176,13 +181,15 @@ static LLVMValueRef add_kernel(codegen_emitter *m) {
   return kernel;
 }
 
-/* Integers are held in i64, like loop variables; a bool as 0 or 1. */
+/* Integers are held in the index type, like loop variables, but for those that are wider; a bool as 0 or 1. What a symbol
+ * can be was shown to fit when the loops were made. */
 static LLVMValueRef held_scalar(codegen_emitter *m, const tir_scalar *s, LLVMValueRef given) {
   tn_dtype dtype = s->var->dtype;
-  if (s->is_symbol || tn_dtype_is_float(dtype))
-    return runtime_is_half(dtype) ? LLVMBuildZExt(m->builder, given, m->i64, "") : given;
+  if (s->is_symbol) return LLVMBuildTruncOrBitCast(m->builder, given, m->index, "");
+  if (tn_dtype_is_float(dtype)) return runtime_is_half(dtype) ? LLVMBuildZExt(m->builder, given, m->index, "") : given;
   if (dtype == TN_BOOL) given = LLVMBuildICmp(m->builder, LLVMIntNE, given, LLVMConstNull(LLVMTypeOf(given)), "");
-  return LLVMBuildIntCast2(m->builder, given, m->i64, tn_dtype_is_signed(dtype), "");
+  bool is_wider = tn_dtype_bytes(dtype) * 8 > (size_t)m->target->address_bits;
+  return is_wider ? given : LLVMBuildIntCast2(m->builder, given, m->index, tn_dtype_is_signed(dtype), "");
 }
 
 /* What is passed by value stands behind the pointers. */

@@ -70,6 +70,7 @@ typedef struct lowering {
   tn_context *ctx;
   runtime_arena *arena;
   tn_dtype index_dtype;             /* of loops; schedule_infer_bounds chooses it */
+  bool is_narrow;                   /* i64 is not to be had: addresses have 32 bits */
   const schedule_warning *warnings; /* the last; said at the end, since all may have to be done again, in i64 */
   schedule_unfit unfit;
   runtime_map parts; /* expression -> what it can be (index.c) */

@@ -626,6 +626,7 @@ typedef struct tir_pass_options {
       max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
   int vector_registers; /* that accumulators may take (32) */
   int vector_bytes;     /* of one (64) */
+  int index_bits;       /* of addresses: lowering refuses loops that need wider indices (64) */
   bool check;           /* run tir_check between passes */
   bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
