@@ -150,7 +150,6 @@ static bool has_good_costs(const log_glance *glance) {
     if (++n > TN_MAX_COSTS || !scan_value(&s, &kind) || (kind != 'i' && kind != 'f')) return false;
     size_t digits = strcspn(begin, "eE,]");
     if (*begin == '-' || strspn(begin, "0.") >= digits) return false; /* 0.0, or 0e7 */
-    return false;                                                     /* nothing but zeros, or 0e7 */
   } while (take(&s, ','));
   return take(&s, ']');
 }
