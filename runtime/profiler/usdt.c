@@ -2,7 +2,7 @@
  * tenon:pop. A probe is one nop and a note in the section .note.stapsdt, the form that SystemTap defined and perf,
  * bpftrace and gdb read; nothing of Tenon is needed to read them:
  *
- *   bpftrace -e 'usdt:./libtenon.so:tenon:push { print(str(arg0)); }' -c 'tenon tune ...'
+ *   bpftrace -e 'usdt:./libtenon.so:tenon:push { @[str(arg0)] = count(); }'
  *
  * A tracer that looks at a probe replaces its nop; otherwise a probe costs nothing. */
 #include "runtime/profiler/state.h"
