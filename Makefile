@@ -7,6 +7,7 @@
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make farm  three machines behind real sshd, in network namespaces (needs root), 500 faults of workers, Slurm, farm-queue
 #   make farm-queue  500 faults of workers, tuners, ways and server of a pool behind a real redis-server
+#   make runner  tenon-runner for aarch64, armv7 and riscv64, 200 candidates on each under qemu-user; some minutes
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make deb  Debian packages in build-deb/packages
 #   make html  the pages of docs/ and the headers as a site, build/html/index.html
@@ -99,6 +100,9 @@ farm: setup build
 farm-queue: setup build
 	tests/farm/queue.py $(CURDIR)/build/tenon --faults $(FARM_FAULTS) --trials 150; status=$$?; [ $$status = 77 ] || exit $$status
 
+runner: setup build
+	tests/farm/runner.sh build/tenon $(CURDIR) 200; status=$$?; [ $$status = 77 ] || exit $$status
+
 bench: setup build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
@@ -184,4 +188,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -74,6 +74,8 @@ typedef struct tn_measurement {
       odd_share; /* of the reference's floats, those that are infinite or not a number: the time may not be that of other data */
   double build_s, run_s; /* wall time spent */
   double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
+  bool
+      is_packed; /* layout_free inputs were packed before, as tn_prepack does; the costs are of the rest (TN_BUILD_PACKED) */
 } tn_measurement;
 
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
@@ -183,9 +185,12 @@ struct tn_worker_host_state {
 /* Worker processes; zero fields mean the default in parentheses. */
 typedef struct tn_worker_options {
   const char *const *command; /* NULL-terminated argv (the `tenon` found beside the library or in PATH, "worker") */
-  int jobs;                   /* builders at once (the threads of this machine) */
-  double build_timeout_s;     /* a candidate (15) */
-  double run_timeout_s;       /* a candidate (10) */
+  /* A command that reaches tenon-runner on a device, a line for the shell (none): candidates are compiled here and run there.
+   * Not beside hosts. */
+  const char *runner;
+  int jobs;               /* builders at once (the threads of this machine) */
+  double build_timeout_s; /* a candidate (15) */
+  double run_timeout_s;   /* a candidate (10) */
   tn_repeat_options repeats;
   int64_t memory_bytes; /* address space beyond what an idle worker has (4 GiB) */
   /* Where there are hosts, candidates are timed on them and not here. A worker that is lost there costs nothing but time: its

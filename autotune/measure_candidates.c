@@ -243,6 +243,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->share = protocol_number(header, "share", 0);
   m->odd_share = protocol_number(header, "odd_share", 0);
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
+  m->is_packed = protocol_number(header, "is_packed", 0) > 0;
 }
 
 /* A worker is not trusted: without a positive time the measurement has failed. */
@@ -459,16 +460,23 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_workers_new: an argument is NULL");
     return false;
   }
+  *builder = (tn_builder){0};
+  *runner = (tn_runner){0};
   measure_pool *pool = measure_pool_new(ctx, options);
-  *builder = (tn_builder){.self = pool, .build = build, .free = release, .submit = submit_build, .poll = poll_builds};
+  if (!pool) return false;
+  *builder = (tn_builder){.self = pool,
+                          .build = build,
+                          .free = release,
+                          .submit = submit_build,
+                          .poll = poll_builds,
+                          .width = measure_pool_builders(pool)};
   *runner = (tn_runner){.self = pool,
                         .run = run,
                         .free = release,
                         .prepare = prepare,
                         .submit = submit_run,
                         .poll = poll_runs,
-                        .hosts = hosts_of};
-  if (pool) builder->width = measure_pool_builders(pool);
-  if (pool) runner->width = measure_pool_width(pool);
-  return pool != NULL;
+                        .hosts = hosts_of,
+                        .width = measure_pool_width(pool)};
+  return true;
 }

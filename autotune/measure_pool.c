@@ -472,21 +472,25 @@ void measure_pool_release(measure_pool *pool) {
   if (pool && --pool->users == 0) pool_free(pool);
 }
 
-/* A copy: the user's array may be gone when a worker is to be replaced. */
-static bool copy_command(measure_machine *here, const char *const *argv) {
+/* A copy: the user's array may be gone when a worker is to be replaced. RUNNER: its last word, or NULL. */
+static bool copy_command(measure_machine *here, const char *const *argv, const char *runner) {
+  static const char option[] = "--runner=";
   int n = 0;
   while (argv[n]) ++n;
-  here->command = calloc((size_t)n + 1, sizeof *here->command);
+  here->command = calloc((size_t)n + 2, sizeof *here->command);
   for (int i = 0; here->command && i < n; ++i)
     if (!(here->command[i] = strdup(argv[i]))) return false;
+  char *last = here->command && n > 0 && runner ? malloc(sizeof option + strlen(runner)) : NULL;
+  if (last) here->command[n] = strcat(strcpy(last, option), runner);
+  if (runner && !last) return false;
   return here->command && n > 0;
 }
 
 /* The places are told only when nothing better than the bare name was found. */
-static bool find_command(measure_machine *here) {
+static bool find_command(measure_machine *here, const char *runner) {
   runtime_str places = {0};
   char *found = measure_find_command(&places);
-  bool copied = found && copy_command(here, (const char *const[]){found, "worker", NULL});
+  bool copied = found && copy_command(here, (const char *const[]){found, "worker", NULL}, runner);
   if (found && !strchr(found, '/'))
     here->places = places.data;
   else
@@ -557,7 +561,7 @@ static bool open_here(measure_pool *pool) {
   const tn_worker_options *o = &pool->options;
   here->cores = tn_thread_count();
   take_workers(pool, here, 0, o->n_hosts > 0 || o->jobs == 1 ? o->jobs : o->jobs + 1);
-  return o->command ? copy_command(here, o->command) : find_command(here);
+  return o->command ? copy_command(here, o->command, o->runner) : find_command(here, o->runner);
 }
 
 static bool open_hosts(measure_pool *pool, int machine, int worker) {

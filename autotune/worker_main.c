@@ -69,7 +69,7 @@ static void add_samples(json_t *header, const worker_answer *a) {
                 {"steal_s", a->steal_s},     {"load", a->load},
                 {"share", a->share},         {"ended_early", a->ended_early},
                 {"default_s", a->default_s}, {"is_estimate", a->is_estimate},
-                {"odd_share", a->odd_share}};
+                {"odd_share", a->odd_share}, {"is_packed", a->is_packed}};
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
     if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
 }
@@ -321,7 +321,7 @@ static int serve_all(worker *w) {
 
 /* Standard error is where a worker talks to people: its starter keeps the last words. */
 static bool read_options(worker *w, int argc, char **argv) {
-  static const char inject[] = "--inject=";
+  static const char inject[] = "--inject=", runner[] = "--runner=";
   for (int i = argc > 0 && argv[0][0] != '-' ? 1 : 0; i < argc; ++i) {
     if (strcmp(argv[i], "--remote") == 0) {
       w->is_remote = true;
@@ -331,13 +331,18 @@ static bool read_options(worker *w, int argc, char **argv) {
       w->is_boxed = true;
       continue;
     }
+    if (strncmp(argv[i], runner, sizeof runner - 1) == 0) {
+      w->device.command = argv[i] + sizeof runner - 1;
+      continue;
+    }
     bool is_inject = strncmp(argv[i], inject, sizeof inject - 1) == 0;
     if (is_inject && worker_fault_parse(argv[i] + sizeof inject - 1, &w->fault)) continue;
     if (is_inject)
       dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
     else
       dprintf(STDERR_FILENO,
-              "tenon worker: unknown option %s (there are --remote, --sandbox and --inject=REQUEST-FAULT@N)\n",
+              "tenon worker: unknown option %s (there are --remote, --sandbox, --runner=COMMAND and "
+              "--inject=REQUEST-FAULT@N)\n",
               argv[i]);
     return false;
   }
@@ -370,6 +375,7 @@ int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
   limit(RLIMIT_STACK, STACK_BYTES);
   int status = serve_all(&w);
   worker_profile_stop(&w);
+  device_close(&w.device);
   for (int i = 0; i < RUNTIME_COUNT(w.programs); ++i) worker_program_free(&w.programs[i]);
   protocol_decoder_free(&w.in);
   runtime_str_free(&w.host);

@@ -2,8 +2,8 @@
  *
  * What comes out is C17 with GNU vector extensions, as gcc and clang take it. How values are written:
  *   scalars    expressions of their C type; bool is an int that is 0 or 1. Index expressions (loop variables, constants
- *              and + - * // % min max over them, none of which can leave its dtype) are written in int64_t with plain
- *              operators; other integer arithmetic in unsigned types, where it wraps.
+ *              and + - * // % min max over them, none of which can leave its dtype) are written in int64_t (int32_t where addresses are) with
+ *              plain operators; other integer arithmetic in unsigned types, where it wraps.
  *   vectors    of 2, 4 .. 64 lanes: values of vector types f32x16, i8x64 ... A bool vector is a mask: lanes of 0 or -1,
  *              as wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line.
  *              A store of vectors wider than the target's is cut into several.
@@ -133,7 +133,9 @@ const char *codegen_c_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes, in
 const char *codegen_c_mask(codegen_c_emitter *m, int bytes, int lanes);
 /* The unsigned vector type in which a dtype's arithmetic wraps. */
 const char *codegen_c_wrapping_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes);
-/* The type of a value: int64_t for an index expression, a vector type, a mask type or a scalar one. */
+/* The type of loop variables and index expressions. */
+const char *codegen_c_index_type(const codegen_c_emitter *m);
+/* The type of a value: that of indices for an index expression, a vector type, a mask type or a scalar one. */
 const char *codegen_c_value_type(codegen_c_emitter *m, const tir_expr *e, int mask_bytes);
 /* The helper's name, "floordiv_i32". */
 const char *codegen_c_use(codegen_c_emitter *m, codegen_c_helper helper, tn_dtype dtype);
@@ -144,7 +146,7 @@ void codegen_c_prelude(codegen_c_emitter *m, runtime_str *out);
 
 /* Remembered for the statement; may write a line that gives it a name. */
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e);
-/* Whether E is an index expression: its text is in int64_t, and nothing in it can leave its dtype. */
+/* Whether E is an index expression: its text is in the index type, and nothing in it can leave its dtype. */
 bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e);
 /* 1 in lane mode. */
 int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e);
@@ -198,7 +200,6 @@ codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, c
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s);
-void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Calls of other C functions (c_call.c): takes their names, declares them, calls one. */
 void codegen_c_take_callees(codegen_c_emitter *m);
 void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out);

@@ -10,18 +10,23 @@ int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->l
 
 /* ---- index expressions ------------------------------------------------------------------------------------------- */
 
+const char *codegen_c_index_type(const codegen_c_emitter *m) {
+  return m->target->address_bits == 32 ? "int32_t" : "int64_t";
+}
+
 /* Of the two dtypes that loops have. */
 static bool has_index_op(const tir_expr *e) {
   return tir_is_index_op((tir_op)e->op) && (e->dtype == TN_I32 || e->dtype == TN_I64);
 }
 
-/* A range with an open end may not fit int64_t in all its parts. */
+/* A range with an open end may not fit int64_t in all its parts; where addresses have 32 bits, all parts fit int32_t. */
 static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
   if (!has_index_op(e) || (e->op == TIR_VAR && tir_is_data_var(m->func, e->u.var))) return false;
   for (int i = 0; i < e->n_args; i++) {
     if (!codegen_c_is_index(m, e->arg[i])) return false;
   }
   tir_interval range = tir_bounds(m->env, e);
+  if (m->target->address_bits == 32) return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
   return range.lo != INT64_MIN && range.hi != INT64_MAX;
 }
 

@@ -43,7 +43,7 @@ const char *codegen_c_mask(codegen_c_emitter *m, int bytes, int lanes) {
 /* MASK_BYTES 0: no mask. */
 const char *codegen_c_value_type(codegen_c_emitter *m, const tir_expr *e, int mask_bytes) {
   int lanes = codegen_c_lanes(m, e);
-  if (lanes == 1) return codegen_c_is_index(m, e) ? "int64_t" : codegen_c_type((tn_dtype)e->dtype);
+  if (lanes == 1) return codegen_c_is_index(m, e) ? codegen_c_index_type(m) : codegen_c_type((tn_dtype)e->dtype);
   return mask_bytes ? codegen_c_mask(m, mask_bytes, lanes) : codegen_c_vector(m, (tn_dtype)e->dtype, lanes, 0);
 }
 

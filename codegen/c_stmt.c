@@ -1,7 +1,10 @@
 /* c_stmt.c: statements in C: loops, branches, parallel loops with OpenMP, scratch memory. */
 #include "codegen/c_emit.h"
 
-enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
+enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10 };
+
+/* Statements hold statements. */
+static void emit(codegen_c_emitter *m, const tir_stmt *s);
 
 /* The line with the brace is written by the caller. */
 static void begin_block(codegen_c_emitter *m) { m->indent++; }
@@ -40,7 +43,7 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
-  codegen_c_stmt(m, s->u.loop.body);
+  emit(m, s->u.loop.body);
   m->env = l->env.outer;
   end_block(m);
   codegen_c_unbind(m, s->u.loop.var);
@@ -51,7 +54,8 @@ static void emit_for(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   int64_t extent;
   if (m->hints_unroll && s->u.loop.kind == TIR_UNROLLED && tir_is_int(s->u.loop.extent, &extent))
     codegen_c_line(m, "#pragma GCC unroll %lld", (long long)RUNTIME_MIN(extent, 65534));
-  codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
+  codegen_c_line(m, "for (%s %s = %s; %s < %s; %s++) {", codegen_c_index_type(m), l->name, l->begin, l->name, l->end,
+                 l->name);
   emit_body(m, s, l);
 }
 
@@ -61,7 +65,7 @@ static void emit_serial(codegen_c_emitter *m, const tir_stmt *s) {
   if (l.extent.lo == 1 && l.extent.hi == 1) {
     codegen_c_line(m, "{");
     m->indent++;
-    codegen_c_line(m, "const int64_t %s = %s;", l.name, l.begin);
+    codegen_c_line(m, "const %s %s = %s;", codegen_c_index_type(m), l.name, l.begin);
     codegen_c_line(m, "(void)%s;", l.name);
     m->indent--;
     emit_body(m, s, &l);
@@ -115,7 +119,8 @@ static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
     return 0;
   }
-  return (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+  int align = codegen_scratch_align(m->target);
+  return (bytes + align - 1) / align * align;
 }
 
 /* What the kernel, or each thread of a parallel loop, allocates at its beginning: buffers that are too large for the
@@ -155,10 +160,11 @@ static tir_walk find_heap(void *user, const tir_stmt *s) {
 /* What a buffer takes, in bytes. */
 static const char *bytes_text(codegen_c_emitter *m, const tir_buffer *buffer) {
   if (!is_symbolic(buffer)) return runtime_format(&m->arena, "%lld", (long long)scratch_bytes(m, buffer));
+  int align = codegen_scratch_align(m->target);
   codegen_c_count_uses(m, buffer->size[0]);
   codegen_c_text n = codegen_c_value(m, buffer->size[0]);
   return runtime_format(&m->arena, "(size_t)(%s * %d + %d) / %d * %d", codegen_c_wrap(m, n, CODEGEN_C_PRODUCT),
-                        (int)tn_dtype_bytes(buffer->dtype), SCRATCH_ALIGN - 1, SCRATCH_ALIGN, SCRATCH_ALIGN);
+                        (int)tn_dtype_bytes(buffer->dtype), align - 1, align, align);
 }
 
 /* "T == NULL || U == NULL" */
@@ -167,7 +173,8 @@ static const char *allocate(codegen_c_emitter *m, const frame *f) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     const tir_buffer *buffer = at->buffer;
     const char *type = codegen_c_type(buffer->dtype), *name = codegen_c_bind(m, buffer, buffer->name);
-    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %s);", type, name, SCRATCH_ALIGN, bytes_text(m, buffer));
+    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %s);", type, name, codegen_scratch_align(m->target),
+                   bytes_text(m, buffer));
     test = runtime_format(&m->arena, "%s%s%s == NULL", test, *test ? " || " : "", name);
   }
   return test;
@@ -190,7 +197,7 @@ static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const 
   int64_t n = 1;
   m->has_arrays = true;
   for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
-  codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", SCRATCH_ALIGN, codegen_c_type(buffer->dtype),
+  codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", codegen_scratch_align(m->target), codegen_c_type(buffer->dtype),
                  codegen_c_bind(m, buffer, buffer->name), (long long)n);
   if (!tir_stmt_loads(body, buffer)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
 }
@@ -201,7 +208,7 @@ static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const 
 static void emit_apart(codegen_c_emitter *m, const tir_stmt *body) {
   m->head = m->out;
   m->out = (runtime_str){0};
-  codegen_c_stmt(m, body);
+  emit(m, body);
   runtime_str text = m->out;
   m->out = m->head;
   m->head = (runtime_str){0};
@@ -244,7 +251,8 @@ static void emit_region(codegen_c_emitter *m, const tir_stmt *s, loop *l, const 
   m->can_fail = true;
   codegen_c_line(m, "if (%s) failed = 1;", test);
   add_pragma(m, runtime_format(&m->arena, "for schedule(%s)", share(s)));
-  codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
+  codegen_c_line(m, "for (%s %s = %s; %s < %s; %s++) {", codegen_c_index_type(m), l->name, l->begin, l->name, l->end,
+                 l->name);
   m->indent++;
   codegen_c_line(m, "if (failed) continue;");
   m->indent--;
@@ -283,26 +291,26 @@ static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.branch.cond);
   codegen_c_line(m, "if (%s) {", codegen_c_value(m, s->u.branch.cond).text);
   begin_block(m);
-  codegen_c_stmt(m, s->u.branch.then_body);
+  emit(m, s->u.branch.then_body);
   m->indent--;
   if (s->u.branch.else_body != NULL) {
     codegen_c_line(m, "} else {");
     begin_block(m);
-    codegen_c_stmt(m, s->u.branch.else_body);
+    emit(m, s->u.branch.else_body);
     m->indent--;
   }
   codegen_c_line(m, "}");
 }
 
 static void emit_seq(codegen_c_emitter *m, const tir_stmt *s) {
-  for (int i = 0; i < s->u.seq.n; i++) codegen_c_stmt(m, s->u.seq.stmts[i]);
+  for (int i = 0; i < s->u.seq.n; i++) emit(m, s->u.seq.stmts[i]);
 }
 
 /* A large buffer was made at the frame's beginning. Peeled loops have the same buffer in several places. */
 static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
   bool is_made = codegen_c_name(m, s->u.alloc.buffer) != NULL;
   if (!is_made) declare_array(m, s->u.alloc.buffer, s->u.alloc.body);
-  codegen_c_stmt(m, s->u.alloc.body);
+  emit(m, s->u.alloc.body);
   if (!is_made) codegen_c_forget_name(m, s->u.alloc.buffer);
 }
 
@@ -319,14 +327,14 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
         "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
         "instead of bind",
         (long long)s->u.attr.value, s->u.attr.key + n);
-  codegen_c_stmt(m, s->u.attr.body);
+  emit(m, s->u.attr.body);
   m->hints_unroll = hints_unroll;
 }
 
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
 /* The depth bounds recursion. After a failure nothing is written. */
-void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
+static void emit(codegen_c_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
                                                                             [TIR_STORE] = codegen_c_store,
                                                                             [TIR_IF] = emit_if,

@@ -1,8 +1,9 @@
 /* emit.h: emitting LLVM IR from loop IR: what the emit_*.c files share.
  *
  * How values are held: integers and floats at their dtype, bool as i1 (a byte in memory), lanes > 1 as vectors. Loop
- * variables are i64 phis. An expression made of loop variables and constants whose interval fits its dtype ("index
- * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
+ * variables are phis of the index type, which is as wide as an address. An expression made of loop variables and
+ * constants whose interval fits its dtype and that type ("index expression") is emitted in it where an address, a bound
+ * or a comparison wants it; everything else in its own type.
  * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
  * 0 of the buffer), so that a value may be memoised within a statement.
  * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
@@ -28,7 +29,8 @@ int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value; /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
+  LLVMValueRef
+      value; /* variable: of the index type, but scalars that are floats or wider as they are; buffer: pointer */
   tir_interval range; /* variable */
   unsigned align;     /* buffer: known alignment of its first element */
 } codegen_binding;
@@ -56,10 +58,11 @@ typedef struct codegen_emitter {
   LLVMBuilderRef builder;
   LLVMTypeRef dtypes[TN_DTYPE_COUNT]; /* in registers */
   LLVMTypeRef i1, i8, i32, i64, ptr;
+  LLVMTypeRef index; /* i64, or i32 where addresses are */
   runtime_arena arena;
   codegen_frame *frame;
   runtime_map values;          /* tir_expr -> its value in this statement */
-  runtime_map indices;         /* tir_expr -> its i64 value in this statement */
+  runtime_map indices;         /* tir_expr -> its value in the index type, in this statement */
   runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
   runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
   runtime_map callees;         /* tir_callee -> the LLVM function */
@@ -68,8 +71,9 @@ typedef struct codegen_emitter {
   int64_t stage;               /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;           /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
-  bool streams;    /* inside of stream_stores */
-  bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
+  struct codegen_nears *nears; /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
+  bool streams;                /* inside of stream_stores */
+  bool stays_home;             /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
 
@@ -82,6 +86,8 @@ LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */
 LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value);
+/* Of the index type. */
+LLVMValueRef codegen_index_int(codegen_emitter *m, int64_t value);
 /* LANES 1: the scalar itself. */
 LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes);
 /* Calls an overloaded intrinsic: TYPES are what it is overloaded on. */
@@ -134,13 +140,13 @@ LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
 
 /* Whether E is an index expression, and its interval. */
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
-/* A scalar integer in i64. */
+/* A scalar integer in the index type. */
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
 /* Whether vector E has the form base + stride * lane, if nothing in it overflows. */
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
-/* Of what codegen_is_linear has accepted: lane 0, in i64. */
+/* Of what codegen_is_linear has accepted: lane 0, in the index type. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
 /* ---- emit_lane_table.c ------------------------------------------------------------------------------------------- */
@@ -160,6 +166,11 @@ void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
 /* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0: they
  * are none (emit_turn.c). */
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* Looks at those of the first of N statements in a row that are stores, which are then to be emitted one after the other:
+ * what they read in vectors that overlap is read once (emit_near.c). Returns how many. */
+int codegen_nears_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* A load that is put together from what was read for its neighbours; NULL: it is not. */
+LLVMValueRef codegen_near_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 /* Whether the target has stores past the caches. */
 bool codegen_can_stream(const codegen_emitter *m);

@@ -21,11 +21,12 @@ static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 
-/* The value of a loop variable or scalar, in its dtype; integers are held in i64. */
+/* The value of a loop variable or scalar, in its dtype; integers are held in the index type. A function of 64-bit loops is
+ * made only where that has 64 bits. */
 static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   const codegen_binding *binding = codegen_find(m, e->u.var);
-  if (binding != NULL && LLVMTypeOf(binding->value) != m->i64) return binding->value;
-  if (binding != NULL) return LLVMBuildTrunc(m->builder, binding->value, m->dtypes[e->dtype], "");
+  if (binding != NULL && LLVMTypeOf(binding->value) != m->index) return binding->value;
+  if (binding != NULL) return LLVMBuildIntCast2(m->builder, binding->value, m->dtypes[e->dtype], true, "");
   codegen_emit_fail(m, TN_ERROR_INTERNAL, "the variable %s is used outside its loop", e->u.var->name);
   return LLVMGetPoison(m->dtypes[e->dtype]);
 }
@@ -96,7 +97,7 @@ static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- comparisons and booleans ------------------------------------------------------------------------------------ */
 
-/* Scalar index expressions are compared in i64, so that a guard uses the loop's own variable. */
+/* Scalar index expressions are compared in the index type, so that a guard uses the loop's own variable. */
 static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
   tir_interval range;
   const tir_expr *a = e->arg[0], *b = e->arg[1];

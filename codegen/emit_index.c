@@ -1,6 +1,6 @@
 /* emit_index.c: index expressions: loop variables, integers that are loaded, constants and + - * // % min max over them (a
- * gather's row is such a load between bounds). Emitted in i64, so that
- * addresses need no sign extensions; right because every part's interval fits the expression's own dtype. */
+ * gather's row is such a load between bounds). Emitted in the index type, as wide as an address, so that
+ * addresses need no sign extensions; right because every part's interval fits the expression's own dtype and that type. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
@@ -9,9 +9,10 @@
 static const tir_interval no_range = {1, 0};
 
 /* Only i32 and i64 serve as indices. An i64 interval that touches the ends is "unknown". */
-static bool fits(tn_dtype dtype, tir_interval r) {
-  if (dtype == TN_I64) return r.lo > INT64_MIN && r.hi < INT64_MAX;
-  return dtype == TN_I32 && r.lo >= INT32_MIN && r.hi <= INT32_MAX;
+static bool fits(const codegen_emitter *m, tn_dtype dtype, tir_interval r) {
+  if (dtype != TN_I32 && dtype != TN_I64) return false;
+  if (dtype == TN_I64 && m->target->address_bits == 64) return r.lo > INT64_MIN && r.hi < INT64_MAX;
+  return r.lo >= INT32_MIN && r.hi <= INT32_MAX;
 }
 
 /* Division and modulo are by a positive constant only. */
@@ -61,8 +62,8 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
     if (kept == NULL) codegen_no_memory(m);
     bool is_made_of = tir_is_index_op((tir_op)e->op) || e->op == TIR_LOAD || e->op == TIR_CAST;
-    bool is_index =
-        kept != NULL && is_made_of && compute_range(m, e, &computed) && (e->op == TIR_LOAD || fits(e->dtype, computed));
+    bool is_index = kept != NULL && is_made_of && compute_range(m, e, &computed) &&
+                    fits(m, e->op == TIR_LOAD ? TN_I64 : (tn_dtype)e->dtype, computed);
     if (is_index) *kept = computed;
     known = is_index ? kept : &no_range;
     runtime_map_put(&m->ranges, e, (void *)known);
@@ -71,7 +72,7 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
   return known != &no_range;
 }
 
-/* ---- emission in i64 --------------------------------------------------------------------------------------------- */
+/* ---- emission ---------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e);
 
@@ -105,18 +106,16 @@ static LLVMValueRef build_sum(codegen_emitter *m, const tir_expr *e, LLVMValueRe
   return e->op == TIR_SUB ? LLVMBuildNSWSub(m->builder, a, b, "") : LLVMBuildNSWMul(m->builder, a, b, "");
 }
 
-/* E's value as any other's, extended from its dtype. */
+/* E's value as any other's, extended from its dtype. A wider one is cut: an access that is made lies in its buffer. */
 static LLVMValueRef emit_loaded(codegen_emitter *m, const tir_expr *e) {
-  LLVMValueRef value = codegen_value(m, e);
-  return tn_dtype_is_signed(e->dtype) ? LLVMBuildSExtOrBitCast(m->builder, value, m->i64, "")
-                                      : LLVMBuildZExtOrBitCast(m->builder, value, m->i64, "");
+  return LLVMBuildIntCast2(m->builder, codegen_value(m, e), m->index, tn_dtype_is_signed(e->dtype), "");
 }
 
 /* nsw: the ranges were checked. */
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
   if (e->op == TIR_LOAD) return emit_loaded(m, e);
   if (e->op == TIR_CAST) return index_part(m, e->arg[0]);
-  if (e->op == TIR_INT) return codegen_i64(m, e->u.i);
+  if (e->op == TIR_INT) return codegen_index_int(m, e->u.i);
   if (e->op == TIR_VAR) return codegen_find(m, e->u.var)->value;
   if (tir_class_of(e) == TIR_CLASS_DIVISION) return emit_index_division(m, e);
   if (tir_class_of(e) == TIR_CLASS_EXTREMUM) return emit_min_max(m, e);

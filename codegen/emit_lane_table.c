@@ -130,8 +130,9 @@ static LLVMValueRef element_at(codegen_emitter *m, const source *s, int64_t offs
   int64_t multiple = s->factor != NULL ? multiple_of(offset) : 0, rest = offset - multiple * UNKNOWN;
   LLVMValueRef at = s->base;
   if (multiple != 0)
-    at = LLVMBuildNSWAdd(m->builder, at, LLVMBuildNSWMul(m->builder, s->factor, codegen_i64(m, multiple), ""), "");
-  return rest == 0 ? at : LLVMBuildNSWAdd(m->builder, at, codegen_i64(m, rest), "");
+    at =
+        LLVMBuildNSWAdd(m->builder, at, LLVMBuildNSWMul(m->builder, s->factor, codegen_index_int(m, multiple), ""), "");
+  return rest == 0 ? at : LLVMBuildNSWAdd(m->builder, at, codegen_index_int(m, rest), "");
 }
 
 /* Aligned to the element only. */
@@ -234,7 +235,7 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   const tir_expr *first = codegen_first_lane(&m->arena, index);
-  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_i64(m, 0),
+  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_index_int(m, 0),
               t.factor != NULL ? codegen_index(m, t.factor) : NULL};
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
   return load_rows(m, &s, &t, n_rows, start, length);

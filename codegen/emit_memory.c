@@ -53,12 +53,12 @@ static LLVMValueRef element(codegen_emitter *m, const access *a, LLVMValueRef in
 
 /* Element 0 of a buffer without dimensions. */
 static LLVMValueRef scalar_index(codegen_emitter *m, const access *a) {
-  return a->index != NULL ? codegen_index(m, a->index) : codegen_i64(m, 0);
+  return a->index != NULL ? codegen_index(m, a->index) : codegen_index_int(m, 0);
 }
 
 /* nsw: it stays in the buffer. */
 static LLVMValueRef offset(codegen_emitter *m, LLVMValueRef base, int64_t by) {
-  return by == 0 ? base : LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, by), "");
+  return by == 0 ? base : LLVMBuildNSWAdd(m->builder, base, codegen_index_int(m, by), "");
 }
 
 /* ---- plain accesses ---------------------------------------------------------------------------------------------- */
@@ -95,9 +95,9 @@ static bool is_streamed(const codegen_emitter *m, const access *a) {
 /* Such a store needs an aligned address, which only the call knows: elsewhere a plain one takes its place. */
 static void store_streamed(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
   uint64_t bytes = (uint64_t)m->target->vector_bytes;
-  LLVMValueRef place = element(m, a, index, true), address = LLVMBuildPtrToInt(m->builder, place, m->i64, "");
-  LLVMValueRef rest = LLVMBuildAnd(m->builder, address, codegen_i64(m, (int64_t)bytes - 1), "");
-  LLVMValueRef is_aligned = LLVMBuildICmp(m->builder, LLVMIntEQ, rest, codegen_i64(m, 0), "");
+  LLVMValueRef place = element(m, a, index, true), address = LLVMBuildPtrToInt(m->builder, place, m->index, "");
+  LLVMValueRef rest = LLVMBuildAnd(m->builder, address, codegen_index_int(m, (int64_t)bytes - 1), "");
+  LLVMValueRef is_aligned = LLVMBuildICmp(m->builder, LLVMIntEQ, rest, codegen_index_int(m, 0), "");
   LLVMBasicBlockRef streamed = codegen_new_block(m, "streamed"), plain = codegen_new_block(m, "plain");
   LLVMBasicBlockRef after = codegen_new_block(m, "stored");
   LLVMBuildCondBr(m->builder, is_aligned, streamed, plain);
@@ -173,10 +173,10 @@ static LLVMValueRef load_linear(codegen_emitter *m, const access *a) {
   return result;
 }
 
-/* One lane of a vector of indices, in i64. */
+/* One lane of a vector of indices, in the index type. */
 static LLVMValueRef widen_lane(codegen_emitter *m, const access *a, LLVMValueRef indices, int lane) {
-  return LLVMBuildIntCast2(m->builder, lane_of(m, indices, lane), m->i64, tn_dtype_is_signed((tn_dtype)a->index->dtype),
-                           "");
+  return LLVMBuildIntCast2(m->builder, lane_of(m, indices, lane), m->index,
+                           tn_dtype_is_signed((tn_dtype)a->index->dtype), "");
 }
 
 /* INDICES: a vector of integers, valid on every lane. */
@@ -245,6 +245,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  value = codegen_near_load(m, e);
+  if (value != NULL) return value;
   if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
     value = load_all_or_none(m, &a);
   else if (a.predicate != NULL)
@@ -279,7 +281,7 @@ static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value
 
 /* Lanes that are off touch nothing; the order is that of the lanes. */
 static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
-  LLVMTypeRef wide = LLVMVectorType(m->i64, (unsigned)a->lanes);
+  LLVMTypeRef wide = LLVMVectorType(m->index, (unsigned)a->lanes);
   bool is_signed = tn_dtype_is_signed((tn_dtype)a->index->dtype);
   LLVMValueRef indices = LLVMBuildIntCast2(m->builder, codegen_value(m, a->index), wide, is_signed, "");
   LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMVectorType(m->ptr, (unsigned)a->lanes)};

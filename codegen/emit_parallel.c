@@ -73,7 +73,7 @@ static bool find_captures(outline *o) {
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return false;
   for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
-  o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->i64;
+  o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->index;
   o->types[o->captures.n + 2] = o->m->i32;
   o->body_type = LLVMFunctionType(o->m->i32, o->types, (unsigned)n_params(o), false);
   o->closure = LLVMStructTypeInContext(o->m->llvm, o->types, (unsigned)n_params(o) + 1, false);
@@ -100,13 +100,13 @@ static bool is_shared(const outline *o) { return o->m->target->threads > 1 && o-
 /* As many as libgomp really started. */
 static LLVMValueRef threads_of_team(codegen_emitter *m) {
   LLVMValueRef threads = codegen_call_extern(m, "omp_get_num_threads", m->i32, 0, NULL, NULL);
-  return LLVMBuildZExt(m->builder, threads, m->i64, "threads");
+  return LLVMBuildZExt(m->builder, threads, m->index, "threads");
 }
 
 /* From an iteration to this thread's next: over those of the others in a strided loop. NULL: 1. */
 static LLVMValueRef step_of(outline *o) {
   if (!o->loop->u.loop.strided || !is_shared(o)) return NULL;
-  return o->m->stays_home ? codegen_i64(o->m, o->m->target->threads) : threads_of_team(o->m);
+  return o->m->stays_home ? codegen_index_int(o->m, o->m->target->threads) : threads_of_team(o->m);
 }
 
 /* With a frame of its own: scratch is made once a thread. */
@@ -155,7 +155,7 @@ static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) 
  * strided loop begins at the thread's number instead. */
 static void take_share(codegen_emitter *m, bool strided, LLVMValueRef *begin, LLVMValueRef *end) {
   LLVMValueRef thread = codegen_call_extern(m, "omp_get_thread_num", m->i32, 0, NULL, NULL);
-  thread = LLVMBuildZExt(m->builder, thread, m->i64, "thread");
+  thread = LLVMBuildZExt(m->builder, thread, m->index, "thread");
   if (strided) {
     *begin = LLVMBuildNSWAdd(m->builder, *begin, thread, "begin");
     return;
@@ -167,7 +167,7 @@ static void take_share(codegen_emitter *m, bool strided, LLVMValueRef *begin, LL
   LLVMValueRef skipped = LLVMBuildNSWMul(m->builder, each, thread, "");
   skipped = LLVMBuildNSWAdd(m->builder, skipped, smaller(m, thread, rest), "");
   LLVMValueRef one_more = LLVMBuildICmp(m->builder, LLVMIntSLT, thread, rest, "");
-  LLVMValueRef count = LLVMBuildNSWAdd(m->builder, each, LLVMBuildZExt(m->builder, one_more, m->i64, ""), "");
+  LLVMValueRef count = LLVMBuildNSWAdd(m->builder, each, LLVMBuildZExt(m->builder, one_more, m->index, ""), "");
   *begin = LLVMBuildNSWAdd(m->builder, *begin, skipped, "begin");
   *end = LLVMBuildNSWAdd(m->builder, *begin, count, "end");
 }
@@ -202,10 +202,10 @@ static void run_places(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
                     after = codegen_new_block(m, "after");
   LLVMBuildBr(m->builder, loop);
   LLVMPositionBuilderAtEnd(m->builder, loop);
-  LLVMValueRef place = LLVMBuildPhi(m->builder, m->i64, "place");
+  LLVMValueRef place = LLVMBuildPhi(m->builder, m->index, "place");
   args[n - 2] = LLVMBuildNSWAdd(m->builder, begin, place, "");
   run_body(o, closure, args);
-  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, place, codegen_i64(m, 1), "");
+  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, place, codegen_index_int(m, 1), "");
   LLVMAddIncoming(place, (LLVMValueRef[]){first, next}, (LLVMBasicBlockRef[]){before, loop}, 2);
   LLVMBuildCondBr(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, next, last, ""), loop, after);
   LLVMPositionBuilderAtEnd(m->builder, after);
@@ -223,7 +223,7 @@ static void begin_trampoline(outline *o, int number, codegen_frame *frame) {
   codegen_emitter *m = o->m;
   char name[256];
   snprintf(name, sizeof name, "%s.parallel.%d", m->func->name, number);
-  LLVMTypeRef types[] = {m->ptr, m->i64, m->i64};
+  LLVMTypeRef types[] = {m->ptr, m->index, m->index};
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(m->llvm), types, m->stays_home ? 3 : 1, false);
   o->trampoline = frame->function = codegen_add_function(m, name, type, LLVMInternalLinkage);
 }
@@ -296,7 +296,7 @@ static LLVMValueRef *call_args(outline *o, LLVMValueRef begin, LLVMValueRef end)
 /* No more threads than iterations. */
 static LLVMValueRef thread_count(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   LLVMValueRef extent = LLVMBuildNSWSub(o->m->builder, end, begin, "");
-  LLVMValueRef most = codegen_i64(o->m, o->m->target->threads);
+  LLVMValueRef most = codegen_index_int(o->m, o->m->target->threads);
   return LLVMBuildTrunc(o->m->builder, smaller(o->m, extent, most), o->m->i32, "");
 }
 
@@ -315,10 +315,10 @@ static void call_pool(outline *o, LLVMValueRef closure, LLVMValueRef begin, LLVM
   LLVMValueRef pool = LLVMGetNamedGlobal(m->module, CODEGEN_POOL_SYMBOL);
   if (pool == NULL) pool = LLVMAddGlobal(m->module, m->i8, CODEGEN_POOL_SYMBOL);
   if (o->loop->u.loop.strided) {
-    begin = codegen_i64(m, 0);
-    end = LLVMBuildZExt(m->builder, threads, m->i64, "places");
+    begin = codegen_index_int(m, 0);
+    end = LLVMBuildZExt(m->builder, threads, m->index, "places");
   }
-  LLVMTypeRef types[] = {m->ptr, m->ptr, m->ptr, m->i64, m->i64, m->i32};
+  LLVMTypeRef types[] = {m->ptr, m->ptr, m->ptr, m->index, m->index, m->i32};
   LLVMValueRef call[] = {pool, o->trampoline, closure, begin, end, threads};
   note_failure(m, codegen_call_extern(m, CODEGEN_RUN_SYMBOL, m->i32, 6, types, call));
 }

@@ -3,18 +3,20 @@
  * its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from aligned_alloc. */
 #include "codegen/emit.h"
 
-enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
+enum { STACK_LIMIT = 16 << 10 };
+
+int codegen_scratch_align(const tn_target *target) { return target->has_vectors ? 64 : 8; }
 
 /* The size of a buffer that symbols decide, as an expression; NULL: it is a constant. Buffers are flat. */
 static const tir_expr *size_of(const tir_buffer *buffer) { return buffer->ndim == 1 ? buffer->size[0] : NULL; }
 
-/* Rounded up to whole cache lines; -1 when that does not fit. */
-static int64_t buffer_bytes(const tir_buffer *buffer) {
+/* Rounded up to a multiple of ALIGN; -1 when that does not fit. */
+static int64_t buffer_bytes(const tir_buffer *buffer, int align) {
   int64_t bytes = codegen_element_bytes(buffer);
   for (int i = 0; i < buffer->ndim; i++) {
     if (__builtin_mul_overflow(bytes, buffer->shape[i], &bytes)) return -1;
   }
-  return (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+  return (bytes + align - 1) / align * align;
 }
 
 /* In the entry block: an alloca in a loop would grow the stack. */
@@ -22,10 +24,10 @@ static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t 
   LLVMTypeRef type =
       LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1), (uint64_t)bytes / codegen_element_bytes(buffer));
   LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, buffer->name);
-  LLVMSetAlignment(memory, SCRATCH_ALIGN);
+  LLVMSetAlignment(memory, (unsigned)codegen_scratch_align(m->target));
   m->frame->stack_bytes += bytes;
   codegen_binding *binding = codegen_bind(m, buffer, memory);
-  if (binding != NULL) binding->align = SCRATCH_ALIGN;
+  if (binding != NULL) binding->align = (unsigned)codegen_scratch_align(m->target);
 }
 
 /* The loader gives the symbol its address. */
@@ -37,22 +39,24 @@ static LLVMValueRef kept_scratch(codegen_emitter *m) {
 /* The result aliases nothing: LLVM is told. Whether it is NULL is tested once for all (check_heap). */
 static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef bytes) {
   const char *name = m->stays_home ? CODEGEN_TAKE_SYMBOL : "aligned_alloc";
-  LLVMTypeRef types[] = {m->stays_home ? m->ptr : m->i64, m->i64};
-  LLVMValueRef args[] = {m->stays_home ? kept_scratch(m) : codegen_i64(m, SCRATCH_ALIGN), bytes};
+  LLVMTypeRef types[] = {m->stays_home ? m->ptr : m->index, m->index};
+  LLVMValueRef args[] = {m->stays_home ? kept_scratch(m) : codegen_index_int(m, codegen_scratch_align(m->target)),
+                         bytes};
   LLVMValueRef memory = codegen_call_extern(m, name, m->ptr, 2, types, args);
   codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), 0, "noalias", 0);
   LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
   codegen_binding *binding = codegen_bind(m, buffer, memory);
-  if (binding != NULL) binding->align = SCRATCH_ALIGN;
+  if (binding != NULL) binding->align = (unsigned)codegen_scratch_align(m->target);
   if (!RUNTIME_PUSH(&m->frame->heap, memory)) codegen_no_memory(m);
 }
 
 /* Flattening made sure that this does not overflow. */
 static LLVMValueRef symbolic_bytes(codegen_emitter *m, const tir_buffer *buffer) {
-  LLVMValueRef bytes =
-      LLVMBuildNSWMul(m->builder, codegen_index(m, size_of(buffer)), codegen_i64(m, codegen_element_bytes(buffer)), "");
-  bytes = LLVMBuildNSWAdd(m->builder, bytes, codegen_i64(m, SCRATCH_ALIGN - 1), "");
-  return LLVMBuildAnd(m->builder, bytes, codegen_i64(m, -SCRATCH_ALIGN), "");
+  int align = codegen_scratch_align(m->target);
+  LLVMValueRef bytes = LLVMBuildNSWMul(m->builder, codegen_index(m, size_of(buffer)),
+                                       codegen_index_int(m, codegen_element_bytes(buffer)), "");
+  bytes = LLVMBuildNSWAdd(m->builder, bytes, codegen_index_int(m, align - 1), "");
+  return LLVMBuildAnd(m->builder, bytes, codegen_index_int(m, -align), "");
 }
 
 /* Parallel loops make their own buffers, once a thread; a loop inside one is serial and makes none. A buffer that
@@ -66,7 +70,7 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
     make_on_heap(m, buffer, symbolic_bytes(m, buffer));
     return TIR_WALK_ON;
   }
-  int64_t bytes = buffer_bytes(buffer);
+  int64_t bytes = buffer_bytes(buffer, codegen_scratch_align(m->target));
   if (bytes < 0) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
     return TIR_WALK_STOP;
@@ -74,7 +78,7 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
   if (m->frame->stack_bytes + bytes <= STACK_LIMIT)
     make_on_stack(m, buffer, bytes);
   else
-    make_on_heap(m, buffer, codegen_i64(m, bytes));
+    make_on_heap(m, buffer, codegen_index_int(m, bytes));
   return TIR_WALK_ON;
 }
 
@@ -123,6 +127,8 @@ void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
 
 /* As make_buffer decides, without emitting. */
 typedef struct scratch_sum {
+  int align;
+  bool counts_all; /* parallel loops' as well, for one thread */
   int64_t stack, heap;
   RUNTIME_VEC(const tir_buffer *) seen; /* each of them once */
 } scratch_sum;
@@ -138,11 +144,11 @@ static bool is_seen(const scratch_sum *sum, const tir_buffer *buffer) {
 /* Stops at memory that runs out: the number is for a recording. */
 static tir_walk add_buffer(void *user, const tir_stmt *s) {
   scratch_sum *sum = user;
-  if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL) return TIR_WALK_PRUNE;
+  if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL && !sum->counts_all) return TIR_WALK_PRUNE;
   if (s->kind != TIR_ALLOC || size_of(s->u.alloc.buffer) != NULL) return TIR_WALK_ON; /* a symbol's size is not known */
   if (is_seen(sum, s->u.alloc.buffer)) return TIR_WALK_ON;
   if (!RUNTIME_PUSH(&sum->seen, s->u.alloc.buffer)) return TIR_WALK_STOP;
-  int64_t bytes = RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0);
+  int64_t bytes = RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer, sum->align), 0);
   if (sum->stack + bytes <= STACK_LIMIT)
     sum->stack += bytes;
   else
@@ -150,10 +156,20 @@ static tir_walk add_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-size_t codegen_scratch_bytes(const tir_func *func) {
-  scratch_sum sum = {0};
-  tir_visitor visitor = {.stmt = add_buffer, .user = &sum};
+static void add_up(scratch_sum *sum, const tir_func *func) {
+  tir_visitor visitor = {.stmt = add_buffer, .user = sum};
   tir_walk_stmt(func->body, &visitor);
-  RUNTIME_VEC_FREE(&sum.seen);
+  RUNTIME_VEC_FREE(&sum->seen);
+}
+
+size_t codegen_scratch_bytes(const tir_func *func) {
+  scratch_sum sum = {.align = 64};
+  add_up(&sum, func);
   return (size_t)sum.heap;
+}
+
+int64_t codegen_all_scratch_bytes(const tir_func *func, const tn_target *target) {
+  scratch_sum sum = {.align = codegen_scratch_align(target), .counts_all = true};
+  add_up(&sum, func);
+  return sum.stack + sum.heap;
 }

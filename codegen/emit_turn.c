@@ -90,7 +90,7 @@ static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, 
 static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
   codegen_emitter *m = t->m;
   const tir_buffer *buffer = t->loads[0]->u.buffer;
-  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, row * t->stride), "");
+  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_index_int(m, row * t->stride), "");
   LLVMTypeRef element = codegen_memory_type(m, buffer->dtype, 1);
   LLVMValueRef place = LLVMBuildInBoundsGEP2(m->builder, element, codegen_find(m, buffer)->value, &at, 1, "");
   LLVMValueRef part = LLVMBuildLoad2(m->builder, codegen_memory_type(m, buffer->dtype, n), place, "");

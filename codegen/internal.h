@@ -38,7 +38,9 @@ struct tn_target {
   const char *features; /* as LLVM takes them: differences from the cpu, "+a,-b"; "" when there are none */
   const char *text;     /* canonical */
   int threads, vector_bytes;
-  bool has_avx2;
+  int address_bits;               /* of pointers, size_t and index arithmetic: 64 or 32 */
+  int64_t ram_bytes, flash_bytes; /* what a kernel may take of them (room.c); 0: not told */
+  bool has_avx2, has_vectors;
   int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
   bool is_own;                      /* this machine's architecture and system */
   int64_t cache_bytes[4];           /* by level, [0] unused */
@@ -124,6 +126,15 @@ bool codegen_is_word_of_c(const char *name);
 /* NAME as C takes it: "A.local" is A_local; what does not begin with a letter, or is reserved, gets "v_" before it.
  * NULL without memory, unless the arena jumps. */
 const char *codegen_plain_name(runtime_arena *arena, const char *name, bool is_reserved);
+/* Whether what FUNC works on, arguments and scratch, fits the target's RAM; and whether a built object's code and constants
+ * fit its flash (room.c). TN_OK where the target does not say what it has; TN_ERROR_CODEGEN names what is too large. */
+tn_status codegen_check_ram(tn_context *ctx, const tir_func *func, const tn_target *target);
+tn_status codegen_check_flash(tn_context *ctx, const tir_func *func, const tn_target *target,
+                              const codegen_bytes *object);
+/* Of scratch buffers, in bytes; there is no cache line to keep where there are no vectors. */
+int codegen_scratch_align(const tn_target *target);
+/* All scratch of FUNC, on the stack or not, for one thread (emit_scratch.c). */
+int64_t codegen_all_scratch_bytes(const tir_func *func, const tn_target *target);
 /* FUNC as C source (c_source.c), NUL-terminated. */
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 

@@ -34,7 +34,7 @@ static void set_backend_options(void) {
   LLVMParseCommandLineOptions(RUNTIME_COUNT(options), options, NULL);
 }
 
-/* Three architectures: those that the target table has. */
+/* The architectures that the target table has. */
 static void init_once(void) {
 #define INIT(arch)                      \
   do {                                  \
@@ -46,6 +46,7 @@ static void init_once(void) {
   INIT(X86);
   INIT(AArch64);
   INIT(RISCV);
+  INIT(ARM);
 #undef INIT
   codegen_fatal_install();
   set_backend_options();
@@ -109,13 +110,16 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- target machines --------------------------------------------------------------------------------------------- */
 
-/* Position-independent code of the default level: the passes are chosen in compile.c. */
+/* Code of the default level: the passes are chosen in compile.c. Position-independent but for boards, whose programs lie where
+ * they were linked. */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
+  bool is_board = target->address_bits == 32 && strstr(target->triple, "linux") == NULL;
   for (int i = 0; i < session->machines.n; i++) {
     if (strcmp(session->machines.data[i].key, target->text) == 0) return session->machines.data[i].machine;
   }
-  LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features,
-                                                         LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+  LLVMTargetMachineRef machine =
+      LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault,
+                              is_board ? LLVMRelocStatic : LLVMRelocPIC, LLVMCodeModelDefault);
   machine_entry entry = {runtime_strdup(&session->ctx->arena, target->text), machine, false};
   if (machine != NULL && entry.key != NULL && RUNTIME_PUSH(&session->machines, entry)) return machine;
   if (machine != NULL) LLVMDisposeTargetMachine(machine);

@@ -14,6 +14,7 @@ typedef struct spec {
   const char *whole; /* for messages */
   const char *triple, *cpu, *features, *costs;
   int threads;
+  int64_t ram, flash; /* bytes; 0: not given */
 } spec;
 
 typedef struct feature_set {
@@ -22,6 +23,14 @@ typedef struct feature_set {
 } feature_set;
 
 /* ---- looking up -------------------------------------------------------------------------------------------------- */
+
+/* Of the architectures that are known. */
+static int triple_bits(const char *triple) {
+  static const char *const narrow[] = {"armv7-", "thumbv7em-", "riscv32-"};
+  for (int i = 0; i < RUNTIME_COUNT(narrow); i++)
+    if (strncmp(triple, narrow[i], strlen(narrow[i])) == 0) return 32;
+  return 64;
+}
 
 /* NULL: none of ours. */
 static const codegen_arch *find_arch(const char *triple) {
@@ -95,14 +104,27 @@ static bool set_threads(spec *s, const char *value) {
   return false;
 }
 
+/* "64K", "1M" or bytes. 0 with a message. */
+static int64_t read_size(const spec *s, const char *key, const char *value) {
+  char *end;
+  long long n = isdigit((unsigned char)*value) ? strtoll(value, &end, 10) : 0;
+  int shift = n > 0 && *end == 'K' ? 10 : n > 0 && *end == 'M' ? 20 : 0;
+  if (n > 0 && end[shift > 0] == '\0' && n <= UINT32_MAX >> shift) return n << shift;
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+               "%s=%s in the target \"%s\": bytes are needed, as in %s=64K or %s=1M, less than 4096M", key, value,
+               s->whole, key, key);
+  return 0;
+}
+
+static bool set_ram(spec *s, const char *value) { return (s->ram = read_size(s, "ram", value)) > 0; }
+
+static bool set_flash(spec *s, const char *value) { return (s->flash = read_size(s, "flash", value)) > 0; }
+
 static const struct spec_key {
   const char *name;
   bool (*set)(spec *s, const char *value);
-} spec_keys[] = {{"triple", set_triple},
-                 {"cpu", set_cpu},
-                 {"features", set_features},
-                 {"threads", set_threads},
-                 {"costs", set_costs}};
+} spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads},
+                 {"costs", set_costs},   {"ram", set_ram}, {"flash", set_flash}};
 
 /* key=value, or the word native, which says nothing that is not the default. */
 static bool read_word(spec *s, const char *word) {
@@ -116,7 +138,8 @@ static bool read_word(spec *s, const char *word) {
   }
   if (strcmp(word, "native") == 0) return true;
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-               "unknown %s \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=%s%s",
+               "unknown %s \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=, "
+               "ram=, flash=%s%s",
                equals != NULL ? "key" : "word", (int)n, word, s->whole,
                equals != NULL ? "" : "; for a processor write cpu=", equals != NULL ? "" : word);
   return false;
@@ -151,10 +174,14 @@ static const char *join(spec *s, const char *a, const char *b) {
 }
 
 /* What stands for "generic" on an architecture that is not this machine's. RISC-V's has nothing that Linux needs: what
- * its distributions are built for is added. */
+ * its distributions are built for is added, and of 32 bits what microcontrollers have. */
 static const struct foreign {
   const char *arch, *cpu, *features;
-} foreigns[] = {{"x86_64-", "x86-64", ""}, {"riscv64-", "generic-rv64", "+m,+a,+f,+d,+c"}, {"", "generic", ""}};
+} foreigns[] = {{"x86_64-", "x86-64", ""},
+                {"riscv64-", "generic-rv64", "+m,+a,+f,+d,+c"},
+                {"riscv32-", "generic-rv32", "+m,+a,+c"},
+                {"thumbv7em-", "cortex-m4", ""},
+                {"", "generic", ""}};
 
 /* The plainest processor of the architecture. */
 static void complete_foreign(spec *s) {
@@ -182,7 +209,7 @@ static void complete(spec *s, const codegen_host *host, bool own) {
  * vector code. Named by their prefixes. */
 static bool check_usable(const spec *s, const codegen_arch *arch, const char *item, size_t n) {
   static const char *const prefixes[] = {"+zv", "+xsf"};
-  if (strcmp(arch->name, "riscv64") != 0) return true;
+  if (strncmp(arch->name, "riscv", 5) != 0) return true;
   for (int i = 0; i < RUNTIME_COUNT(prefixes); i++) {
     if (strncmp(item, prefixes[i], strlen(prefixes[i])) != 0) continue;
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
@@ -245,9 +272,10 @@ static const char *feature_text(tn_context *ctx, const codegen_cpu *cpu, const f
 
 /* Without these LLVM ends in a fatal error when it compiles floating point for the architecture. */
 static bool check_required(const spec *s, const feature_set *set) {
-  static const char *const required[][2] = {{"x86_64", "64bit"}, {"x86_64", "cmov"},  {"x86_64", "sse"},
-                                            {"x86_64", "sse2"},  {"x86_64", "x87"},   {"aarch64", "fp-armv8"},
-                                            {"aarch64", "neon"}, {"riscv64", "64bit"}};
+  static const char *const required[][2] = {
+      {"x86_64", "64bit"},     {"x86_64", "cmov"},      {"x86_64", "sse"},    {"x86_64", "sse2"},   {"x86_64", "x87"},
+      {"aarch64", "fp-armv8"}, {"aarch64", "neon"},     {"riscv64", "64bit"}, {"riscv32", "32bit"}, {"armv7", "aclass"},
+      {"armv7", "vfp2"},       {"thumbv7em", "mclass"}, {"thumbv7em", "dsp"}};
   for (int i = 0; i < RUNTIME_COUNT(required); i++) {
     if (strcmp(required[i][0], set->arch->name) != 0 || has(set, required[i][1])) continue;
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
@@ -255,6 +283,14 @@ static bool check_required(const spec *s, const feature_set *set) {
                  required[i][1], set->arch->name);
     return false;
   }
+  return true;
+}
+
+/* Of the architectures that may be without: the back end takes vectors apart there, into words. */
+static bool has_vectors(const feature_set *set) {
+  static const char *const vectors[][2] = {{"armv7", "neon"}, {"thumbv7em", "mve"}, {"riscv32", "v"}};
+  for (int i = 0; i < RUNTIME_COUNT(vectors); i++)
+    if (strcmp(vectors[i][0], set->arch->name) == 0) return has(set, vectors[i][1]);
   return true;
 }
 
@@ -311,8 +347,10 @@ static bool resolve(tn_target *t, const spec *s) {
   feature_set set = {.arch = t->arch = find_arch(s->triple)};
   char *message = NULL;
   if (t->arch == NULL || LLVMGetTargetFromTriple(s->triple, &t->llvm, &message)) {
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-                 "triple=%s in the target \"%s\": code is made for x86_64, aarch64 and riscv64", s->triple, s->whole);
+    runtime_fail(
+        s->ctx, TN_ERROR_ARGUMENT,
+        "triple=%s in the target \"%s\": code is made for x86_64, aarch64, riscv64, armv7, thumbv7em and riscv32",
+        s->triple, s->whole);
     LLVMDisposeMessage(message);
     return false;
   }
@@ -325,6 +363,7 @@ static bool resolve(tn_target *t, const spec *s) {
   if (!apply_features(s, &set, s->features) || !check_required(s, &set)) return false;
   t->features = feature_text(s->ctx, cpu, &set);
   t->vector_bytes = vector_bytes(&set);
+  t->has_vectors = has_vectors(&set);
   t->dot_i8_lanes = dot_lanes(&set, t->vector_bytes, "avx512vnni", "avxvnni");
   t->dot_bf16_lanes = dot_lanes(&set, t->vector_bytes, "avx512bf16", NULL);
   t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
@@ -342,6 +381,23 @@ static bool take_costs(tn_target *t, const char *value, const char *whole) {
   return true;
 }
 
+/* In the largest unit that it is a multiple of; "" for none. */
+static const char *size_word(tn_context *ctx, const char *key, int64_t bytes) {
+  int shift = bytes % (1 << 20) == 0 ? 20 : bytes % (1 << 10) == 0 ? 10 : 0;
+  const char *unit = shift == 20 ? "M" : shift == 10 ? "K" : "";
+  const char *text = bytes > 0 ? runtime_format(&ctx->arena, "%s%lld%s", key, (long long)(bytes >> shift), unit) : "";
+  return text != NULL ? text : "";
+}
+
+/* Without an operating system nobody starts threads. */
+static bool check_threads(const spec *s) {
+  if (s->threads <= 1 || strstr(s->triple, "linux") != NULL || triple_bits(s->triple) == 64) return true;
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+               "threads=%d in the target \"%s\": %s has no operating system that starts threads; write threads=1",
+               s->threads, s->whole, s->triple);
+  return false;
+}
+
 /* NULL with a message, or without one when memory ran out. */
 static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   tn_target *t = RUNTIME_NEW(&ctx->arena, tn_target);
@@ -349,9 +405,12 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   if (s->triple == NULL) s->triple = runtime_strdup(&ctx->arena, host->triple);
   bool own = is_own(s->triple, host->triple);
   complete(s, host, own);
-  if (s->cpu == NULL || s->features == NULL || !resolve(t, s)) return NULL;
+  if (s->cpu == NULL || s->features == NULL || !resolve(t, s) || !check_threads(s)) return NULL;
   t->ctx = ctx;
   t->triple = s->triple;
+  t->address_bits = triple_bits(s->triple);
+  t->ram_bytes = s->ram;
+  t->flash_bytes = s->flash;
   t->cpu = s->cpu;
   t->threads = s->threads;
   t->is_own = own;
@@ -359,8 +418,9 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   if (own) codegen_host_ways(t->cache_ways);
   t->costs_text = "";
   if (s->costs != NULL && !take_costs(t, s->costs, s->whole)) return NULL;
-  t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d", t->triple, t->cpu,
-                           *t->features ? " features=" : "", t->features, t->threads);
+  t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d%s%s", t->triple, t->cpu,
+                           *t->features ? " features=" : "", t->features, t->threads, size_word(ctx, " ram=", s->ram),
+                           size_word(ctx, " flash=", s->flash));
   return t->text != NULL ? t : NULL;
 }
 
@@ -415,10 +475,18 @@ const char *tn_target_known_feature(const tn_target *target, int index) {
   return feature != NULL ? *feature : NULL;
 }
 
-/* x86-64 has 32 vector registers with AVX-512 and 16 without; the other architectures have 32. */
+/* x86-64 has 32 vector registers with AVX-512 and 16 without, NEON of 32 bits 16; the other architectures have 32. Without
+ * vectors: as many groups of four words as the general registers hold beside addresses and counters. */
+static int vector_registers(const tn_target *target) {
+  if (!target->has_vectors) return strcmp(target->arch->name, "riscv32") == 0 ? 6 : 3;
+  bool is_few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;
+  return is_few || strcmp(target->arch->name, "armv7") == 0 ? 16 : 32;
+}
+
 tir_pass_options codegen_pass_options(const tn_target *target) {
-  bool few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;
-  return (tir_pass_options){.vector_registers = few ? 16 : 32, .vector_bytes = target->vector_bytes};
+  return (tir_pass_options){.vector_registers = vector_registers(target),
+                            .vector_bytes = target->vector_bytes,
+                            .index_bits = target->address_bits};
 }
 
 /* A value: the cpu's name lives as long as the target. */

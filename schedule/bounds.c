@@ -589,7 +589,7 @@ static void infer_stage(lowering *l, int stage) {
 /* Stages from the last to the first: every reader's region is known before what it reads is looked at. */
 bool schedule_infer_bounds(lowering *l) {
   if (!l->stages) {
-    l->index_dtype = needs_i64(l->s) ? TN_I64 : TN_I32;
+    l->index_dtype = needs_i64(l->s) && !l->is_narrow ? TN_I64 : TN_I32;
     runtime_map_lend(&l->parts, l->small_parts, LOWER_PARTS);
   }
   l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);

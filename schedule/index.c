@@ -173,6 +173,7 @@ static void prove_buffer(lowering *l, const lower_stage *ls, const tir_buffer *b
   }
   if (is_symbolic && l->index_dtype == TN_I64) return;
   elements.hi = tir_interval_is_closed(elements) ? elements.hi - 1 : INT64_MAX;
+  if (l->is_narrow) elements = tir_interval_scale(elements, (int64_t)tn_dtype_bytes(buffer->dtype));
   if (!fits(l->index_dtype, elements)) note(l, (schedule_unfit){ls, "buffer", buffer->name, NULL, most});
 }
 
@@ -240,16 +241,17 @@ static void refuse(const lowering *l) {
   runtime_str text = runtime_str_limited(l->ctx);
   if (u->expr) tir_print_expr(&text, u->expr);
   runtime_fail(l->ctx, TN_ERROR_LOWER,
-               "%s%s%s%s%s can reach %.4g%s%s, and an index of int64 at most %lld: fuse fewer loops, split by smaller "
-               "lengths, or take smaller extents",
+               "%s%s%s%s%s can reach %.4g%s%s, and an index of %s at most %lld: fuse fewer loops, split by smaller "
+               "lengths, or take smaller extents%s",
                u->ls ? schedule_stage_name(u->ls->st) : "", u->ls ? ": " : "", u->what, u->name ? " " : "",
                u->name ? u->name : "", u->most, u->expr ? " in " : "", u->expr && !text.failed ? text.data : "",
-               (long long)INT64_MAX - 1);
+               l->is_narrow ? "int32, which the target's addresses are," : "int64",
+               l->is_narrow ? INT32_MAX : (long long)INT64_MAX - 1, l->is_narrow ? "; or a target of 64 bits" : "");
   runtime_str_free(&text);
 }
 
 bool schedule_widen(lowering *l) {
-  if (l->index_dtype == TN_I64) {
+  if (l->index_dtype == TN_I64 || l->is_narrow) {
     refuse(l);
     return false;
   }

@@ -70,6 +70,7 @@ typedef struct lowering {
   tn_context *ctx;
   runtime_arena *arena;
   tn_dtype index_dtype;             /* of loops; schedule_infer_bounds chooses it */
+  bool is_narrow;                   /* i64 is not to be had: addresses have 32 bits */
   const schedule_warning *warnings; /* the last; said at the end, since all may have to be done again, in i64 */
   schedule_unfit unfit;
   runtime_map parts; /* expression -> what it can be (index.c) */
@@ -82,6 +83,7 @@ typedef struct lowering {
   const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
   schedule_part part;
+  bool keeps; /* what is packed stays in the object */
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,

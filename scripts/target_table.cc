@@ -16,7 +16,8 @@ using namespace llvm;
 struct Arch {
   const char *name, *triple;
 };
-static const Arch arches[] = {{"x86_64", "x86_64"}, {"aarch64", "aarch64"}, {"riscv64", "riscv64"}};
+static const Arch arches[] = {{"x86_64", "x86_64"}, {"aarch64", "aarch64"},  {"riscv64", "riscv64"},
+                              {"armv7", "armv7"},   {"thumbv7em", "thumbv7em"}, {"riscv32", "riscv32"}};
 enum { kWords = 5 };
 
 static void printFeatures(const Arch &arch, const MCSubtargetInfo &info) {

@@ -515,6 +515,8 @@ typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
+  int n_kept; /* the last params are no arguments: they belong to the object, whose functions find in them what another one
+               * of them has left there */
   int n_scalars;
   const tir_scalar *scalars; /* the program's scalars, then its symbols, then strides */
   const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */
@@ -624,6 +626,7 @@ typedef struct tir_pass_options {
       max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
   int vector_registers; /* that accumulators may take (32) */
   int vector_bytes;     /* of one (64) */
+  int index_bits;       /* of addresses: lowering refuses loops that need wider indices (64) */
   bool check;           /* run tir_check between passes */
   bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;

@@ -148,6 +148,9 @@ int tools_open_hosts(tools_session *session, const tools_args *args, tools_hosts
                        : args->hosts  ? "hosts"
                                       : "worker",
                        args->build_on ? ": candidates are compiled here" : ": it is one or the other");
+  if (has_any && args->runner)
+    return tools_usage(args->verb, "--runner is a device, and --%s other machines: give one of both",
+                       args->hosts ? "hosts" : "worker");
   if (args->build_on && tn_build_place_find(args->build_on) < 0)
     return tools_usage(args->verb, "--build-on is here, hosts or all, not '%s'", args->build_on);
   if (!has_any && !args->queue && (args->build_on || args->tags || args->patience > 0))
@@ -182,6 +185,7 @@ void tools_use_hosts(const tools_args *args, const tools_hosts *hosts, tn_worker
   workers->hosts = hosts->hosts.data;
   workers->n_hosts = hosts->hosts.n;
   workers->patience_s = args->patience;
+  workers->runner = args->runner;
   workers->build_on = args->build_on ? (tn_build_place)tn_build_place_find(args->build_on) : TN_BUILD_ON_HERE;
 }
 
@@ -191,6 +195,7 @@ void tools_print_host_options(const tools_args *args) {
   runtime_arena_free(&arena);
   for (int i = 0; i < args->n_workers; ++i) printf(" --worker"), tools_print_quoted(args->workers[i]);
   if (args->hosts) printf(" --hosts"), tools_print_quoted(args->hosts);
+  if (args->runner) printf(" --runner"), tools_print_quoted(args->runner);
   if (args->tags) printf(" --tags"), tools_print_quoted(args->tags);
   if (args->build_on) printf(" --build-on %s", args->build_on);
   if (args->patience > 0) printf(" --patience %gs", args->patience);

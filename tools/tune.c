@@ -41,6 +41,9 @@ static const tools_option options[] = {
     TOOLS_OPTION("worker", 0, WORKER, workers, "COMMAND",
                  "time candidates on the machine that COMMAND reaches, as in 'ssh HOST tenon worker'; may be\n"
                  "repeated, one a machine (docs/farm.md)"),
+    TOOLS_OPTION("runner", 0, TEXT, runner, "COMMAND",
+                 "time candidates on a device, compiled here: COMMAND reaches tenon-runner there, as in\n"
+                 "'ssh BOARD tenon-runner', with --target (docs/farm.md)"),
     TOOLS_OPTION("hosts", 0, TEXT, hosts, "FILE",
                  "the same from a file: a line a machine, [name=N] [count=N] [threads=N] [tags=A,B] COMMAND"),
     TOOLS_OPTION("tags", 0, TEXT, tags, "TAGS", "of FILE, only the machines that have all of these: A,B"),

@@ -1,0 +1,59 @@
+/* start.c for QEMU's mps2-an386 and -an500 (Cortex-M4, -M7): vectors, memory, words by semihosting, instructions by a timer of
+ * 25 MHz, which counts 40 of them a step. */
+#include <stddef.h>
+
+#include "board.h"
+
+extern uint32_t data_from[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
+extern char heap_begin[], heap_end[];
+
+static void call_host(int operation, const void *argument) {
+  register int r0 __asm__("r0") = operation;
+  register const void *r1 __asm__("r1") = argument;
+  __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+}
+
+void board_write(const char *text) { call_host(4, text); }
+
+static void end(void) {
+  call_host(0x18, (const void *)0x20026); /* the application has ended */
+  for (;;) continue;
+}
+
+#define TIMER ((volatile uint32_t *)0x40000000)
+enum { CONTROL = 0, VALUE = 1, RELOAD = 2, INSTRUCTIONS_A_STEP = 40 };
+
+uint32_t board_instructions(void) { return (0xffffffffu - TIMER[VALUE]) * INSTRUCTIONS_A_STEP; }
+
+static void reset(void) {
+  *(volatile uint32_t *)0xe000ed88 |= 0xf << 20; /* floating point is on */
+  __asm__ volatile("dsb\n isb");
+  for (uint32_t *from = data_from, *to = data_begin; to < data_end;) *to++ = *from++;
+  for (uint32_t *to = bss_begin; to < bss_end;) *to++ = 0;
+  TIMER[RELOAD] = TIMER[VALUE] = 0xffffffffu;
+  TIMER[CONTROL] = 1;
+  main();
+  end();
+}
+
+static void fault(void) {
+  board_write("fault\n");
+  end();
+}
+
+__attribute__((section(".vectors"), used)) static const void *const vectors[16] = {stack_top, reset, fault, fault,
+                                                                                   fault,     fault, fault};
+
+/* A kernel's larger scratch: taken in order, given back all at once. */
+static char *heap_at = heap_begin;
+
+void *aligned_alloc(size_t align, size_t bytes) {
+  char *taken = (char *)(((uintptr_t)heap_at + align - 1) / align * align);
+  if (bytes > (size_t)(heap_end - taken)) return NULL;
+  heap_at = taken + bytes;
+  return taken;
+}
+
+void free(void *data) {
+  if (data) heap_at = heap_begin;
+}

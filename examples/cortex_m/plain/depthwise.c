@@ -1,0 +1,15 @@
+/* programs/depthwise.te as plain loops: what the tuned kernel is compared with. */
+#include <stdint.h>
+
+int32_t kernel(const int8_t *I, const int8_t *W, const int32_t *B, int8_t *O) {
+  for (int y = 0; y < 25; y++)
+    for (int x = 0; x < 5; x++)
+      for (int c = 0; c < 64; c++) {
+        int32_t sum = B[c];
+        for (int r = 0; r < 3; r++)
+          for (int s = 0; s < 3; s++) sum += I[((y + r) * 7 + x + s) * 64 + c] * W[(r * 3 + s) * 64 + c];
+        int32_t scaled = (sum + 128) >> 8;
+        O[(y * 5 + x) * 64 + c] = (int8_t)(scaled < -128 ? -128 : scaled > 127 ? 127 : scaled);
+      }
+  return 0;
+}
