@@ -18,6 +18,9 @@ pids=()
 clean_up() {
   scancel --full --state=RUNNING --user=root 2>/dev/null || true
   for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+  for pid in $(pgrep -x slurmstepd || true); do # of a node that was killed: they outlive it
+    { readlink "/proc/$pid"/fd/* 2>/dev/null || true; } | grep -q "^$work" && kill -9 "$pid" || true
+  done
   rm -rf "$work"
 }
 trap clean_up EXIT

@@ -89,7 +89,7 @@ kill -9 "$long"
 [ "$meanwhile" -ge 30 ] && [ "$meanwhile" -le 240 ] || complain "beside 60 trials of one tuner the other got $meanwhile"
 
 # A killed tuner is forgotten; what it left ends by itself, and the same command goes on.
-ttl=$(cli keys 'tenon:{lab}:tasks:*' | while read -r key; do cli ttl "$key"; done)
+ttl=$(cli keys 'tenon:{lab}:tasks:*' | while read -r key; do [ -z "$key" ] || cli ttl "$key"; done)
 for t in $ttl; do [ "$t" -gt 0 ] && [ "$t" -le 120 ] || complain "tasks of a dead tuner live on: $ttl"; done
 
 # ---- what comes through the server is not believed ---------------------------------------------------------------------------
