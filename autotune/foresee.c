@@ -16,20 +16,6 @@
 /* A time-out of less code comes from something else. */
 #define LEAST_TOO_MANY 512.0
 
-/* The order counts: what candidates are compared with is made from the plans. */
-bool autotune_space_fill(autotune_space *space) {
-  space->n_sketches = autotune_sketches(space->task, AUTOTUNE_MAX_SKETCHES, space->sketches);
-  if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;
-  autotune_foresee(space);
-  return true;
-}
-
-void autotune_space_release(autotune_space *space) {
-  for (int i = 0; i < space->n_sketches; i++) tn_schedule_free(space->sketches[i].base);
-  RUNTIME_VEC_FREE(&space->ranked);
-  schedule_plans_free(space->plans);
-}
-
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
   return genome->sketch == AUTOTUNE_PLANNED ? autotune_planned_schedule(space, genome)
                                             : autotune_sketch_schedule(space, genome);
@@ -92,8 +78,8 @@ static void find_least_work(autotune_space *space, runtime_arena *arena, float *
   }
 }
 
-/* Lowers `auto` and the best plan of each family once, when the search begins. */
-void autotune_foresee(autotune_space *space) {
+/* Fills what candidates are compared with: lowers `auto` and the best plan of each family once, when the search begins. */
+static void foresee(autotune_space *space) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   runtime_arena arena = {0};
   autotune_estimate estimate;
@@ -113,4 +99,18 @@ void autotune_foresee(autotune_space *space) {
   }
   tn_schedule_free(s);
   runtime_arena_free(&arena);
+}
+
+/* The order counts: what candidates are compared with is made from the plans. */
+bool autotune_space_fill(autotune_space *space) {
+  space->n_sketches = autotune_sketches(space->task, AUTOTUNE_MAX_SKETCHES, space->sketches);
+  if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;
+  foresee(space);
+  return true;
+}
+
+void autotune_space_release(autotune_space *space) {
+  for (int i = 0; i < space->n_sketches; i++) tn_schedule_free(space->sketches[i].base);
+  RUNTIME_VEC_FREE(&space->ranked);
+  schedule_plans_free(space->plans);
 }

@@ -4,9 +4,10 @@
  * The `walk` owns the schedule in the making until it succeeds. */
 #include "autotune/search.h"
 
-const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
-const int autotune_parallel_goals[6] = {0, 1, 2, 4, 8, 16};
-const int autotune_unroll_steps[4] = {0, 16, 64, 128};
+/* What the values of a choice stand for (AUTOTUNE_CHOICES); the first of each leaves the stage as it is. */
+static const int vector_lanes[5] = {0, 8, 16, 32, 64};
+static const int parallel_goals[6] = {0, 1, 2, 4, 8, 16};
+static const int unroll_steps[4] = {0, 16, 64, 128};
 
 enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
 
@@ -163,7 +164,7 @@ static bool choose_vector(walk *w, int stage) {
   int iter = vector_loop(&w->s->stages[stage]);
   if (iter < 0) return true;
   int64_t extent = schedule_leaf(&w->s->stages[stage], iter)->extent;
-  int64_t length = vector_length(extent, autotune_vector_lanes[w->genome->choices[stage].vector]);
+  int64_t length = vector_length(extent, vector_lanes[w->genome->choices[stage].vector]);
   if (length == 0) return true;
   if (length < extent) {
     tn_tail tail = extent % length ? TN_TAIL_PEEL : TN_TAIL_GUARD;
@@ -196,7 +197,7 @@ static bool choose_parallel(walk *w, int stage) {
   int choice = w->genome->choices[stage].parallel;
   if (choice == 0 || w->task->threads < 2) return true;
   int64_t product;
-  int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, autotune_parallel_goals[choice], &product);
+  int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, parallel_goals[choice], &product);
   if (product < 2 || n > MAX_LOOPS) return true;
   for (int i = 0; i < n; i++) iters[i] = i;
   if (n > 1 && schedule_fuse(w->s, stage, n, iters) != TN_OK) return false;
@@ -241,7 +242,7 @@ static bool unroll_tile(walk *w, int stage_id) {
 
 /* By pragma: the passes unroll what stays within the limit, and nothing is refused. */
 static bool choose_unroll(walk *w, int stage) {
-  int max_step = autotune_unroll_steps[w->genome->choices[stage].unroll];
+  int max_step = unroll_steps[w->genome->choices[stage].unroll];
   return max_step == 0 || schedule_pragma_unroll(w->s, stage, 0, max_step) == TN_OK;
 }
 

@@ -96,12 +96,6 @@ bool autotune_model_load(autotune_model *model, const char *path);
  * -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
 
-/* How well scores order costs: of all pairs with different costs (both failed: not a pair), the share with the scores
- * the right way round; equal scores count half. 0.5 is guessing, 1 perfect; 1 when there is no pair. */
-double autotune_rank_accuracy(int n, const float *scores, const double *costs_s);
-/* The fastest cost among the K programs with the highest scores, as best/cost: 1 when the fastest is among them. */
-double autotune_peak_at(int n, const float *scores, const double *costs_s, int k);
-
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
@@ -183,14 +177,6 @@ tn_status autotune_log_check(tn_context *ctx, const char *path);
 /* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
  * when the disk is full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
-/* Reads a log, calling visit for every whole record; broken or unknown lines are warned about by number and skipped.
- * A file that is not there is empty when missing_ok. visit returns false to stop. The record is freed after the
- * call unless visit clears record->json. */
-tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
-                            bool (*visit)(void *user, int line, autotune_record *record), void *user);
-/* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
-tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
-                            bool (*visit)(void *user, int line, autotune_record *record), void *user);
 /* How far a log was read; zero-initialise. */
 typedef struct autotune_log_place {
   dev_t device;
@@ -198,10 +184,6 @@ typedef struct autotune_log_place {
   off_t offset;
   int line; /* lines before OFFSET */
 } autotune_log_place;
-/* Like autotune_log_scan, from PLACE on, which moves to the end. */
-tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place,
-                               int *n_skipped, bool (*visit)(void *user, int line, autotune_record *record),
-                               void *user);
 
 /* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
 

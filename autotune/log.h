@@ -33,18 +33,20 @@ uint64_t log_target_hash(const char *target, size_t n);
 /* What is to be done with a line after a glance. */
 typedef enum log_answer { LOG_PASS, LOG_READ, LOG_STOP } log_answer;
 
-/* How a log is read. Lines that a glance does not understand are parsed, and told when they are broken. */
+/* How a log is read. Lines that a glance does not understand are parsed; a line that is no record is warned about by its
+ * number, and skipped. VISIT is called for every whole record and says whether to read on; the record is freed behind the call
+ * unless VISIT cleared its json. */
 typedef struct log_reading {
-  bool missing_ok;
-  int n_skipped;  /* set: lines that are no records */
-  int64_t offset; /* set: of the line that is looked at or visited; its text, and that's bytes without the newline */
+  bool missing_ok; /* a file that is not there is an empty log */
+  int n_skipped;   /* set: lines that are no records */
+  int64_t offset;  /* set: of the line that is looked at or visited; its text, and that's bytes without the newline */
   const char *text;
   size_t bytes;
   bool is_locked;   /* the caller holds the log's lock */
   bool sees_events; /* LOOK is asked of lines that say that a run began or ended, too */
   /* NULL: every record is read. TEXT: the line. */
   log_answer (*look)(void *user, int line, const log_glance *glance, const char *text);
-  bool (*visit)(void *user, int line, autotune_record *record); /* as autotune_log_read; NULL: nothing is read */
+  bool (*visit)(void *user, int line, autotune_record *record); /* NULL: nothing is read */
   /* May be NULL: a line that is no record of this version, after the warning. IS_WHOLE: it is a JSON object. */
   void (*on_strange)(void *user, int line, bool is_whole);
   void *user;

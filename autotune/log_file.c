@@ -310,23 +310,3 @@ tn_status log_read(tn_context *ctx, const char *path, log_reading *reading, auto
     runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more lines skipped", path, reading->n_skipped - MAX_WARNINGS);
   return status;
 }
-
-tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place,
-                               int *n_skipped, bool (*visit)(void *user, int line, autotune_record *record),
-                               void *user) {
-  log_reading reading = {.missing_ok = missing_ok, .visit = visit, .user = user};
-  tn_status status = log_read(ctx, path, &reading, place);
-  if (n_skipped) *n_skipped = reading.n_skipped;
-  return status;
-}
-
-tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
-                            bool (*visit)(void *user, int line, autotune_record *record), void *user) {
-  autotune_log_place start = {0};
-  return autotune_log_read_on(ctx, path, missing_ok, &start, n_skipped, visit, user);
-}
-
-tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
-                            bool (*visit)(void *user, int line, autotune_record *record), void *user) {
-  return autotune_log_scan(ctx, path, missing_ok, NULL, visit, user);
-}

@@ -30,13 +30,12 @@ int measure_process_start(measure_process *process, const char *const *argv);
 void measure_process_read_tail(measure_process *process);
 /* Kills the group, reaps, closes. */
 void measure_process_kill(measure_process *process);
-/* For a process whose output ended: waits a moment for its death, then kills. Says how it ended, with its last words.
- */
+/* For a process whose output ended: waits for its death, WAIT_MS at most, then kills. Says how it ended, with its last words. */
 typedef struct measure_death {
   bool out_of_memory, out_of_cpu; /* as far as can be told */
   char text[256 + MEASURE_TAIL];
 } measure_death;
-void measure_process_autopsy(measure_process *process, measure_death *death);
+void measure_process_autopsy(measure_process *process, int wait_ms, measure_death *death);
 /* Closes its input, at which it ends by itself. */
 void measure_process_dismiss(measure_process *process);
 /* Closes its input, gives it a moment to end by itself, then kills. */
@@ -89,6 +88,15 @@ typedef struct measure_worker {
   measure_job *job; /* while it is busy */
   int64_t request_id;
   uint64_t deadline_ns;
+  /* A host: what it does after JOB is sent ahead, so that a slow way does not idle it. It has no deadline until JOB is over. */
+  struct {
+    measure_job *job; /* NULL: nothing is */
+    int64_t request_id;
+    uint64_t asked_ns, profile_asked_ns;
+    double timeout_s;
+  } ahead;
+  double way_s,
+      took_s; /* the least that an answer's way took beyond what it told, and what the last took in all; 0: not known */
   runtime_str out; /* bytes to send, out_sent of them gone */
   size_t out_sent;
   protocol_decoder in;
@@ -216,6 +224,9 @@ void measure_pool_end(measure_pool *pool, measure_job *job);
 void measure_pool_again(measure_pool *pool, measure_job *job);
 /* Whether another machine may make the reference that this one cannot. */
 bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference);
+/* A host that cannot make the job's reference is no fault of the program while another machine may: the job goes there, as if it
+ * had not been here, and WHY is the host's trouble. False: it stays with this machine, which is where a finalist has to be. */
+bool measure_pool_passes_on(measure_pool *pool, measure_job *job, measure_machine *machine, const char *why);
 /* Machines that time candidates. */
 int measure_pool_width(const measure_pool *pool);
 /* Workers that build. */
@@ -230,6 +241,9 @@ bool measure_worker_is_alive(const measure_worker *w);
 void measure_worker_start(measure_pool *pool, measure_worker *w);
 /* Gives it the job, and asks the first thing for it. */
 void measure_worker_give(measure_pool *pool, measure_worker *w, measure_job *job);
+/* Whether JOB may be sent while it is at work: to a host whose way is slow, when it needs nothing but that one request. */
+bool measure_worker_takes_ahead(const measure_worker *w, const measure_job *job);
+void measure_worker_give_ahead(measure_pool *pool, measure_worker *w, measure_job *job);
 /* What poll(2) said of its socket and of its standard error; then whether its time is over. */
 void measure_worker_serve(measure_pool *pool, measure_worker *w, short socket, short err);
 bool measure_worker_has_output(const measure_worker *w);
@@ -249,6 +263,14 @@ bool measure_host_open(measure_machine *machine, const tn_worker_host *host, int
 void measure_machine_free(measure_machine *machine);
 /* What a host is told, and asked, beyond what a worker here is. */
 void measure_host_ask(const measure_machine *machine, json_t *hello);
+/* What a machine elsewhere has to be. NULL: anything will do. */
+typedef struct measure_wanted {
+  const char *target, *costs;
+  const char *whose; /* the costs are, in words: "the target's" */
+  int threads;       /* of the machine that may be used; 0: all */
+} measure_wanted;
+/* Compares a greeting: version, target, clock, then costs; *COSTS_DIFFER where it is those, which may be by chance. False, with WHY. */
+bool measure_greeting_fits(const measure_wanted *wanted, const json_t *greeting, bool *costs_differ, runtime_str *why);
 /* Compares its greeting with what is wanted. False, and WHY says what differs: it is refused for good; WHY is empty: no memory. */
 bool measure_host_check(measure_pool *pool, measure_machine *machine, const json_t *greeting, runtime_str *why);
 /* Counts what went wrong with one of its workers: the next one is started after a pause, which grows. */
@@ -258,6 +280,8 @@ void measure_host_refuse(measure_pool *pool, measure_machine *machine, const cha
 bool measure_machine_is_hopeless(const measure_pool *pool, const measure_machine *machine);
 /* Whether a worker may be started now. */
 bool measure_machine_may_start(const measure_pool *pool, const measure_machine *machine);
+/* Seconds that an answer's phases took, on the host's clock. */
+double measure_told_s(const json_t *answer);
 /* False: the worker tells longer times than have passed since it was asked. */
 bool measure_host_clock_is_right(const measure_worker *w, const json_t *answer);
 /* Adds "NAME: trouble" for each host. */

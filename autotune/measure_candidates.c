@@ -243,6 +243,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->share = protocol_number(header, "share", 0);
   m->odd_share = protocol_number(header, "odd_share", 0);
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
+  m->is_packed = protocol_number(header, "is_packed", 0) > 0;
 }
 
 /* A worker is not trusted: without a positive time the measurement has failed. */
@@ -265,18 +266,13 @@ static void remember_default(measure_pool *pool, uint64_t key, const json_t *hea
   if (place) place->f = default_s;
 }
 
-/* A host that cannot make the reference, for want of a file or of memory, is no fault of the program while another machine may
- * make it: the job goes there, as if it had not been here. A finalist has no choice. */
-static bool passes_on(measure_pool *pool, measure_job *job, measure_worker *worker, uint64_t key) {
-  measure_machine *machine = worker->machine;
-  if (!machine->host || job->candidate->is_final || job->passed_on >= pool->n_machines) return false;
-  machine->unprepared = key;
-  if (!measure_pool_has_other_for(pool, machine, key)) return false;
-  snprintf(machine->trouble, sizeof machine->trouble, "%s", job->out->message ? job->out->message : "");
+/* For want of a file or of memory there. */
+static bool passes_on(measure_pool *pool, measure_job *job, measure_worker *worker) {
+  const char *why = job->out->message;
+  if (!measure_pool_passes_on(pool, job, worker->machine, why ? why : "")) return false;
   free(job->out->message);
   job->out->message = NULL;
   job->out->error = TN_MEASURE_NONE;
-  job->passed_on++;
   return job->goes_elsewhere = true;
 }
 
@@ -287,7 +283,7 @@ static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *work
   bool was_prepared = worker->prepared == key;
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    if (!was_prepared && !passes_on(pool, job, worker, key)) remember_unprepared(pool, key, m, true);
+    if (!was_prepared && !passes_on(pool, job, worker)) remember_unprepared(pool, key, m, true);
     return false;
   }
   if (was_prepared)
@@ -331,7 +327,7 @@ static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *
   uint64_t key = reference_key(job->candidate);
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    if (!passes_on(pool, job, worker, key)) remember_unprepared(pool, key, m, true);
+    if (!passes_on(pool, job, worker)) remember_unprepared(pool, key, m, true);
     return false;
   }
   remember_default(pool, key, message->header);
@@ -453,6 +449,8 @@ static tn_status poll_runs(void *self, double wait_s, tn_job **done) {
   return poll_lane(self, MEASURE_RUNS, wait_s, done);
 }
 
+static const tn_worker_host_state *hosts_of(void *self, int *n) { return measure_pool_hosts(self, n); }
+
 static void release(void *self) { measure_pool_release(self); }
 
 /* Both hold the pool, which goes with the last of the two. Without a pool both are still made, with a
@@ -462,11 +460,23 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_workers_new: an argument is NULL");
     return false;
   }
+  *builder = (tn_builder){0};
+  *runner = (tn_runner){0};
   measure_pool *pool = measure_pool_new(ctx, options);
-  *builder = (tn_builder){.self = pool, .build = build, .free = release, .submit = submit_build, .poll = poll_builds};
-  *runner = (tn_runner){
-      .self = pool, .run = run, .free = release, .prepare = prepare, .submit = submit_run, .poll = poll_runs};
-  if (pool) builder->width = measure_pool_builders(pool);
-  if (pool) runner->width = measure_pool_width(pool);
-  return pool != NULL;
+  if (!pool) return false;
+  *builder = (tn_builder){.self = pool,
+                          .build = build,
+                          .free = release,
+                          .submit = submit_build,
+                          .poll = poll_builds,
+                          .width = measure_pool_builders(pool)};
+  *runner = (tn_runner){.self = pool,
+                        .run = run,
+                        .free = release,
+                        .prepare = prepare,
+                        .submit = submit_run,
+                        .poll = poll_runs,
+                        .hosts = hosts_of,
+                        .width = measure_pool_width(pool)};
+  return true;
 }

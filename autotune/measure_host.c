@@ -116,21 +116,20 @@ static bool has_features(const char *wanted, const char *own, runtime_str *why) 
   return true;
 }
 
-static bool has_threads(const char *wanted, const measure_machine *machine, const json_t *greeting, runtime_str *why) {
+static bool has_threads(const measure_wanted *wanted, const json_t *greeting, runtime_str *why) {
   char text[32] = "0";
-  autotune_target_word(wanted, "threads", text, sizeof text);
+  autotune_target_word(wanted->target, "threads", text, sizeof text);
   long need = strtol(text, NULL, 10), has = (long)protocol_int(greeting, "threads", 1);
-  if (machine->host->threads > 0 && machine->host->threads < has) has = machine->host->threads;
+  if (wanted->threads > 0 && wanted->threads < has) has = wanted->threads;
   if (has >= need) return true;
   runtime_str_addf(why, "it has %ld threads for us, the target has %ld: tune for threads=%ld", has, need, has);
   return false;
 }
 
-static bool is_target(const measure_pool *pool, const measure_machine *machine, const json_t *greeting,
-                      runtime_str *why) {
-  const char *own = protocol_text(greeting, "target", "");
-  return !pool->target || (same_word(pool->target, own, "triple", why) && same_word(pool->target, own, "cpu", why) &&
-                           has_features(pool->target, own, why) && has_threads(pool->target, machine, greeting, why));
+static bool is_target(const measure_wanted *wanted, const json_t *greeting, runtime_str *why) {
+  const char *target = wanted->target, *own = protocol_text(greeting, "target", "");
+  return !target || (same_word(target, own, "triple", why) && same_word(target, own, "cpu", why) &&
+                     has_features(target, own, why) && has_threads(wanted, greeting, why));
 }
 
 /* The number behind KEY in "costs=key:number,..."; 0: there is none. */
@@ -144,15 +143,13 @@ static double cost_of(const char *costs, const char *key) {
 }
 
 /* Only what the processor's cores take is compared: memory is shared with whatever else the machine does. */
-static bool has_costs(measure_pool *pool, measure_machine *machine, const char *costs, runtime_str *why) {
-  const char *whose = pool->costs_are_a_hosts ? "the first host's" : "the target's";
+static bool has_costs(const measure_wanted *wanted_costs, const char *costs, runtime_str *why) {
+  const char *all = wanted_costs->costs ? wanted_costs->costs : "";
   static const char *const keys[] = {"fma16", "fma32", "fma64", "chain", "load"};
-  if (*costs && !pool->costs) pool->costs = strdup(costs), pool->costs_are_a_hosts = true;
-  for (int i = 0; *costs && pool->costs && i < RUNTIME_COUNT(keys); ++i) {
-    double wanted = cost_of(pool->costs, keys[i]), own = cost_of(costs, keys[i]);
+  for (int i = 0; *costs && *all && i < RUNTIME_COUNT(keys); ++i) {
+    double wanted = cost_of(all, keys[i]), own = cost_of(costs, keys[i]);
     if (wanted <= 0 || own <= 0 || fmax(wanted, own) <= COSTS_RATIO * fmin(wanted, own)) continue;
-    runtime_str_addf(why, "its measured cost %s is %.3g ns, %s is %.3g ns", keys[i], own, whose, wanted);
-    machine->cost_tries++;
+    runtime_str_addf(why, "its measured cost %s is %.3g ns, %s is %.3g ns", keys[i], own, wanted_costs->whose, wanted);
     return false;
   }
   return true;
@@ -198,21 +195,39 @@ static void take_name(const measure_pool *pool, measure_machine *machine, const 
   if (text.failed) runtime_str_free(&text);
 }
 
+bool measure_greeting_fits(const measure_wanted *wanted, const json_t *greeting, bool *costs_differ, runtime_str *why) {
+  *costs_differ = false;
+  if (!has_version(greeting, why) || !is_target(wanted, greeting, why) || !has_clock(greeting, why)) return false;
+  *costs_differ = !has_costs(wanted, protocol_text(greeting, "costs", ""), why);
+  return !*costs_differ;
+}
+
 bool measure_host_check(measure_pool *pool, measure_machine *machine, const json_t *greeting, runtime_str *why) {
-  if (!has_version(greeting, why) || !is_target(pool, machine, greeting, why) || !has_clock(greeting, why) ||
-      !has_costs(pool, machine, protocol_text(greeting, "costs", ""), why))
-    return false;
+  bool costs_differ;
+  const char *costs = protocol_text(greeting, "costs", "");
+  measure_wanted wanted = {.target = pool->target,
+                           .costs = pool->costs,
+                           .whose = pool->costs_are_a_hosts ? "the first host's" : "the target's",
+                           .threads = machine->host->threads};
+  bool fits = measure_greeting_fits(&wanted, greeting, &costs_differ, why);
+  machine->cost_tries += costs_differ;
+  if (!fits) return false;
+  if (*costs && !pool->costs) pool->costs = strdup(costs), pool->costs_are_a_hosts = true;
   take_name(pool, machine, greeting);
   return machine->name != NULL; /* a record without one would say that it was measured here */
 }
 
-/* The phases of an answer are times on the host's clock. */
-bool measure_host_clock_is_right(const measure_worker *w, const json_t *answer) {
-  double told_s = 0, passed_s = (double)(runtime_now_ns() - w->asked_ns) * 1e-9;
+double measure_told_s(const json_t *answer) {
+  double told_s = 0;
   const json_t *phases = json_object_get(answer, "phase_s");
   for (size_t i = 0; i < MEASURE_PHASES && i < json_array_size(phases); ++i)
     told_s += json_number_value(json_array_get(phases, i));
-  return told_s <= CLOCK_RATIO * passed_s + CLOCK_SLACK_S;
+  return told_s;
+}
+
+bool measure_host_clock_is_right(const measure_worker *w, const json_t *answer) {
+  double passed_s = (double)(runtime_now_ns() - w->asked_ns) * 1e-9;
+  return measure_told_s(answer) <= CLOCK_RATIO * passed_s + CLOCK_SLACK_S;
 }
 
 /* ---- trouble ----------------------------------------------------------------------------------------------------- */

@@ -3,13 +3,14 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
 /* Runs that hold builders up come so many together, or as have gathered in the time of so many builds. */
 enum { RUNS_TOGETHER = 20, GATHER_BUILDS = 10 };
-enum { MAX_WORKERS = 256, MAX_HOSTS = 4096, STOP_ASKED_MS = 50 };
+enum { MAX_WORKERS = 256, MAX_HOSTS = 4096, STOP_ASKED_MS = 50, OWN_DESCRIPTORS = 64 };
 
 #define GREETING_S 60.0
 #define PATIENCE_S 30.0
@@ -138,6 +139,15 @@ bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine 
   return false;
 }
 
+bool measure_pool_passes_on(measure_pool *pool, measure_job *job, measure_machine *machine, const char *why) {
+  if (!machine->host || job->candidate->is_final || job->passed_on >= pool->n_machines) return false;
+  machine->unprepared = job->reference;
+  if (!measure_pool_has_other_for(pool, machine, job->reference)) return false;
+  snprintf(machine->trouble, sizeof machine->trouble, "%s", why);
+  job->passed_on++;
+  return true;
+}
+
 /* Whether the machine may have the job: not one that a worker of its was lost over, nor one whose reference it cannot make, if there
  * are others. A finalist has no choice. */
 static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
@@ -243,6 +253,22 @@ static void hand_out(measure_pool *pool, measure_lane lane) {
   }
 }
 
+/* Hosts behind a slow way get their next run while they are at one, of those that nobody else is free for. It may not need more
+ * cores than that one, which are free when it begins. */
+static void hand_ahead(measure_pool *pool) {
+  for (int i = pool->n_workers - 1; i >= 0 && pool->waiting[MEASURE_RUNS].n > 0; --i) {
+    measure_worker *w = &pool->workers[i];
+    measure_job *before, *job;
+    if (!w->machine->host || w->state != MEASURE_BUSY) continue;
+    job = first_for(pool, w->machine, MEASURE_RUNS, &before);
+    if (!job || !measure_worker_takes_ahead(w, job) || cores_of(w->machine, job) > cores_of(w->machine, w->job))
+      continue;
+    take_behind(&pool->waiting[MEASURE_RUNS], before);
+    tell_queue(pool, MEASURE_RUNS);
+    measure_worker_give_ahead(pool, w, job);
+  }
+}
+
 /* Runs first: a build can wait, a run needs the machine quiet. */
 static void assign(measure_pool *pool) {
   for (int i = 0; i < pool->n_machines; ++i) {
@@ -252,6 +278,7 @@ static void assign(measure_pool *pool) {
       if (pool->waiting[lane].n > 0) start_workers(pool, machine, (measure_lane)lane);
   }
   hand_out(pool, MEASURE_RUNS);
+  hand_ahead(pool);
   hand_out(pool, MEASURE_BUILDS);
 }
 
@@ -427,6 +454,7 @@ static void pool_free(measure_pool *pool) {
   for (int i = 0; i < pool->n_workers; ++i) {
     measure_process_end(&pool->workers[i].process);
     free_given(pool->workers[i].job);
+    free_given(pool->workers[i].ahead.job);
     measure_worker_clear(&pool->workers[i]);
   }
   for (int i = 0; i < pool->n_machines; ++i) measure_machine_free(&pool->machines[i]);
@@ -567,6 +595,19 @@ static bool open_machines(measure_pool *pool) {
   return open_hosts(pool, works_here, works_here ? pool->machines[0].n_workers : 0);
 }
 
+/* Two descriptors a worker, and some that the program has: better said before the first is started than by the last that is not. */
+static tn_status check_descriptors(tn_context *ctx, int n_workers) {
+  struct rlimit limit;
+  int64_t need = OWN_DESCRIPTORS + 2 * (int64_t)n_workers;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || (int64_t)limit.rlim_cur >= need)
+    return TN_OK;
+  return runtime_fail(
+      ctx, TN_ERROR_ARGUMENT,
+      "workers: %d of them need %lld open files, the limit is %lld: raise it, as by `ulimit -n %lld`, or "
+      "take fewer machines",
+      n_workers, (long long)need, (long long)limit.rlim_cur, (long long)need);
+}
+
 /* TN_ERROR_ARGUMENT for options that make no sense. */
 static tn_status check_hosts(tn_context *ctx, const tn_worker_options *o) {
   int64_t n = 0;
@@ -607,6 +648,8 @@ measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "the worker command is empty");
   else if (!open_machines(pool))
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  else if (check_descriptors(ctx, pool->n_workers) != TN_OK)
+    ; /* it has said why */
   else if (start_first(pool))
     return pool;
   else

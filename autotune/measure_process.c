@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-enum { FIRST_FREE_FD = 3, AUTOPSY_MS = 2000, END_MS = 500 };
+enum { FIRST_FREE_FD = 3, END_MS = 500 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
@@ -215,11 +215,10 @@ static void add_last_words(const measure_process *p, char *text, size_t n) {
   text[used] = '\0';
 }
 
-/* Waits AUTOPSY_MS for the death, since the end of output may be seen before the exit. Afterwards the
- * process is gone. */
-void measure_process_autopsy(measure_process *p, measure_death *death) {
+/* The end of output may be seen before the exit. Afterwards the process is gone. */
+void measure_process_autopsy(measure_process *p, int wait_ms, measure_death *death) {
   *death = (measure_death){0};
-  bool died = has_died(p, AUTOPSY_MS);
+  bool died = has_died(p, wait_ms);
   int status = finish(p);
   int n = died ? describe_status(status, death->text, sizeof death->text)
                : snprintf(death->text, sizeof death->text, "the worker closed its output without ending");

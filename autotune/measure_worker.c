@@ -15,6 +15,11 @@ enum { BLOCK_BYTES = 64 << 10, MAX_CORES = 1 << 16, QUOTED_BYTES = 40 };
  * such points, and it is. */
 enum { LOST_RUNNING = 4, LOST_OTHERWISE = 1, MOST_LOSSES = 24 };
 
+/* A way that takes more than this share of what an answer takes is slow: the next request is sent ahead. */
+#define SLOW_WAY 0.02
+/* How long a process that closed its output may take to end. A host's command is only the way: the worker has ended already. */
+enum { AUTOPSY_MS = 2000, HOST_AUTOPSY_MS = 100 };
+
 #define GREETING_S 60.0
 #define HOST_GREETING_S 30.0
 
@@ -41,21 +46,30 @@ static void flush(measure_worker *w) {
   w->out.n = w->out_sent = 0;
 }
 
-/* Steals the request's header. */
-static bool send_request(measure_pool *pool, measure_worker *w, const measure_request *request) {
+/* Steals the request's header. What was to be sent before has gone. Returns the request's id; 0: it cannot be sent. */
+static int64_t send_bytes(measure_pool *pool, measure_worker *w, const measure_request *request) {
+  int64_t id = ++pool->next_id;
   w->out.n = w->out_sent = 0;
-  w->request_id = ++pool->next_id;
-  bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(w->request_id)) == 0 &&
+  bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(id)) == 0 &&
                  protocol_encode(request->header, request->payload, request->payload_bytes, &w->out);
   json_decref(request->header);
   /* No fault of the candidate's: the tune ends with an error. */
   if (w->out.failed) runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
   if (!encoded) runtime_str_free(&w->out);
-  w->deadline_ns = measure_deadline_after(request->timeout_s + (w->machine->host ? MEASURE_WAY_S : 0));
+  flush(w);
+  return encoded ? id : 0;
+}
+
+static void set_deadline(measure_worker *w, double timeout_s) {
+  w->deadline_ns = measure_deadline_after(timeout_s + (w->machine->host ? MEASURE_WAY_S : 0));
+}
+
+static bool send_request(measure_pool *pool, measure_worker *w, const measure_request *request) {
   w->asked_ns = runtime_now_ns();
   w->profile.asked_ns = profiler_now_ns();
-  flush(w);
-  return encoded;
+  w->request_id = send_bytes(pool, w, request);
+  set_deadline(w, request->timeout_s);
+  return w->request_id != 0;
 }
 
 /* ---- its life ---------------------------------------------------------------------------------------------------- */
@@ -102,6 +116,25 @@ void measure_worker_start(measure_pool *pool, measure_worker *w) {
   measure_worker_clear(w);
 }
 
+/* What was sent ahead is another worker's: this one never came to it. */
+static void take_back(measure_pool *pool, measure_worker *w) {
+  if (w->ahead.job) measure_pool_again(pool, w->ahead.job);
+  w->ahead.job = NULL;
+}
+
+/* What was sent ahead is what the worker is at now: it has been since it answered. */
+static void go_on_ahead(measure_worker *w) {
+  if (!w->ahead.job) return;
+  w->job = w->ahead.job;
+  w->ahead.job = NULL;
+  w->state = MEASURE_BUSY;
+  w->request_id = w->ahead.request_id;
+  w->started_ns = runtime_now_ns();
+  w->asked_ns = w->ahead.asked_ns;
+  w->profile.asked_ns = w->ahead.profile_asked_ns;
+  set_deadline(w, w->ahead.timeout_s);
+}
+
 /* The worker is free for the next job. AGAIN: its job is not over, but another worker's. */
 static void end_work(measure_pool *pool, measure_worker *w, bool again) {
   measure_job *job = w->job;
@@ -139,6 +172,7 @@ static void tell_lost(const char *why) {
 
 void measure_worker_lose(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why) {
   tell_lost(why);
+  take_back(pool, w);
   measure_process_kill(&w->process);
   if (kind != MEASURE_GIVEN_UP && (w->state == MEASURE_STARTING || w->machine->host))
     note_failure(pool, w->machine, why);
@@ -159,24 +193,34 @@ static measure_failure kind_of(const measure_death *death) {
 /* The kernel's out-of-memory killer and the CPU limit both end a worker by signal: the autopsy tells them apart. */
 static void lose_dead(measure_pool *pool, measure_worker *w) {
   measure_death death;
-  measure_process_autopsy(&w->process, &death);
+  measure_process_autopsy(&w->process, w->machine->host ? HOST_AUTOPSY_MS : AUTOPSY_MS, &death);
   measure_worker_lose(pool, w, kind_of(&death), death.text);
 }
 
-/* A host's worker has said how its candidate ends it: that is the candidate's result, and no fault of the host's. */
+/* Whether it makes a reference, and not what a candidate is. */
+static bool is_at_reference(const measure_worker *w) {
+  return w->job->reference != 0 && w->prepared != w->job->reference;
+}
+
+/* A host's worker has said how its candidate ends it: that is the candidate's result, and no fault of the host's. Where it made the
+ * reference, it may be the host's all the same: another one tries. */
 static void take_death(measure_pool *pool, measure_worker *w, const char *how, bool is_late) {
   measure_death death;
   char text[MEASURE_TAIL + 320];
-  measure_process_autopsy(&w->process, &death);
+  measure_process_autopsy(&w->process, HOST_AUTOPSY_MS, &death);
   const char *last_words = strstr(death.text, "; its last words");
   measure_failure kind = is_late ? MEASURE_TIMEOUT : death.out_of_memory ? MEASURE_NO_MEMORY : MEASURE_DIED;
   snprintf(text, sizeof text, "the worker on %.64s %.120s%s", w->machine->name ? w->machine->name : "a host", how,
            last_words ? last_words : "");
   tell_lost(text);
-  w->job->out->machine = w->machine->name;
-  w->job->kind->failed(pool, w->job, w, kind, is_late ? "over the time limit" : text);
-  count_answer(w);
-  end_work(pool, w, false);
+  take_back(pool, w);
+  bool again = is_at_reference(w) && measure_pool_passes_on(pool, w->job, w->machine, text);
+  if (!again) {
+    w->job->out->machine = w->machine->name;
+    w->job->kind->failed(pool, w->job, w, kind, is_late ? "over the time limit" : text);
+    count_answer(w);
+  }
+  end_work(pool, w, again);
   measure_worker_clear(w);
 }
 
@@ -223,6 +267,29 @@ void measure_worker_give(measure_pool *pool, measure_worker *w, measure_job *job
   w->state = MEASURE_BUSY;
   w->started_ns = runtime_now_ns();
   ask(pool, w);
+}
+
+/* Only what can be sent whole, now: one request, for a reference that is there. */
+bool measure_worker_takes_ahead(const measure_worker *w, const measure_job *job) {
+  bool is_slow = w->way_s > SLOW_WAY * w->took_s;
+  bool is_run = !is_at_reference(w) && job->reference == w->prepared && job->reference != 0;
+  bool is_plain = !w->job->candidate->is_final && !job->candidate->is_final;
+  return is_slow && is_run && is_plain && !w->ahead.job && w->job->kind == job->kind && !measure_worker_has_output(w);
+}
+
+/* What cannot be asked for has failed, as of a worker that is idle. */
+void measure_worker_give_ahead(measure_pool *pool, measure_worker *w, measure_job *job) {
+  measure_request request = job->kind->request(pool, job, w);
+  bool is_asked = request.header != NULL;
+  w->ahead.asked_ns = runtime_now_ns();
+  w->ahead.profile_asked_ns = profiler_now_ns();
+  w->ahead.timeout_s = request.timeout_s;
+  if (is_asked && (w->ahead.request_id = send_bytes(pool, w, &request)) != 0) {
+    w->ahead.job = job;
+    return;
+  }
+  if (is_asked) job->kind->failed(pool, job, w, MEASURE_NOT_SENT, "the request is not valid UTF-8 or too large");
+  measure_pool_end(pool, job);
 }
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
@@ -278,13 +345,23 @@ static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_
 }
 
 /* A worker that has grown too much asks to be replaced. */
-static void retire(measure_worker *w) {
+static void retire(measure_pool *pool, measure_worker *w) {
+  take_back(pool, w);
   measure_process_end(&w->process);
   measure_worker_clear(w);
 }
 
+/* What was sent ahead waited there, which is no part of its way. */
+static void note_way(measure_worker *w, const json_t *answer) {
+  double told_s = measure_told_s(answer), took_s = (double)(runtime_now_ns() - w->asked_ns) * 1e-9;
+  double way_s = fmax(took_s - told_s, 0);
+  w->took_s = took_s;
+  w->way_s = w->way_s > 0 ? fmin(w->way_s, way_s) : way_s;
+}
+
 /* Events for the recording are at the end of the payload and are cut off first: what is left is the object. */
 static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
+  note_way(w, message->header);
   bool retires = json_is_true(json_object_get(message->header, "retire"));
   measure_profile_take(&w->profile, message);
   w->job->out->machine = w->machine->name;
@@ -295,7 +372,10 @@ static void take_answer(measure_pool *pool, measure_worker *w, protocol_message 
     w->job->goes_elsewhere = false;
     if (!again) count_answer(w);
     end_work(pool, w, again);
-    if (retires) retire(w);
+    if (retires)
+      retire(pool, w);
+    else
+      go_on_ahead(w);
   }
 }
 

@@ -448,36 +448,3 @@ tn_status autotune_model_predict(autotune_model *model, int n, const int *first_
   }
   return TN_OK;
 }
-
-/* ---- quality ----------------------------------------------------------------------------------------------------- */
-
-double autotune_rank_accuracy(int n, const float *scores, const double *costs_s) {
-  double right = 0, pairs = 0;
-  for (int i = 0; i < n; ++i) {
-    for (int k = i + 1; k < n; ++k) {
-      if (costs_s[i] == costs_s[k]) continue;
-      ++pairs;
-      if (scores[i] == scores[k])
-        right += 0.5;
-      else
-        right += (scores[i] > scores[k]) == (costs_s[i] < costs_s[k]);
-    }
-  }
-  return pairs > 0 ? right / pairs : 1;
-}
-
-/* How many scores are higher; of equal ones the earlier counts as higher. */
-static int rank_of(int n, const float *scores, int i) {
-  int rank = 0;
-  for (int k = 0; k < n; ++k) rank += scores[k] > scores[i] || (scores[k] == scores[i] && k < i);
-  return rank;
-}
-
-double autotune_peak_at(int n, const float *scores, const double *costs_s, int k) {
-  double best = INFINITY, best_of_k = INFINITY;
-  for (int i = 0; i < n; ++i) {
-    best = RUNTIME_MIN(best, costs_s[i]);
-    if (rank_of(n, scores, i) < k) best_of_k = RUNTIME_MIN(best_of_k, costs_s[i]);
-  }
-  return isinf(best) ? 1 : best / best_of_k;
-}

@@ -119,6 +119,7 @@ static void add_samples(json_t *json, const tn_measurement *m) {
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
     if (fields[i].value > 0) json_object_set_new(json, fields[i].name, number(fields[i].value));
   if (m->ended_early) json_object_set_new(json, "ended_early", json_true());
+  if (m->is_packed) json_object_set_new(json, "part", json_string("packed"));
 }
 
 /* NULL with a message. The caller owns the array. */

@@ -3,6 +3,7 @@
  * the landscape of a search is always the same, whatever the machine does. */
 #include <math.h>
 
+#include "autotune/log.h"
 #include "autotune/search.h"
 
 /* A record. */
@@ -157,7 +158,8 @@ static tn_status fill(replay *r, tn_context *ctx, const char *log) {
   bool is_filled = autotune_space_fill(&r->space);
   runtime_quiet_end(&quiet);
   if (!is_filled) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a replay");
-  tn_status status = autotune_log_read(ctx, log, false, take_record, r);
+  log_reading reading = {.visit = take_record, .user = r};
+  tn_status status = log_read(ctx, log, &reading, &(autotune_log_place){0});
   if (status == TN_OK && !has_success(r))
     return runtime_fail(ctx, TN_ERROR_RECORD,
                         "%s has no record with a time of this program (key %s): record some by tuning it", log,

@@ -74,9 +74,9 @@ typedef struct autotune_tile {
 /* Indices into autotune_choices; LOCATION is reduced modulo the places there are. X(name, number of values) */
 #define AUTOTUNE_CHOICES(X)                                                                             \
   X(location, 32)    /* plain stages: 0 root, 1 inline, then loops of the consumers, outermost first */ \
-  X(vector, 5)       /* lanes of untiled loops: autotune_vector_lanes */                                \
-  X(parallel, 6)     /* iterations for each thread: autotune_parallel_goals */                          \
-  X(unroll, 4)       /* auto_unroll_max_step: autotune_unroll_steps */                                  \
+  X(vector, 5)       /* lanes of untiled loops (genome.c) */                                            \
+  X(parallel, 6)     /* iterations for each thread (genome.c) */                                        \
+  X(unroll, 4)       /* auto_unroll_max_step (genome.c) */                                              \
   X(unroll_inner, 2) /* tiled: whether the innermost tile is unrolled explicitly */
 
 typedef struct autotune_choice {
@@ -84,8 +84,6 @@ typedef struct autotune_choice {
   AUTOTUNE_CHOICES(X)
 #undef X
 } autotune_choice;
-
-extern const int autotune_vector_lanes[5], autotune_parallel_goals[6], autotune_unroll_steps[4];
 
 /* A group's plan (schedule/plan.h) without its cost. */
 typedef struct autotune_plan {
@@ -180,8 +178,6 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
 bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate);
 /* LLVM took too long for code of so many statements: nothing as long is promising from now on, but twice what `auto` has. */
 void autotune_learn_too_many(autotune_space *space, double statements);
-/* Fills what candidates are compared with, after the plans. */
-void autotune_foresee(autotune_space *space);
 
 /* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 

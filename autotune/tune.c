@@ -243,10 +243,10 @@ tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *u
   bool are_needed = !t->options.runner;
   if (are_needed && !tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
   t->shares_pool = !t->options.builder;
-  t->pool = are_needed ? t->runner.self : NULL;
   if (t->options.builder) use_builder(t);
   if (t->options.runner) t->runner = *t->options.runner;
   if (t->options.runner) t->runner.free = NULL; /* the caller's */
+  if (t->options.runner && t->runner.watch) t->runner.watch(t->runner.self, should_stop, user);
   make_stages(t);
   return TN_OK;
 }
@@ -321,8 +321,8 @@ static tn_status run_rounds(tuner *t) {
 }
 
 void tuner_take_hosts(tuner *t, tn_status status) {
-  if (!t->pool) return;
-  t->result.hosts = measure_pool_hosts(t->pool, &t->result.n_hosts);
+  if (!t->runner.hosts) return;
+  t->result.hosts = t->runner.hosts(t->runner.self, &t->result.n_hosts);
   if (status == TN_ERROR_WORKER && t->result.n_hosts > 0) t->result.end = TN_TUNE_NO_WORKERS;
 }
 

@@ -77,8 +77,9 @@ static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
   m->object = NULL;
 }
 
-/* A time counts as best, as the default's and as the program's own, only if the output was checked. */
-tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record) {
+/* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. A time
+ * counts as best, as the default's and as the program's own, only if the output was checked. */
+static tn_status note(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
   double cost_s = autotune_record_cost(record);
   bool counts = isfinite(cost_s) && record->checked;
@@ -149,7 +150,7 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
   if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
-  tn_status status = tuner_note(t, s, record);
+  tn_status status = note(t, s, record);
   return status == TN_OK ? autotune_search_observe(t->search, s, least_cost(record)) : status;
 }
 
@@ -270,7 +271,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   } else {
     t->fails_alike = false;
   }
-  tn_status status = tuner_note(t, s, record);
+  tn_status status = note(t, s, record);
   tell_found(t, &scope, record);
   if (t->options.on_measured) t->options.on_measured(t->options.user, candidate, m);
   keep_object(t, hash, m);

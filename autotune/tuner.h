@@ -54,9 +54,8 @@ typedef struct tuner {
   tn_builder builder;
   tn_runner runner;
   tuner_stage build_stage, run_stage;
-  bool shares_pool;                /* both are worker processes: polling one serves the other */
-  const struct measure_pool *pool; /* of its own worker processes that time; NULL: it has none */
-  bool takes_turns;                /* with other tuners, whose builder and runner these are, too */
+  bool shares_pool; /* both are worker processes: polling one serves the other */
+  bool takes_turns; /* with other tuners, whose builder and runner these are, too */
   struct tuner_pipeline *pipeline;
   const char *target;
   autotune_fill fill; /* what the inputs hold */
@@ -130,8 +129,6 @@ void tuner_set_deadline(tuner *t);
 
 /* ---- measuring (tune_measure.c) ---------------------------------------------------------------------------------- */
 
-/* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. */
-tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record);
 /* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
 tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *text);
 /* Reads what was appended to the log since the last time, and learns from what others have. */

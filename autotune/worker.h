@@ -40,6 +40,7 @@ typedef struct worker_answer {
   bool checked;
   double share;     /* of the outputs that was compared */
   bool ended_early; /* the cost is where a run was ended, a lower bound */
+  bool is_packed;   /* constants were packed before, which the costs do not contain */
   double max_error;
   double odd_share; /* of the reference */
   double default_s; /* prepare: of the unscheduled program; 0: not known */
@@ -160,6 +161,10 @@ void worker_program_free(worker_program *p);
  * that is left (worker_estimate.c). */
 bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                     codegen_bytes *object);
+/* The same as a candidate is timed: where layout_free inputs alone decide some stages at root, the object has a function
+ * WORKER_PACK_SYMBOL, which computes these, and the kernel, which uses what it has computed. */
+bool worker_compile_candidate(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
+                              codegen_bytes *object);
 /* Compiles and loads. NULL: the answer has the error. */
 tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer);
 /* Makes p->data for the seed and the inputs' lines, if it is not there: inputs, and a reference that was proved
@@ -281,11 +286,15 @@ void worker_print_element(runtime_str *out, const char *name, const DLTensor *t,
 void worker_build(worker *w, const protocol_message *request, worker_answer *answer);
 void worker_prepare(worker *w, const protocol_message *request, worker_answer *answer);
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer);
+/* Calls the loaded object's function WORKER_PACK_SYMBOL, where it has one, with the program's arguments. */
+bool worker_pack(worker_program *p, const tn_kernel *kernel, worker_answer *answer);
 /* The same where there is a device (worker_device.c). */
 void worker_device_prepare(worker *w, const protocol_message *request, worker_answer *answer);
 void worker_device_run(worker *w, const protocol_message *request, worker_answer *answer);
 
 /* The name of every candidate's function. */
 #define WORKER_SYMBOL "kernel"
+/* That which packs constants, before the first call. */
+#define WORKER_PACK_SYMBOL "kernel_prepack"
 
 #endif

@@ -11,7 +11,7 @@ static bool build_steps(worker_program *p, const char *steps, worker_answer *ans
   if (!built)
     worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
   else
-    built = worker_compile(p, schedule, NULL, answer, &answer->object);
+    built = worker_compile_candidate(p, schedule, answer, &answer->object);
   tn_schedule_free(schedule);
   return built;
 }

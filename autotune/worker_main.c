@@ -69,7 +69,7 @@ static void add_samples(json_t *header, const worker_answer *a) {
                 {"steal_s", a->steal_s},     {"load", a->load},
                 {"share", a->share},         {"ended_early", a->ended_early},
                 {"default_s", a->default_s}, {"is_estimate", a->is_estimate},
-                {"odd_share", a->odd_share}};
+                {"odd_share", a->odd_share}, {"is_packed", a->is_packed}};
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
     if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
 }

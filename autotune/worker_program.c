@@ -123,6 +123,20 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
   return worker_program_for(w, protocol_text(request, "program", ""), protocol_text(request, "target", ""), answer);
 }
 
+/* A program's constants are packed once, outside of what is timed: the object has a function for that, too. */
+static bool compile_parts(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
+                          codegen_bytes *object) {
+  tir_pass_options options = codegen_pass_options(p->target);
+  tir_func *runs = schedule_lower_kept(schedule, WORKER_SYMBOL, &p->scratch, &options, SCHEDULE_PACKED);
+  tir_func *packs =
+      runs ? schedule_lower_kept(schedule, WORKER_PACK_SYMBOL, &p->scratch, &options, SCHEDULE_PREPACK) : NULL;
+  worker_lap(answer, WORKER_LOWER);
+  if (!packs) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
+  tn_status status = codegen_object_of_two(p->ctx, runs, packs, p->target, object);
+  worker_lap(answer, WORKER_COMPILE);
+  return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
+}
+
 /* SHARE chooses between two pipelines: the candidate's, and the shortened unscheduled program's. */
 static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                               codegen_bytes *object) {
@@ -138,16 +152,30 @@ static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, do
 
 /* The arena jumps here when memory runs out: lowering has a thousand allocations and no error path for
  * each of them. */
-bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
-                    codegen_bytes *object) {
+static bool compile_safely(worker_program *p, const tn_schedule *schedule, bool in_parts, double *share,
+                           worker_answer *answer, codegen_bytes *object) {
   jmp_buf out_of_memory;
+  bool compiled;
   p->scratch.on_oom = &out_of_memory;
-  bool compiled = setjmp(out_of_memory) == 0
-                      ? lower_and_compile(p, schedule, share, answer, object)
-                      : worker_fail(answer, TN_MEASURE_MEMORY, "out of memory while the schedule was lowered");
+  if (setjmp(out_of_memory) != 0)
+    compiled = worker_fail(answer, TN_MEASURE_MEMORY, "out of memory while the schedule was lowered");
+  else if (in_parts)
+    compiled = compile_parts(p, schedule, answer, object);
+  else
+    compiled = lower_and_compile(p, schedule, share, answer, object);
   p->scratch.on_oom = NULL;
   runtime_arena_reset(&p->scratch);
   return compiled;
+}
+
+bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
+                    codegen_bytes *object) {
+  return compile_safely(p, schedule, false, share, answer, object);
+}
+
+bool worker_compile_candidate(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
+                              codegen_bytes *object) {
+  return compile_safely(p, schedule, schedule_has_parts(schedule), NULL, answer, object);
 }
 
 /* The caller frees it. The object is not kept. */

@@ -67,7 +67,8 @@ static double peak_flops(const worker_program *p) {
 static bool is_plausible(const worker_program *p, double seconds, worker_answer *answer) {
   for (int i = 0; i < p->n_args; ++i)
     if (!tn_dtype_is_float(p->args[i].dtype)) return true;
-  double least = tn_program_flops(p->program) / peak_flops(p);
+  double flops = answer->is_packed ? te_call_flops(p->program) : tn_program_flops(p->program);
+  double least = flops / peak_flops(p);
   if (seconds > 0 && seconds >= least) return true;
   return worker_fail(answer, TN_MEASURE_UNKNOWN,
                      "a time of %.3g s beats the machine's peak (at least %.3g s): the kernel is broken", seconds,
@@ -339,6 +340,20 @@ static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel
   for (int i = 0; w->fault_now == WORKER_TIMELESS && i < answer->n_costs; ++i) answer->costs[i] = 0;
 }
 
+/* Once, before anything is timed; a kernel without such a function packs at each call, or there is nothing to pack. */
+bool worker_pack(worker_program *p, const tn_kernel *kernel, worker_answer *answer) {
+  bool has_constants = false;
+  for (int i = 0; i < p->program->n_inputs; ++i) has_constants |= p->program->args[i]->is_layout_free;
+  tn_kernel *packs = has_constants ? codegen_load_other(p->ctx, kernel, WORKER_PACK_SYMBOL) : NULL;
+  if (!packs && tn_context_status(p->ctx) != TN_OK) return worker_fail_context(answer, TN_MEASURE_LOAD, p->ctx);
+  if (!packs) return true;
+  tn_status status = runtime_call_quiet(p->ctx, packs, p->data->args, p->n_args);
+  tn_kernel_free(packs);
+  answer->is_packed = true;
+  worker_lap(answer, WORKER_ARGUMENTS);
+  return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
+}
+
 /* Timed by itself: unmapping code is part of what a candidate costs. */
 static void clean_up(tn_kernel *kernel) {
   TN_SCOPE(WORKER, 2, "Runner/cleanup");
@@ -380,6 +395,6 @@ void worker_run(worker *w, const protocol_message *request, worker_answer *answe
   if (!kernel) return;
   run_request r = take_request(request);
   cool_down(&r.repeats);
-  evaluate(w, p, kernel, &r, answer);
+  if (worker_pack(p, kernel, answer)) evaluate(w, p, kernel, &r, answer);
   clean_up(kernel);
 }

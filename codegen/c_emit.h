@@ -200,7 +200,6 @@ codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, c
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s);
-void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Calls of other C functions (c_call.c): takes their names, declares them, calls one. */
 void codegen_c_take_callees(codegen_c_emitter *m);
 void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out);

@@ -3,6 +3,9 @@
 
 enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10 };
 
+/* Statements hold statements. */
+static void emit(codegen_c_emitter *m, const tir_stmt *s);
+
 /* The line with the brace is written by the caller. */
 static void begin_block(codegen_c_emitter *m) { m->indent++; }
 
@@ -40,7 +43,7 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
-  codegen_c_stmt(m, s->u.loop.body);
+  emit(m, s->u.loop.body);
   m->env = l->env.outer;
   end_block(m);
   codegen_c_unbind(m, s->u.loop.var);
@@ -205,7 +208,7 @@ static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const 
 static void emit_apart(codegen_c_emitter *m, const tir_stmt *body) {
   m->head = m->out;
   m->out = (runtime_str){0};
-  codegen_c_stmt(m, body);
+  emit(m, body);
   runtime_str text = m->out;
   m->out = m->head;
   m->head = (runtime_str){0};
@@ -288,26 +291,26 @@ static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.branch.cond);
   codegen_c_line(m, "if (%s) {", codegen_c_value(m, s->u.branch.cond).text);
   begin_block(m);
-  codegen_c_stmt(m, s->u.branch.then_body);
+  emit(m, s->u.branch.then_body);
   m->indent--;
   if (s->u.branch.else_body != NULL) {
     codegen_c_line(m, "} else {");
     begin_block(m);
-    codegen_c_stmt(m, s->u.branch.else_body);
+    emit(m, s->u.branch.else_body);
     m->indent--;
   }
   codegen_c_line(m, "}");
 }
 
 static void emit_seq(codegen_c_emitter *m, const tir_stmt *s) {
-  for (int i = 0; i < s->u.seq.n; i++) codegen_c_stmt(m, s->u.seq.stmts[i]);
+  for (int i = 0; i < s->u.seq.n; i++) emit(m, s->u.seq.stmts[i]);
 }
 
 /* A large buffer was made at the frame's beginning. Peeled loops have the same buffer in several places. */
 static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
   bool is_made = codegen_c_name(m, s->u.alloc.buffer) != NULL;
   if (!is_made) declare_array(m, s->u.alloc.buffer, s->u.alloc.body);
-  codegen_c_stmt(m, s->u.alloc.body);
+  emit(m, s->u.alloc.body);
   if (!is_made) codegen_c_forget_name(m, s->u.alloc.buffer);
 }
 
@@ -324,14 +327,14 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
         "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
         "instead of bind",
         (long long)s->u.attr.value, s->u.attr.key + n);
-  codegen_c_stmt(m, s->u.attr.body);
+  emit(m, s->u.attr.body);
   m->hints_unroll = hints_unroll;
 }
 
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
 /* The depth bounds recursion. After a failure nothing is written. */
-void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
+static void emit(codegen_c_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
                                                                             [TIR_STORE] = codegen_c_store,
                                                                             [TIR_IF] = emit_if,

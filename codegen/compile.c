@@ -32,6 +32,7 @@ static const char link_pass_list[] = "cgscc(inline),globaldce,";
 typedef struct compilation {
   tn_context *ctx;
   const tir_func *func;
+  const tir_func *other; /* a second function of the object, or NULL */
   const tn_target *target;
   codegen_form form;
   codegen_bytes *out;
@@ -194,7 +195,10 @@ static tn_status emit_form(compilation *c) {
 
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
-  return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);
+  bool stays_home = c->form == CODEGEN_KERNEL;
+  tn_status status = codegen_emit_module(c->ctx, c->func, c->target, stays_home, c->module);
+  if (status != TN_OK || c->other == NULL) return status;
+  return codegen_emit_module(c->ctx, c->other, c->target, stays_home, c->module);
 }
 
 /* A machine's first code is that of an empty function: features that LLVM ends the process on are found out here, in
@@ -253,9 +257,9 @@ static void compile_here(void *data) {
   c->status = c->form == CODEGEN_C ? codegen_c_source(c->ctx, c->func, c->target, c->out) : compile_guarded(c);
 }
 
-/* The bytes are malloc'ed and the caller's. OUT is empty after a failure. */
-tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
-                           codegen_bytes *out) {
+/* The bytes are malloc'ed and the caller's. OUT is empty after a failure. OTHER may be NULL. */
+static tn_status bytes_of_two(tn_context *ctx, const tir_func *func, const tir_func *other, const tn_target *target,
+                              codegen_form form, codegen_bytes *out) {
   if (ctx == NULL || func == NULL || out == NULL) return TN_ERROR_ARGUMENT;
   *out = (codegen_bytes){NULL, 0};
   codegen_session *session = codegen_session_of(ctx);
@@ -264,11 +268,21 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
   tn_status status = codegen_check_name(ctx, func->name);
   if (status == TN_OK) status = codegen_check_ram(ctx, func, target);
   if (status != TN_OK) return status;
-  compilation c = {.ctx = ctx, .func = func, .target = target, .form = form, .out = out};
+  compilation c = {.ctx = ctx, .func = func, .other = other, .target = target, .form = form, .out = out};
   c.machine = form == CODEGEN_C ? NULL : codegen_machine(session, target);
   if (form != CODEGEN_C && c.machine == NULL) return tn_context_status(ctx);
   if (runtime_with_stack(CODEGEN_STACK_BYTES, compile_here, &c)) return c.status;
   return runtime_fail(ctx, TN_ERROR_MEMORY, "no thread with the stack that compiling %s needs", func->name);
+}
+
+tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
+                           codegen_bytes *out) {
+  return bytes_of_two(ctx, func, NULL, target, form, out);
+}
+
+tn_status codegen_object_of_two(tn_context *ctx, const tir_func *func, const tir_func *other, const tn_target *target,
+                                codegen_bytes *out) {
+  return bytes_of_two(ctx, func, other, target, CODEGEN_KERNEL, out);
 }
 
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {

@@ -28,6 +28,9 @@ tir_pass_options codegen_pass_options(const tn_target *target);
  * func->name, and leaves those open that the function calls without bringing them along as LLVM IR. The same input
  * gives the same bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
+/* The same for two functions, which share what is kept (tir_func.n_kept). FUNC decides on the passes. */
+tn_status codegen_object_of_two(tn_context *ctx, const tir_func *func, const tir_func *other, const tn_target *target,
+                                codegen_bytes *out);
 /* Heap memory that a call of the function takes, outside of its parallel loops (whose threads take their own). */
 size_t codegen_scratch_bytes(const tir_func *func);
 /* In any form; text is NUL-terminated (not counted in n). */
@@ -45,6 +48,9 @@ TN_GIVE tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, siz
                                         const runtime_kernel_arg *args, const tir_func *func);
 /* The address of another symbol of a loaded object; NULL with a message. */
 void *codegen_symbol(const tn_kernel *kernel, const char *name);
+/* Another function of the kernel's object, with the same arguments; it has to be freed before. NULL: there is
+ * none (no message), or a message says why. */
+TN_GIVE tn_kernel *codegen_load_other(tn_context *ctx, const tn_kernel *kernel, const char *name);
 /* The counters of a build with tn_build_options.sample (runtime/stages.h): the symbol's name, from the kernel's. */
 #define CODEGEN_STAGE_SYMBOL "%s_stage"
 /* The argument descriptions of a program's kernel; what extents are made of goes into ARENA. Returns their number, -1

@@ -161,18 +161,21 @@ codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
+/* Parameters that the caller gives. */
+static int n_given(const tir_func *f) { return f->n_params - f->n_kept; }
+
 /* The declaration with its parameters' attributes; users' arrays are aligned to their elements only. */
 static LLVMValueRef add_kernel(codegen_emitter *m) {
   const tir_func *f = m->func;
-  LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, f->n_params + f->n_scalars + 1);
+  LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, n_given(f) + f->n_scalars + 1);
   if (types == NULL) return NULL;
-  for (int i = 0; i < f->n_params; i++) types[i] = m->ptr;
+  for (int i = 0; i < n_given(f); i++) types[i] = m->ptr;
   for (int i = 0; i < f->n_scalars; i++) {
-    types[f->n_params + i] = f->scalars[i].is_symbol ? m->i64 : codegen_memory_type(m, f->scalars[i].var->dtype, 1);
+    types[n_given(f) + i] = f->scalars[i].is_symbol ? m->i64 : codegen_memory_type(m, f->scalars[i].var->dtype, 1);
   }
-  LLVMTypeRef type = LLVMFunctionType(m->i32, types, (unsigned)(f->n_params + f->n_scalars), false);
+  LLVMTypeRef type = LLVMFunctionType(m->i32, types, (unsigned)(n_given(f) + f->n_scalars), false);
   LLVMValueRef kernel = codegen_add_function(m, f->name, type, LLVMExternalLinkage);
-  for (int i = 0; i < f->n_params; i++) {
+  for (int i = 0; i < n_given(f); i++) {
     codegen_pointer_attributes(m, kernel, i, f->params[i], codegen_element_bytes(f->params[i]));
   }
   return kernel;
@@ -193,11 +196,37 @@ static LLVMValueRef held_scalar(codegen_emitter *m, const tir_scalar *s, LLVMVal
 static void bind_scalars(codegen_emitter *m, LLVMValueRef kernel) {
   for (int i = 0; i < m->func->n_scalars; i++) {
     const tir_scalar *s = &m->func->scalars[i];
-    LLVMValueRef given = LLVMGetParam(kernel, (unsigned)(m->func->n_params + i));
+    LLVMValueRef given = LLVMGetParam(kernel, (unsigned)(n_given(m->func) + i));
     LLVMSetValueName2(given, s->var->name, strlen(s->var->name));
     codegen_binding *b = codegen_bind(m, s->var, held_scalar(m, s, given));
     if (b == NULL || tn_dtype_is_float(s->var->dtype)) continue;
     b->range = tir_bounds(m->func->env, tir_var_expr(&m->arena, s->var));
+  }
+}
+
+/* Zeros at first, in the module once: all functions of one module find the buffer by its name. */
+static LLVMValueRef kept_buffer(codegen_emitter *m, const tir_buffer *buffer) {
+  enum { ALIGN = 64 };
+  char name[128];
+  snprintf(name, sizeof name, "kept.%s", buffer->name);
+  LLVMValueRef kept = LLVMGetNamedGlobal(m->module, name);
+  if (kept != NULL) return kept;
+  uint64_t bytes = (uint64_t)buffer->shape[0] * codegen_element_bytes(buffer);
+  kept = LLVMAddGlobal(m->module, LLVMArrayType2(m->i8, bytes), name);
+  LLVMSetInitializer(kept, LLVMConstNull(LLVMArrayType2(m->i8, bytes)));
+  LLVMSetLinkage(kept, LLVMInternalLinkage);
+  LLVMSetAlignment(kept, ALIGN);
+  return kept;
+}
+
+/* The caller's arrays, and the object's own. */
+static void bind_params(codegen_emitter *m, LLVMValueRef function) {
+  for (int i = 0; i < m->func->n_params; i++) {
+    const tir_buffer *buffer = m->func->params[i];
+    bool is_given = i < n_given(m->func);
+    LLVMValueRef pointer = is_given ? LLVMGetParam(function, (unsigned)i) : kept_buffer(m, buffer);
+    codegen_binding *b = codegen_bind(m, buffer, pointer);
+    if (b != NULL) b->align = codegen_element_bytes(buffer);
   }
 }
 
@@ -210,10 +239,7 @@ static void fill_kernel(codegen_emitter *m) {
   }
   m->frame = &frame;
   frame.entry = LLVMGetInsertBlock(m->builder);
-  for (int i = 0; i < m->func->n_params; i++) {
-    codegen_binding *b = codegen_bind(m, m->func->params[i], LLVMGetParam(frame.function, (unsigned)i));
-    if (b != NULL) b->align = codegen_element_bytes(m->func->params[i]);
-  }
+  bind_params(m, frame.function);
   bind_scalars(m, frame.function);
   codegen_stages_find(m);
   codegen_stages_begin(m);

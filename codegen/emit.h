@@ -71,8 +71,9 @@ typedef struct codegen_emitter {
   int64_t stage;               /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;           /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
-  bool streams;    /* inside of stream_stores */
-  bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
+  struct codegen_nears *nears; /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
+  bool streams;                /* inside of stream_stores */
+  bool stays_home;             /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
 
@@ -165,6 +166,11 @@ void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
 /* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0: they
  * are none (emit_turn.c). */
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* Looks at those of the first of N statements in a row that are stores, which are then to be emitted one after the other:
+ * what they read in vectors that overlap is read once (emit_near.c). Returns how many. */
+int codegen_nears_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* A load that is put together from what was read for its neighbours; NULL: it is not. */
+LLVMValueRef codegen_near_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 /* Whether the target has stores past the caches. */
 bool codegen_can_stream(const codegen_emitter *m);

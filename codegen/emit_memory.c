@@ -245,6 +245,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  value = codegen_near_load(m, e);
+  if (value != NULL) return value;
   if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
     value = load_all_or_none(m, &a);
   else if (a.predicate != NULL)

@@ -130,11 +130,31 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
-  for (int i = 0; i < s->u.seq.n;) {
-    int turned = m->failed ? 0 : codegen_emit_turned(m, s->u.seq.n - i, s->u.seq.stmts + i);
-    if (turned == 0) codegen_emit_stmt(m, s->u.seq.stmts[i]);
+static void emit_store(codegen_emitter *m, const tir_stmt *s) {
+  codegen_nears_begin(m, 1, &s);
+  codegen_emit_store(m, s);
+  m->nears = NULL;
+}
+
+/* N stores in a row. */
+static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
+  for (int i = 0; i < n && !m->failed;) {
+    int turned = codegen_emit_turned(m, n - i, stmts + i);
+    codegen_forget(m);
+    if (turned == 0) codegen_emit_store(m, stmts[i]);
     i += RUNTIME_MAX(turned, 1);
+  }
+}
+
+/* Stores in a row are looked at together first. */
+static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
+  for (int i = 0; i < s->u.seq.n && !m->failed;) {
+    const tir_stmt *const *stmts = s->u.seq.stmts + i;
+    int n_stores = codegen_nears_begin(m, s->u.seq.n - i, stmts);
+    emit_stores(m, n_stores, stmts);
+    m->nears = NULL;
+    if (n_stores == 0) codegen_emit_stmt(m, stmts[0]);
+    i += RUNTIME_MAX(n_stores, 1);
   }
 }
 
@@ -187,7 +207,7 @@ static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; 
 /* The depth bounds recursion. After a failure nothing more is emitted. */
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
-                                                                          [TIR_STORE] = codegen_emit_store,
+                                                                          [TIR_STORE] = emit_store,
                                                                           [TIR_IF] = emit_if,
                                                                           [TIR_ALLOC] = emit_alloc,
                                                                           [TIR_SEQ] = emit_seq,

@@ -163,15 +163,17 @@ static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n,
   if (!failed(l->jit->ctx, "linking a kernel", error) && n == 1) l->address = pairs[0].Sym.Address;
 }
 
-/* Links the library's object and returns the function's address, 0 with a message. No thread but ours works for this
- * session, so the lookup is complete when the call returns. */
-static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef library, const char *name) {
+/* Links the library's object and returns the function's address; 0: there is none, which a message says unless it may be so.
+ * No thread but ours works for this session, so the lookup is complete when the call returns. */
+static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef library, const char *name,
+                                          bool may_lack) {
   lookup l = {.jit = jit};
   LLVMOrcCJITDylibSearchOrderElement order = {library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
-  LLVMOrcCLookupSetElement wanted = {LLVMOrcLLJITMangleAndIntern(jit->lljit, name),
-                                     LLVMOrcSymbolLookupFlagsRequiredSymbol};
+  LLVMOrcCLookupSetElement wanted = {
+      LLVMOrcLLJITMangleAndIntern(jit->lljit, name),
+      may_lack ? LLVMOrcSymbolLookupFlagsWeaklyReferencedSymbol : LLVMOrcSymbolLookupFlagsRequiredSymbol};
   LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, &order, 1, &wanted, 1, on_found, &l);
-  if (l.address == 0 && tn_context_status(jit->ctx) == TN_OK) {
+  if (l.address == 0 && !may_lack && tn_context_status(jit->ctx) == TN_OK) {
     runtime_fail(jit->ctx, TN_ERROR_CODEGEN, "the object does not define %s", name);
   }
   return l.address;
@@ -267,7 +269,7 @@ static void load_here(void *data) {
   if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return;
   bool added = define_runtime(code.jit, code.library) && define_callees(code.jit, code.library, l->func) &&
                add_object(&code, l->object, l->n_bytes, l->name);
-  LLVMOrcExecutorAddress address = added ? find_symbol(code.jit, code.library, l->name) : 0;
+  LLVMOrcExecutorAddress address = added ? find_symbol(code.jit, code.library, l->name, false) : 0;
   if (address != 0) l->kernel = wrap(l->ctx, code, l->name, address, l->n_args, l->args);
   if (l->kernel == NULL) give_back(code.jit, code.library);
 }
@@ -290,7 +292,7 @@ bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes,
   if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return false;
   bool found = add_object(&code, object, n_bytes, names[0]);
   for (int i = 0; found && i < n; i++) {
-    LLVMOrcExecutorAddress address = find_symbol(code.jit, code.library, names[i]);
+    LLVMOrcExecutorAddress address = find_symbol(code.jit, code.library, names[i], false);
     out[i] = (void (*)(void))(uintptr_t)address;
     found = address != 0;
   }
@@ -300,5 +302,13 @@ bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes,
 
 void *codegen_symbol(const tn_kernel *kernel, const char *name) {
   const loaded *code = kernel->owner;
-  return (void *)(uintptr_t)find_symbol(code->jit, code->library, name);
+  return (void *)(uintptr_t)find_symbol(code->jit, code->library, name, false);
+}
+
+tn_kernel *codegen_load_other(tn_context *ctx, const tn_kernel *kernel, const char *name) {
+  const loaded *code = kernel->owner;
+  int n_args;
+  const runtime_kernel_arg *args = runtime_kernel_args(kernel, &n_args);
+  tn_kernel_fn fn = (tn_kernel_fn)(uintptr_t)find_symbol(code->jit, code->library, name, true);
+  return fn != NULL ? runtime_kernel_new(ctx, name, fn, n_args, args, NULL, NULL) : NULL;
 }

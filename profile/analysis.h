@@ -98,8 +98,7 @@ struct proposer {
   double threshold;
 };
 extern const analysis_rule analysis_rules_tuner[], analysis_rules_kernel[]; /* end with a NULL id */
-/* The user's rules: false with a message when TEXT has no such rows; all of them, after the library's. */
-bool analysis_check_rules(tn_context *ctx, const char *text);
+/* All of the user's rules, after the library's. */
 void analysis_run_user_rules(tn_advices *all, const tn_analysis *analysis);
 /* Adds a suggestion of the running rule. */
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) TN_PRINTF(4, 5);

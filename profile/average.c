@@ -109,19 +109,38 @@ static bool is_on_device(const grouping *g, const tn_event *e) {
   return (e->flags & TN_EVENT_DEVICE) || g->r->lanes.data[e->lane].is_device;
 }
 
+static int role_of(const grouping *g, const tn_event *e) {
+  return g->a->options.by_role ? (int)profiler_arg_number(g->r, e, TN_ROLE_KEY, TN_ROLE_ORDINARY) : TN_ROLE_ORDINARY;
+}
+
+/* "outer/inner". NULL: no memory. */
+static const char *inner_name(grouping *g, const tn_event *e) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s/%s", g->r->events[e->parent].name, e->name);
+  const char *name = text.failed ? NULL : runtime_intern(&g->a->strings, text.data, text.n);
+  runtime_str_free(&text);
+  return name;
+}
+
+static const char *name_of(grouping *g, const tn_event *e, int role) {
+  if (e->kind == TN_EVENT_MEMORY) return runtime_intern(&g->a->strings, "[memory]", 8);
+  return role == TN_ROLE_INNER && e->parent >= 0 ? inner_name(g, e) : folded_name(g->a, e);
+}
+
 /* Options leave fields out by a constant, so that rows which differ only in them fall together. */
 static key key_of(grouping *g, const tn_event *e) {
   const tn_average_options *o = &g->a->options;
   key k;
   memset(&k, 0, sizeof k);
-  k.name = e->kind == TN_EVENT_MEMORY ? runtime_intern(&g->a->strings, "[memory]", 8) : folded_name(g->a, e);
+  int role = role_of(g, e);
+  k.name = name_of(g, e, role);
   k.shapes = o->by_shapes ? profiler_arg_text(g->r, e, "shapes", "") : "";
   k.shapes = runtime_intern(&g->a->strings, k.shapes, strlen(k.shapes));
   if (o->stack_n > 0) k.source = source_of(g, e, o->stack_n);
   k.node = o->merge_nodes ? -1 : profiler_process_of(g->r, e)->node_id;
   k.process = o->by_process ? g->r->lanes.data[e->lane].process : -1;
   k.lane = o->by_thread ? e->lane : -1;
-  k.event = o->by_event ? e - g->r->events : -1;
+  k.event = o->by_event || role == TN_ROLE_UNIQUE ? e - g->r->events : -1;
   k.is_device = is_on_device(g, e);
   return k;
 }
@@ -140,6 +159,7 @@ static bool new_row(grouping *g, const tn_event *e, const key *k) {
                     .category = e->category,
                     .is_async = e->kind == TN_EVENT_ASYNC,
                     .is_device = k->is_device,
+                    .is_special = role_of(g, e) == TN_ROLE_SPECIAL,
                     .min_ns = INT64_MAX,
                     .first_end_ns = INT64_MAX};
   if (!row.source) row.source = source_of(g, e, 1);

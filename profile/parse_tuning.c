@@ -228,12 +228,12 @@ static const tn_column columns_stage[] = {
     {"stage", TN_CELL_TEXT},       {"workers", TN_CELL_INT},       {"calls", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT},      {"utilisation", TN_CELL_REAL},  {"input_queue", TN_CELL_TEXT},
     {"input_usage", TN_CELL_REAL}, {"output_queue", TN_CELL_TEXT}, {"output_usage", TN_CELL_REAL},
-    {"pressure", TN_CELL_REAL},    {"lockstep", TN_CELL_INT},      {"bottleneck", TN_CELL_INT}};
+    {"pressure", TN_CELL_REAL},    {"lockstep", TN_CELL_INT},      {"bottleneck", TN_CELL_INT},
+    {"idle_share", TN_CELL_REAL}};
 
 /* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
- * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (one thread starts one
- * stage after the other and waits for it) queues say nothing: then the stage that this thread waits for longest counts.
- */
+ * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two stages
+ * work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
 static const struct stage {
   const char *name, *input, *output;
   profiler_phase phase;
@@ -246,6 +246,7 @@ typedef struct stage_sum {
   int64_t workers, calls, busy_ns;
   int64_t main_ns;      /* of the main lane, doing it or waiting for it */
   double input, output; /* usage; NaN: no such queue */
+  double idle_share;    /* of the time from its first to its last work; NaN: it did nothing */
 } stage_sum;
 
 /* A scope inside another of the same phase is part of its busy time already. */
@@ -274,6 +275,70 @@ static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) 
   if (s->calls == 0) s->workers = own.workers, s->calls = own.calls, s->busy_ns = own.busy_ns;
 }
 
+/* A stage's work begins (CHANGE 1) or ends (-1) on some lane. */
+typedef struct moment {
+  int64_t at_ns;
+  int stage, change;
+} moment;
+typedef RUNTIME_VEC(moment) moments;
+
+/* Ends come before beginnings: work that follows at once does not overlap. */
+static int by_time(const void *left, const void *right) {
+  const moment *a = left, *b = right;
+  return a->at_ns != b->at_ns ? (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns) : a->change - b->change;
+}
+
+/* The same scopes as in add_busy. False: no memory. */
+static bool add_moments(const tn_recording *r, int stage, const stage_sum *s, moments *out) {
+  int32_t main_lane = profiler_main_lane(r);
+  bool is_of_main = s->main_ns == s->busy_ns;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->kind != TN_EVENT_SCOPE || profiler_phase_of_category(e->category) != stages[stage].phase) continue;
+    if ((e->lane == main_lane) != is_of_main || !is_outermost(r, e, stages[stage].phase)) continue;
+    if (!RUNTIME_PUSH(out, ((moment){e->start_ns, stage, 1}))) return false;
+    if (!RUNTIME_PUSH(out, ((moment){e->start_ns + e->duration_ns, stage, -1}))) return false;
+  }
+  return true;
+}
+
+/* Walks through the sorted moments: *ANY gets the time in which a stage worked, *SEVERAL that in which two did. */
+static void walk(const moments *all, stage_sum *sums, int64_t *any, int64_t *several) {
+  int64_t busy[STAGES] = {0}, first[STAGES], last[STAGES] = {0};
+  int depth[STAGES] = {0};
+  for (int k = 0; k < STAGES; ++k) first[k] = INT64_MAX;
+  for (int i = 0; i < all->n; ++i) {
+    const moment *m = &all->data[i];
+    int64_t passed = i ? m->at_ns - all->data[i - 1].at_ns : 0;
+    int n = 0;
+    for (int k = 0; k < STAGES; ++k) {
+      n += depth[k] > 0;
+      if (depth[k] > 0) busy[k] += passed;
+    }
+    if (n > 0) *any += passed;
+    if (n > 1) *several += passed;
+    depth[m->stage] += m->change;
+    first[m->stage] = RUNTIME_MIN(first[m->stage], m->at_ns);
+    last[m->stage] = m->at_ns;
+  }
+  for (int k = 0; k < STAGES; ++k)
+    sums[k].idle_share = last[k] > first[k] ? 1 - (double)busy[k] / (double)(last[k] - first[k]) : (double)NAN;
+}
+
+/* Whether stages take turns; each one's idle time. False: no memory. */
+static bool compare_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
+  enum { LEAST_SHARE = 20 /* one part of this many */ };
+  moments all = {0};
+  int64_t any = 0, several = 0;
+  bool done = true;
+  for (int k = 0; k < STAGES && done; ++k) done = add_moments(r, k, &sums[k], &all);
+  if (done && all.n) qsort(all.data, (size_t)all.n, sizeof *all.data, by_time);
+  if (done) walk(&all, sums, &any, &several);
+  RUNTIME_VEC_FREE(&all);
+  *is_lockstep = several < any / LEAST_SHARE;
+  return done;
+}
+
 /* NAN: the recording has no such queue. */
 static double find_usage(const queue *queues, int n, const char *name) {
   for (int i = 0; i < n; ++i) {
@@ -295,7 +360,7 @@ static double weight_of(const stage_sum *s, int k, bool is_lockstep) {
   return isnan(s->input) && isnan(s->output) ? -2 : pressure_of(s, k);
 }
 
-/* Fills in the stages; the bottleneck's number, -1 when nothing tells it. */
+/* Fills in the stages; the bottleneck's number, -1 when nothing tells it, -2: no memory. */
 static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
   queue queues[MOST_QUEUES];
   int n = find_queues(r, queues), n_main = 0, worst = -1;
@@ -305,7 +370,8 @@ static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockste
     sums[k].output = find_usage(queues, n, stages[k].output);
     n_main += sums[k].main_ns > 0;
   }
-  *is_lockstep = n_main > 1;
+  if (!compare_stages(r, sums, is_lockstep)) return -2;
+  *is_lockstep = *is_lockstep && n_main > 1;
   for (int k = 0; k < STAGES; ++k) {
     double weight = weight_of(&sums[k], k, *is_lockstep);
     if (weight > (worst < 0 ? -2 : weight_of(&sums[worst], worst, *is_lockstep))) worst = k;
@@ -319,6 +385,7 @@ static bool parse_stage(const tn_recording *r, tn_rows *out) {
   stage_sum sums[STAGES] = {{0}};
   bool is_lockstep;
   int worst = weigh_stages(r, sums, &is_lockstep);
+  if (worst < -1) return false;
   for (int k = 0; k < STAGES; ++k) {
     const stage_sum *s = &sums[k];
     double capacity_ns = (double)r->info.duration_ns * (double)s->workers;
@@ -326,7 +393,7 @@ static bool parse_stage(const tn_recording *r, tn_rows *out) {
     if (!tn_rows_add(out, stages[k].name, s->workers, s->calls, s->busy_ns,
                      capacity_ns > 0 ? (double)s->busy_ns / capacity_ns : NAN, stages[k].input, s->input,
                      stages[k].output, s->output, is_lockstep ? NAN : pressure_of(s, k), (int64_t)is_lockstep,
-                     (int64_t)(k == worst)))
+                     (int64_t)(k == worst), s->idle_share))
       return false;
   }
   return true;

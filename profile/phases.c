@@ -77,8 +77,9 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   return true;
 }
 
-/* The number of the round around each event: its own, or that of its parent; -1: none. */
-int32_t *profiler_number_rounds(const tn_recording *r, int *n) {
+/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are. The caller
+ * frees the array; NULL: no memory. */
+static int32_t *number_rounds(const tn_recording *r, int *n) {
   int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
   *n = 0;
   for (int64_t i = 0; number_of && i < r->n_events; ++i) {
@@ -103,7 +104,7 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, profile
 
 /* The caller frees both arrays. NULL: no memory, and *STARTS is NULL too. */
 profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
-  int32_t *number_of = profiler_number_rounds(r, n);
+  int32_t *number_of = number_rounds(r, n);
   profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);
   *starts = calloc((size_t)*n + 1, sizeof **starts);
   bool done = number_of && out && *starts;

@@ -35,8 +35,6 @@ int32_t profiler_main_lane(const tn_recording *r);
 bool profiler_phases_of(const tn_recording *r, profiler_phases *out);
 /* Whether a tuner's phases mean something: it measured, searched or trained. Else phases are what the user named. */
 bool profiler_is_tuning(const tn_recording *r);
-/* The round that each event is in, counting from 0, its own of a round; -1: none. malloc'ed; NULL without memory. */
-TN_GIVE int32_t *profiler_number_rounds(const tn_recording *r, int *n);
 bool profiler_is_round(const tn_event *e);
 /* Of each round, in order; malloc'ed, *n gets how many. When each began in *starts (malloc'ed). NULL without
  * memory. */

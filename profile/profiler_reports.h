@@ -26,6 +26,7 @@ typedef struct tn_average_options {
   bool by_thread;      /* also of the same lane */
   bool by_event;       /* every event is a row: PyTorch's table() of the events themselves */
   bool top_level_only; /* only events without a parent */
+  bool by_role;        /* roles are obeyed (tn_scope_role), as Paddle's report does */
 } tn_average_options;
 
 /* One row. Texts live as long as the averages; names as long as the recording, too. */
@@ -37,7 +38,7 @@ typedef struct tn_average {
   int32_t process;    /* index of the tn_process of the first event */
   int32_t lane;       /* index of its tn_lane */
   uint8_t category;
-  bool is_async, is_device;
+  bool is_async, is_device, is_special;
   int64_t calls, total_ns, self_ns, min_ns, max_ns;
   int64_t p50_ns, p90_ns, p99_ns;  /* nearest rank */
   double mean_ns, deviation_ns;    /* of the calls, nested or not; deviation of the population */

@@ -54,7 +54,8 @@ static bool check_rule(tn_context *ctx, const json_t *row, int k) {
   return !why;
 }
 
-bool analysis_check_rules(tn_context *ctx, const char *text) {
+/* False with a message when TEXT has no rows of rules. */
+static bool check_rules(tn_context *ctx, const char *text) {
   json_error_t error;
   json_t *rows = json_loads(text, 0, &error);
   bool ok = json_is_array(rows);
@@ -151,7 +152,7 @@ void analysis_run_user_rules(tn_advices *all, const tn_analysis *analysis) {
 
 /* Replaces *PLACE by a copy of RULES, NULL for none; nothing changes on failure. */
 static tn_status set_rules(tn_context *ctx, char **place, const char *rules) {
-  if (rules && !analysis_check_rules(ctx, rules)) return TN_ERROR_ARGUMENT;
+  if (rules && !check_rules(ctx, rules)) return TN_ERROR_ARGUMENT;
   char *copy = rules ? strdup(rules) : NULL;
   if (rules && !copy) return runtime_fail(ctx, TN_ERROR_MEMORY, "rules: out of memory");
   free(*place);

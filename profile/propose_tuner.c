@@ -106,6 +106,27 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
   }
 }
 
+/* The stage whose end all others are for, kept waiting by the one before it that works most. */
+static void check_runner_idle(proposer *p, const tn_rows *stages) {
+  enum { LEAST_CALLS = 16 };
+  int runner = -1, busiest = -1;
+  for (int i = 0; i < stages->n; ++i) {
+    bool is_runner = strcmp(analysis_text(stages, i, "input_queue"), "runner") == 0;
+    if (is_runner) runner = i;
+    if (is_runner || analysis_is_missing(stages, i, "utilisation")) continue;
+    double used = analysis_number(stages, i, "utilisation");
+    if (busiest < 0 || used > analysis_number(stages, busiest, "utilisation")) busiest = i;
+  }
+  if (runner < 0 || busiest < 0 || analysis_is_missing(stages, runner, "idle_share")) return;
+  double share = analysis_number(stages, runner, "idle_share");
+  if (share > p->threshold && analysis_number(stages, runner, "calls") >= LEAST_CALLS)
+    analysis_say(
+        p, "runner", share,
+        "nothing was measured in %.0f %% of the time from the first to the last measurement: '%s', which comes "
+        "before, takes longest",
+        percent(share), analysis_text(stages, busiest, "stage"));
+}
+
 /* ---- processor --------------------------------------------------------------------------------------------------- */
 
 /* Over the whole run, workers excluded: they have processes of their own. */
@@ -205,6 +226,7 @@ const analysis_rule analysis_rules_tuner[] = {{"round_interval", "tuner", "round
                                               {"tail_share", "tuner", "phase", 0.2, check_tail},
                                               {"queue_empty", "tuner", "queue", 0.3, check_queue_empty},
                                               {"bottleneck", "tuner", "stage", 0.1, check_bottleneck},
+                                              {"runner_idle", "tuner", "stage", 0.9, check_runner_idle},
                                               {"cpu_share", "tuner", "run", 0.8, check_cpu},
                                               {"worker_outlier", "workers", "worker", 0.2, check_outlier},
                                               {"worker_killed", "workers", "worker", 0, check_killed},

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "profile/files.h"
+#include "profile/reports.h"
 
 /* The events of one lane that B began and E did not end yet. */
 typedef RUNTIME_VEC(int64_t) event_stack;
@@ -239,6 +240,10 @@ static bool read_range_end(reader *x, const profiler_json *event) {
   *open = -1;
   if (kept < 0) return ++x->n_skipped, true;
   end_event(x, kept / 2, event);
+  tn_event *e = &x->r->events[kept / 2];
+  int lane = profiler_find_arg(x->r, e, TN_BEGAN_ON) ? find_lane(x, event) : e->lane;
+  if (lane < 0) return false;
+  x->r->events[kept / 2].lane = lane;                                /* a range stands where it ends */
   if (kept % 2) x->r->events[kept / 2].flags |= TN_EVENT_UNFINISHED; /* our writer closed it */
   return true;
 }

@@ -67,7 +67,7 @@ static void find_parents(sheet *s, int first, int end) {
   for (int i = first; i < end; ++i) {
     row *r = &s->rows.data[i];
     r->parent = parent_of(s, first, end, r->sum.name);
-    if (r->parent < 0) base_ns += (double)r->sum.total_ns;
+    if (r->parent < 0 && !r->sum.is_special) base_ns += (double)r->sum.total_ns;
   }
   for (int i = first; i < end; ++i) {
     row *r = &s->rows.data[i];
@@ -227,8 +227,8 @@ static bool report_merged(const tn_averages *a, const struct sort_key *key, int 
 /* The merged part only with more than one thread. */
 static bool print_report(tn_context *ctx, const tn_recording *r, const struct sort_key *key, runtime_str *out) {
   int n_threads = 0;
-  tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true});
-  tn_averages *merged = tn_key_averages(ctx, r, &(tn_average_options){.merge_nodes = true});
+  tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true, .by_role = true});
+  tn_averages *merged = tn_key_averages(ctx, r, &(tn_average_options){.merge_nodes = true, .by_role = true});
   bool done = by_thread && merged;
   if (done) {
     runtime_str_add(out,

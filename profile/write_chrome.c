@@ -3,6 +3,7 @@
  * exactly (parents come first); what may overlap is an async pair. Beside what the format has, an event carries
  * "level", "change" and "address", which viewers skip and the reader takes. */
 #include "profile/files.h"
+#include "profile/reports.h"
 
 typedef struct writer {
   profiler_out *out;
@@ -123,7 +124,7 @@ static void begin_event(writer *w, const char *phase, const char *name, int64_t 
 }
 
 /* "level" is ours: Chrome passes over members that it does not know. */
-static void write_place(writer *w, const tn_event *e) {
+static void write_place_on(writer *w, const tn_event *e, int lane) {
   LITERAL(w, ",\"cat\":\"");
   profiler_out_text(w->out, tn_category_name(e->category));
   LITERAL(w, "\",\"level\":");
@@ -131,7 +132,17 @@ static void write_place(writer *w, const tn_event *e) {
   LITERAL(w, ",\"pid\":");
   profiler_out_u64(w->out, w->ids.pids[w->r->lanes.data[e->lane].process]);
   LITERAL(w, ",\"tid\":");
-  profiler_out_u64(w->out, w->ids.tids[e->lane]);
+  profiler_out_u64(w->out, w->ids.tids[lane]);
+}
+
+static void write_place(writer *w, const tn_event *e) { write_place_on(w, e, e->lane); }
+
+/* The lane of the thread that began a range: that of its end, unless an argument names another one. */
+static int first_lane(const tn_recording *r, const tn_event *e) {
+  const tn_event_arg *began_on = e->kind == TN_EVENT_ASYNC ? profiler_find_arg(r, e, TN_BEGAN_ON) : NULL;
+  for (int i = 0; began_on && i < r->lanes.n; ++i)
+    if (r->lanes.data[i].tid == began_on->i64 && r->lanes.data[i].process == r->lanes.data[e->lane].process) return i;
+  return e->lane;
 }
 
 static void write_event_id(writer *w, uint64_t id) {
@@ -143,7 +154,7 @@ static void write_event_id(writer *w, uint64_t id) {
 static void write_range(writer *w, const tn_event *e) {
   uint64_t id = id_of(w, e);
   begin_event(w, "b", e->name, e->start_ns);
-  write_place(w, e);
+  write_place_on(w, e, first_lane(w->r, e));
   write_event_id(w, id);
   write_args(w, e);
   LITERAL(w, "}");

@@ -33,6 +33,15 @@ typedef struct runtime_memory_observer {
 } runtime_memory_observer;
 extern const runtime_memory_observer runtime_the_memory_observer;
 
+/* Who is told that work goes on on another thread while its caller waits (runtime_with_stack): the profiler again, whose
+ * tables follow the work (runtime/profiler/profiler.c). SENT runs on the thread that waits, ARRIVED gets its answer on the
+ * other one. */
+typedef struct runtime_errand_observer {
+  const void *(*sent)(void);
+  void (*arrived)(const void *from);
+} runtime_errand_observer;
+extern const runtime_errand_observer runtime_the_errand_observer;
+
 /* Zero-initialise. Allocations are 16-byte aligned and zero-filled.
  * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
 typedef struct runtime_arena {

@@ -15,6 +15,7 @@ enum { THREAD_BYTES = 8 << 20 };
 typedef struct errand {
   void (*run)(void *data);
   void *data;
+  const void *observed; /* what the observer said when it was sent */
 } errand;
 
 /* What the calling thread has left. The first thread's stack grows to its limit. */
@@ -54,6 +55,7 @@ static bool make_room(size_t bytes) {
 /* The shape that pthread_create wants. */
 static void *do_errand(void *data) {
   const errand *e = data;
+  runtime_the_errand_observer.arrived(e->observed);
   e->run(e->data);
   return NULL;
 }
@@ -76,7 +78,7 @@ static bool run_elsewhere(errand *e) {
 
 /* Measures first, as starting a thread takes some ten microseconds and most callers have the stack. */
 bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data) {
-  if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data});
+  if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data, runtime_the_errand_observer.sent()});
   if (!make_room(bytes)) return false;
   run(data);
   return true;

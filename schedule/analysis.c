@@ -37,18 +37,6 @@ static bool simple_index(const tir_expr *e, const tir_var **var) {
   return true;
 }
 
-/* One index that is not simple makes the read irregular. */
-static bool read_is_simple(void *user, const tir_expr *read) {
-  (void)user;
-  const tir_var *var;
-  for (int i = 0; i < read->n_args; i++) {
-    if (!simple_index(read->arg[i], &var)) return false;
-  }
-  return true;
-}
-
-bool schedule_is_simple_access(const te_op *op) { return !te_is_extern(op) && for_each_read(op, read_is_simple, NULL); }
-
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
 /* -1: a reduction axis, or none of OP's. */

@@ -5,8 +5,6 @@
 
 #include "schedule/state.h"
 
-/* Every index of every read is a constant or an axis of OP plus or minus a constant. */
-bool schedule_is_simple_access(const te_op *op);
 /* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select
  * and no costly function; or nothing is read. */
 bool schedule_is_strictly_inlineable(const te_op *op);

@@ -49,8 +49,6 @@ tn_status schedule_check_paths(const schedule_call *c);
 /* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads
  * nothing that is computed there (buffering.c). */
 tn_status schedule_check_buffering(const schedule_call *c, int stage);
-/* Whether anything was done to the stage's loops (stages.c). */
-bool schedule_has_own_loops(const schedule_stage *st);
 /* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
 tn_status schedule_check_outside(const schedule_call *c, int stage, int iter);
 tn_status schedule_check_intrin(const schedule_call *c, int stage);

@@ -484,9 +484,12 @@ static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
   return 2 * lanes * cost_fma(&f->machine, c[TILE_WIDTH]);
 }
 
+/* The same in every call: a copy of it is made before the first. */
+static bool is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
+
 /* Copying the operand that is turned for vectors along the reduction. */
 static double turn_ns(const tile_facts *f, const int32_t *c) {
-  if (!c[TILE_LANES] || f->turned < 0) return 0;
+  if (!c[TILE_LANES] || f->turned < 0 || is_constant(&f->reads.reads[f->turned])) return 0;
   const tn_tensor *tensor = f->reads.reads[f->turned].tensor;
   double elements = 1;
   for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
@@ -537,6 +540,7 @@ static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!c[TILE_PACK]) return 0;
   const generic_read *read = &f->reads.reads[f->shared];
+  if (c[TILE_PACK] == 2 && is_constant(read)) return 0;
   const tn_machine *m = &f->machine;
   double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype), times = 1;
   for (int k = 0; k < read->tensor->ndim; k++) elements *= (double)read->tensor->shape[k];

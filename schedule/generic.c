@@ -383,7 +383,8 @@ void schedule_plans_free(schedule_plans *plans) {
 
 int schedule_plans_count(const schedule_plans *plans) { return plans->groups.n; }
 
-const char *schedule_plans_stage(const schedule_plans *plans, int group) {
+/* The name of the stage that a group ends in. */
+static const char *stage_of_group(const schedule_plans *plans, int group) {
   return plans->groups.data[group]->group.root->name;
 }
 
@@ -400,8 +401,7 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
 char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
   json_t *all = json_array();
   for (int i = 0; all && i < plans->groups.n; i++)
-    if (by_group[i].family >= 0)
-      json_array_append_new(all, schedule_plan_json(schedule_plans_stage(plans, i), &by_group[i]));
+    if (by_group[i].family >= 0) json_array_append_new(all, schedule_plan_json(stage_of_group(plans, i), &by_group[i]));
   char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
   json_decref(all);
   return text;
@@ -445,7 +445,7 @@ tn_status schedule_set_plan(tn_schedule *s, const char *text) {
 /* By the stage that it ends in; -1: none. */
 static int find_group(const schedule_plans *plans, const char *stage) {
   for (int i = 0; stage && i < plans->groups.n; i++)
-    if (strcmp(schedule_plans_stage(plans, i), stage) == 0) return i;
+    if (strcmp(stage_of_group(plans, i), stage) == 0) return i;
   return -1;
 }
 

@@ -130,8 +130,6 @@ void generic_inline_stages(generic_draft *p, const generic_taken *t);
 /* In a chain of stencils: how many short axes TENSOR has behind its columns (the positions of a window, channels), which
  * it is stored in front of, so that vectors go along columns. 0 for inputs, outputs, and where a reader does not go along. */
 int generic_trailing(const generic_draft *p, const tn_tensor *tensor);
-/* The stage's axis of columns, by that; that of rows stands before it. */
-int generic_column(const generic_draft *p, const generic_reads *r);
 /* How often each element of STAGE is read. */
 double generic_reads_of_element(const generic_draft *p, int stage);
 /* Operations more for each element of STAGE when it is inlined; INFINITY: it cannot be (strip_facts.c). */

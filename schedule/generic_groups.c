@@ -53,13 +53,14 @@ int generic_trailing(const generic_draft *p, const tn_tensor *tensor) {
   return trailing_axes(p, tensor, MAX_DEPTH);
 }
 
-int generic_column(const generic_draft *p, const generic_reads *r) {
+/* The stage's axis of columns, by generic_trailing; that of rows stands before it. */
+static int column_of(const generic_draft *p, const generic_reads *r) {
   return r->n_data - 1 - generic_trailing(p, r->op->outputs);
 }
 
 /* READ goes along the rows and columns of its reader as they lie in memory, moved by taps. */
 static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
-  int column = generic_column(p, r), row = column - 1, last = read->tensor->ndim - 1;
+  int column = column_of(p, r), row = column - 1, last = read->tensor->ndim - 1;
   int64_t inside = 1;
   for (int n = generic_trailing(p, read->tensor); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
@@ -79,7 +80,7 @@ static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const
 /* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over
  * them would use it again. */
 static bool uses_by_taps_only(const generic_draft *p, const generic_reads *r) {
-  int column = generic_column(p, r), row = column - 1;
+  int column = column_of(p, r), row = column - 1;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (read->is_known[row] && read->is_known[column] && read->stride[row] == 0 && read->stride[column] == 0) continue;
@@ -113,7 +114,7 @@ static bool is_of_rows(const generic_draft *p, int stage) {
   generic_reads r;
   int n_rows = 0;
   if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || r.n_axes > r.n_data) return false;
-  int row = generic_column(p, &r) - 1;
+  int row = column_of(p, &r) - 1;
   for (int i = 0; i < r.n; i++) {
     bool goes = goes_by_taps(p, &r, &r.reads[i]);
     for (int k = 0; goes && k < i; k++)

@@ -478,9 +478,15 @@ static tir_func *lower(lowering *l, const char *name) {
 
 /* The caller's landing place is put back in every case. */
 static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
-                              schedule_part part, int index_bits) {
+                              schedule_part part, bool keeps, int index_bits) {
   jmp_buf oom, *outer = arena->on_oom;
-  lowering l = {.s = s, .ctx = s->ctx, .arena = arena, .marks = marks, .part = part, .is_narrow = index_bits == 32};
+  lowering l = {.s = s,
+                .ctx = s->ctx,
+                .arena = arena,
+                .marks = marks,
+                .part = part,
+                .keeps = keeps,
+                .is_narrow = index_bits == 32};
   if (setjmp(oom)) {
     arena->on_oom = outer;
     schedule_lowering_end(&l);
@@ -496,7 +502,7 @@ static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_ar
 
 /* Marks change no loop. */
 tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
-  return lower_safely(s, name, arena, marks, SCHEDULE_WHOLE, 64);
+  return lower_safely(s, name, arena, marks, SCHEDULE_WHOLE, false, 64);
 }
 
 /* For the tuner and tests: before any pass, so that loops are as the schedule says. */
@@ -506,24 +512,34 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 
 /* Before any pass. NULL after a message. */
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena,
-                            const tir_pass_options *options, schedule_part part) {
+                            const tir_pass_options *options, schedule_part part, bool keeps) {
   TN_SCOPE(COMPILE, 3, "lower");
   uint64_t start = runtime_now_ns();
   schedule_marks marks = options->marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE;
-  tir_func *f = lower_safely(s, name, arena, marks, part, options->index_bits);
+  tir_func *f = lower_safely(s, name, arena, marks, part, keeps, options->index_bits);
   tir_say_time(s->ctx, "lower", start, false);
   return f;
 }
 
 /* Debug builds check the IR between passes. */
-tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
-                              const tir_pass_options *options, schedule_part part) {
-  tir_func *f = first_form(s, name, arena, options, part);
+static tir_func *through_passes(const tn_schedule *s, const char *name, runtime_arena *arena,
+                                const tir_pass_options *options, schedule_part part, bool keeps) {
+  tir_func *f = first_form(s, name, arena, options, part, keeps);
   tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
   return f ? tir_run_pipeline(&p, f) : NULL;
+}
+
+tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part) {
+  return through_passes(s, name, arena, options, part, false);
+}
+
+tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part) {
+  return through_passes(s, name, arena, options, part, true);
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,

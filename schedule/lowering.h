@@ -83,6 +83,7 @@ typedef struct lowering {
   const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
   schedule_part part;
+  bool keeps; /* what is packed stays in the object */
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,

@@ -92,8 +92,6 @@ typedef struct schedule_plans schedule_plans;
 TN_GIVE schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine);
 void schedule_plans_free(TN_TAKE schedule_plans *plans);
 int schedule_plans_count(const schedule_plans *plans);
-/* The name of the stage that a group ends in. */
-const char *schedule_plans_stage(const schedule_plans *plans, int group);
 const plan_choices *schedule_plans_choices(const schedule_plans *plans, int group);
 /* The plans of a group, the least cost first. Returns how many. */
 int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out);

@@ -54,7 +54,7 @@ static void cross_tensor(crossing *c, const tn_tensor *tensor) {
   tir_buffer *buffer = (tir_buffer *)from->buffers[tensor->value_index]; /* made for this lowering */
   if (!from->is_prepacked || buffer->is_param) return;
   buffer->is_param = true;
-  buffer->is_input = c->l->part == SCHEDULE_PACKED;
+  buffer->is_input = c->l->part == SCHEDULE_PACKED && !c->l->keeps;
   buffer->scope = "global";
   c->n++;
 }
@@ -70,6 +70,41 @@ static void cross_stage(crossing *c, const lower_stage *ls) {
   const te_op *op = ls->st->op;
   if (ls->body) tir_walk_expr(ls->body, cross, c);
   for (int i = 0; te_is_extern(op) && i < op->n_inputs; i++) cross_tensor(c, op->inputs[i]);
+}
+
+/* ---- before lowering --------------------------------------------------------------------------------------------- */
+
+/* What a stage reads, looked at through stages that are inlined or computed inside of it. */
+typedef struct constancy {
+  const tn_schedule *s;
+  const bool *is_constant; /* by stage */
+} constancy;
+
+static tir_walk find_other(void *user, const tir_expr *e) {
+  const constancy *c = user;
+  bool varies = e->op == TIR_READ && !c->is_constant[schedule_stage_of_tensor(c->s, e->u.tensor)];
+  return varies ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A C function's inputs are not looked at: what it computes counts as varying. */
+static bool is_constant_stage(constancy *c, const schedule_stage *st) {
+  if (te_is_placeholder(st->op)) return st->tensors[0].is_layout_free;
+  return st->op->body && tir_walk_expr(st->op->body, find_other, c);
+}
+
+bool schedule_has_parts(const tn_schedule *s) {
+  bool has_constants = false, found = false;
+  for (int i = 0; i < s->program->n_inputs; i++) has_constants |= s->program->args[i]->is_layout_free;
+  bool *is_constant = has_constants ? calloc((size_t)s->n_stages, sizeof *is_constant) : NULL;
+  constancy c = {s, is_constant};
+  for (int i = 0; is_constant && i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    is_constant[i] = is_constant_stage(&c, st);
+    bool is_computed = st->attach == SCHEDULE_ROOT && !te_is_placeholder(st->op);
+    found |= is_constant[i] && is_computed && !schedule_is_output(s, i);
+  }
+  free(is_constant);
+  return found;
 }
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
@@ -186,12 +221,30 @@ static void choose_scalars(const lowering *l, tir_func *f) {
   f->scalars = scalars;
 }
 
+/* Those of the whole kernel, then what is kept. */
+static void add_kept(const lowering *l, tir_func *f) {
+  const tn_program *p = l->s->program;
+  for (int i = 0; i < p->n_args; i++) {
+    const tir_buffer *buffer = buffer_of(l, p->args[i]);
+    if (!buffer) continue;
+    f->params[f->n_params++] = buffer;
+    f->n_inputs += i < p->n_inputs;
+  }
+  int n_arguments = f->n_params;
+  add_packed(l, f);
+  f->n_kept = f->n_params - n_arguments;
+}
+
 void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) {
   const tn_program *p = l->s->program;
   bool packs = l->part == SCHEDULE_PREPACK;
   int most = p->n_args;
   for (int i = 0; i < l->s->n_stages; i++) most += l->s->stages[i].n_tensors;
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, most + 1);
+  if (l->keeps) {
+    add_kept(l, f);
+    return;
+  }
   if (!packs) add_packed(l, f);
   for (int i = 0; i < p->n_inputs; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];

@@ -115,11 +115,21 @@ tn_status schedule_check_compute_inline(schedule_call *c) {
   return check_placed(c, SCHEDULE_INLINED, -1, -1);
 }
 
+/* Whether making the loops anew would lose something. */
+static bool has_own_loops(const schedule_stage *st) {
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate || st->buffering;
+  for (int i = 0; i < st->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(st, i);
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis) || axis->in_intrin;
+  }
+  return changed;
+}
+
 /* The loops are kept: compute_root brings them back. */
 bool schedule_rewrite_compute_inline(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   char loops[512];
-  if (schedule_has_own_loops(st))
+  if (has_own_loops(st))
     schedule_warn(c, ": the schedule of its loops (%s) has no effect while it is inlined",
                   schedule_loop_names(st, loops, sizeof loops));
   place(st, SCHEDULE_INLINED, -1, -1);
@@ -333,16 +343,6 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
   return SCHEDULE_CALL(s, cache_read, schedule_name(tensor), schedule_name(scope), schedule_names(n, readers));
 }
 
-/* Whether making the loops anew would lose something. */
-bool schedule_has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate || st->buffering;
-  for (int i = 0; i < st->n_leaves; i++) {
-    const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis) || axis->in_intrin;
-  }
-  return changed;
-}
-
 /* The new stage stands at root; what it reads must not be computed inside another stage's loop. */
 tn_status schedule_check_inputs_at_root(const schedule_call *c, int stage, const char *new_stage,
                                         const char *primitive) {
@@ -390,7 +390,7 @@ tn_status schedule_check_cache_write(schedule_call *c) {
   char names[512];
   SCHEDULE_TRY(
       schedule_check_no_scan(c, stage, "cache_write", "use set_scope or storage_align, which keep its buffer"));
-  if (schedule_has_own_loops(st))
+  if (has_own_loops(st))
     return schedule_refuse(
         c, "%s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", name,
         schedule_loop_names(st, names, sizeof names), name, scope);

@@ -246,6 +246,12 @@ tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_
 typedef enum schedule_part { SCHEDULE_WHOLE, SCHEDULE_PREPACK, SCHEDULE_PACKED } schedule_part;
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part);
+/* The same, but both parts take all of the program's arguments, and what is packed stays in the object that has them
+ * (tir_func.n_kept). */
+tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part);
+/* Whether there are two parts: a stage at root that is no output depends on layout_free inputs alone. */
+bool schedule_has_parts(const tn_schedule *s);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */

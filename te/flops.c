@@ -44,20 +44,37 @@ static double count(const tir_expr *e, int output_class) {
 }
 
 /* A double, since a counter of 64 bits overflows for the programs that one writes by mistake. */
+static double flops_of(const te_op *op) {
+  double sum = 0, elements = 1;
+  if (!op->body) return 0; /* what a function does is not known */
+  for (int d = 0; d < op->n_axes; d++) elements *= (double)op->outputs[0].shape[d];
+  if (op->body->op != TIR_TUPLE) return elements * count(op->body, type_class(op->outputs[0].dtype));
+  for (int v = 0; v < op->n_outputs; v++) sum += elements * count(op->body->arg[v], type_class(op->outputs[v].dtype));
+  return sum;
+}
+
 double tn_program_flops(const tn_program *program) {
   double sum = 0;
   if (program && program->n_symbols > 0) return 0;
-  for (int i = 0; program && i < program->n_ops; i++) {
+  for (int i = 0; program && i < program->n_ops; i++) sum += flops_of(program->ops[i]);
+  return sum;
+}
+
+/* Stops at a read of what a call may change; USER maps ops that are the same in every call. */
+static tir_walk find_variable(void *user, const tir_expr *e) {
+  if (e->op != TIR_READ || e->u.tensor->is_layout_free) return TIR_WALK_ON;
+  return runtime_map_get(user, e->u.tensor->op) ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+double te_call_flops(const tn_program *program) {
+  double sum = 0;
+  runtime_map constant = {0};
+  for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    if (!op->body) continue; /* what a function does is not known */
-    double elements = 1;
-    for (int d = 0; d < op->n_axes; d++) elements *= (double)op->outputs[0].shape[d];
-    if (op->body->op == TIR_TUPLE)
-      for (int v = 0; v < op->n_outputs; v++)
-        sum += elements * count(op->body->arg[v], type_class(op->outputs[v].dtype));
-    else
-      sum += elements * count(op->body, type_class(op->outputs[0].dtype));
+    bool is_constant = op->body && tir_walk_expr(op->body, find_variable, &constant);
+    if (!is_constant || !runtime_map_put(&constant, op, program->ops[i])) sum += flops_of(op);
   }
+  runtime_map_free(&constant);
   return sum;
 }
 

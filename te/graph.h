@@ -121,6 +121,8 @@ typedef enum te_operation {
 /* How many of each all bodies do, each different subexpression of a body once for each value it has: what does not depend
  * on an axis is computed once for all of it (flops.c). Zeros for a program with symbols. */
 void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]);
+/* tn_program_flops without what depends on layout_free inputs alone. */
+double te_call_flops(const tn_program *program);
 /* "f(A, x)": the call of an EXTERN. */
 void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */

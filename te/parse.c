@@ -317,8 +317,8 @@ static bool parse_input(te_parser *p) {
   return true;
 }
 
-/* For what has no extents of symbols: states. */
-int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
+/* Extents behind a dtype that are numbers: WHAT ("a state") has no others. Returns the rank; -1: failed. */
+static int parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
   const char *at = p->token.at;
   te_extent extents[TN_MAX_RANK];
   int rank = te_parse_shape(p, extents);
@@ -341,7 +341,7 @@ static bool parse_state(te_parser *p) {
     for (int k = 0; k < n; k++)
       if (strcmp(names[k], names[n]) == 0) return te_parse_fail(p, at[n], "'%s' names two states", names[n]);
     const char *shape_at = p->token.at;
-    int this_rank = te_parse_numbers(p, "a state", n == 0 ? shape : other);
+    int this_rank = parse_numbers(p, "a state", n == 0 ? shape : other);
     if (this_rank < 0) return false;
     if (n == 0) rank = this_rank;
     if (n > 0 && (this_rank != rank || memcmp(shape, other, sizeof *shape * (size_t)rank) != 0))

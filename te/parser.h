@@ -89,8 +89,6 @@ bool te_take_dtype(te_parser *p, tn_dtype *dtype);
 bool te_parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype);
 /* The extents behind a dtype: none, `[]` or `[2, N]`. Returns the rank; -1: failed. */
 int te_parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]);
-/* Extents behind a dtype that are numbers: WHAT ("a state") has no others. Returns the rank; -1: failed. */
-int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]);
 /* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With
  * IS_REDUCE it stops at a name, which may be where or init. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);

@@ -515,6 +515,8 @@ typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
+  int n_kept; /* the last params are no arguments: they belong to the object, whose functions find in them what another one
+               * of them has left there */
   int n_scalars;
   const tir_scalar *scalars; /* the program's scalars, then its symbols, then strides */
   const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */

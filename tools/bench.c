@@ -16,7 +16,8 @@ static const tools_option options[] = {
     TOOLS_OPTION_SCHEDULE,
     TOOLS_OPTION("vs", 0, TEXT, versus, "SIDES",
                  "also time these in turns, separated by commas: onednn, openblas, blis, where they\n"
-                 "have what the program computes; default, the program under its default schedule"),
+                 "have what the program computes; the program under its default schedule (default), the\n"
+                 "generic one (auto), or that of the best record of another log (log:FILE)"),
     TOOLS_OPTION("limits", 0, FLAG, shows_limits, NULL,
                  "also time, in turns, what this machine can do at most: such operations as the\n"
                  "program's, in their proportion, on registers alone, and reading an array as\n"
@@ -39,7 +40,8 @@ static const tools_option options[] = {
 const tools_verb tools_bench = {
     .name = "bench",
     .operands =
-        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs onednn,openblas,blis,default] [--limits] [--stages] "
+        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs onednn,openblas,blis,default,auto,log:FILE] "
+        "[--limits] [--stages] "
         "[--seconds S] [--threads N] [--json]",
     .summary = "check and time a program under a schedule",
     .details =
@@ -69,10 +71,13 @@ enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
 
-/* What is timed beside ours. TIMED refers into VENDOR, so a side must not move once it is being timed. */
+/* What is timed beside ours: a vendor's kernel, or KERNEL, the same program under another schedule. TIMED refers into VENDOR
+ * or CALL, so a side must not move once it is being timed. */
 typedef struct side {
-  char name[16];
+  const char *name; /* as in --vs; the context's */
   tools_vendor vendor;
+  tn_kernel *kernel; /* NULL: a vendor's, or a limit's */
+  runtime_call call;
   vendor_side timed;
   double ratio, ratio_spread; /* its time / ours */
   double part;                /* a limit's: which part of it the program reaches; 0: no limit */
@@ -86,9 +91,9 @@ typedef struct bench {
   const tools_args *args;
   worker_program program; /* its data: arguments, reference outputs, tolerance */
   double flops, max_error;
+  bool is_packed;             /* layout_free inputs were packed before the first call */
   tn_kernel *kernel, *staged; /* staged: with times and counters of its stages, or NULL */
-  tn_kernel *unscheduled;     /* for --vs default, or NULL */
-  runtime_call call, unscheduled_call;
+  runtime_call call;
   int n_sides;
   side sides[SIDES]; /* ours, then those of --vs */
   tn_timing default_timing;
@@ -155,15 +160,35 @@ static bool prepare(bench *b) {
   return ready;
 }
 
-/* Runs the kernel once on poisoned outputs and compares. */
-static bool check(bench *b) {
+/* What depends on layout_free inputs alone is computed once, here: the time of a call does not contain it. As the tuner times
+ * such a program. NULL after a message; SCHEDULE may be NULL as for build(). */
+static tn_kernel *build_packed(bench *b, tn_schedule *schedule) {
+  if (!schedule || !schedule_has_parts(schedule)) return build(b, schedule);
+  worker_answer answer = {.lap_ns = runtime_now_ns()};
+  codegen_bytes object = {0};
+  tn_kernel *kernel = NULL;
+  if (worker_compile_candidate(&b->program, schedule, &answer, &object))
+    kernel = codegen_load(b->session.ctx, object.data, object.n, WORKER_SYMBOL, b->program.n_args, b->program.args);
+  bool is_packed = kernel && worker_pack(&b->program, kernel, &answer);
+  if (!is_packed && answer.message.data) tools_fail(&b->session, "%s", answer.message.data);
+  if (!is_packed) tn_kernel_free(kernel);
+  runtime_str_free(&answer.message);
+  free(object.data);
+  b->is_packed |= is_packed;
+  return is_packed ? kernel : NULL;
+}
+
+/* Runs KERNEL, of the schedule NAME, once on poisoned outputs and compares. */
+static bool check(bench *b, const tn_kernel *kernel, const char *name) {
   worker_data *data = b->program.data;
   for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], b->program.args[i].dtype);
-  if (tn_call(b->session.ctx, b->kernel, data->args, data->n_args) != TN_OK) return false;
+  if (tn_call(b->session.ctx, kernel, data->args, data->n_args) != TN_OK) return false;
   worker_answer answer = {0};
   bool right = worker_check_outputs(&b->program, &(worker_sample){.whole = true}, &answer);
-  b->max_error = answer.max_error;
-  if (!right) tools_fail(&b->session, "wrong result: %s", answer.message.data ? answer.message.data : "out of memory");
+  b->max_error = fmax(b->max_error, answer.max_error);
+  if (!right)
+    tools_fail(&b->session, "wrong result of %s: %s", name,
+               answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);
   return right;
 }
@@ -232,12 +257,33 @@ static bool time_default(bench *b) {
 
 static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
 
-/* The kernel that "N times as fast as default" is against: the program as written, one loop an axis. */
-static bool prepare_unscheduled(bench *b) {
+/* The word of --vs for the best record of the log whose path follows. */
+#define OF_LOG "log:"
+
+static bool is_own_side(const char *name) {
+  return strcmp(name, "default") == 0 || strcmp(name, "auto") == 0 ||
+         (strncmp(name, OF_LOG, strlen(OF_LOG)) == 0 && name[strlen(OF_LOG)]);
+}
+
+/* The same program under the schedule that the side's name says. NULL after a message. */
+static tn_schedule *schedule_of_side(bench *b, const char *name) {
+  tools_args args = *b->args;
+  bool is_of_log = strncmp(name, OF_LOG, strlen(OF_LOG)) == 0;
+  args.log = is_of_log ? name + strlen(OF_LOG) : NULL;
+  args.schedule = is_of_log ? NULL : strcmp(name, "auto") == 0 ? "auto" : "none";
+  return tools_schedule(&b->session, &args);
+}
+
+/* Checked as ours is: the time of a wrong kernel is no time to compare with. */
+static bool add_own(bench *b, side *s) {
   const worker_data *data = b->program.data;
-  b->unscheduled = build(b, tn_schedule_new(b->session.program));
-  return b->unscheduled && runtime_call_prepare(b->session.ctx, "tenon bench", b->unscheduled, data->args, data->n_args,
-                                                &b->unscheduled_call) == TN_OK;
+  ++b->n_sides; /* from here on it is torn down with the others */
+  s->kernel = build_packed(b, schedule_of_side(b, s->name));
+  if (!s->kernel ||
+      runtime_call_prepare(b->session.ctx, "tenon bench", s->kernel, data->args, data->n_args, &s->call) != TN_OK)
+    return false;
+  s->timed = (vendor_side){.call = call_kernel, .self = &s->call};
+  return check(b, s->kernel, s->name);
 }
 
 /* A vendor that cannot do it is left out; the message was printed. */
@@ -255,12 +301,9 @@ static bool add_vendor(bench *b, side *s) {
 /* NAME is not terminated: LENGTH characters of --vs, which knows_sides has checked. */
 static bool add_side(bench *b, const char *name, int length) {
   side *s = &b->sides[b->n_sides];
-  snprintf(s->name, sizeof s->name, "%.*s", length, name);
-  if (strcmp(s->name, "default") != 0) return add_vendor(b, s);
-  if (!prepare_unscheduled(b)) return false;
-  s->timed = (vendor_side){.call = call_kernel, .self = &b->unscheduled_call};
-  ++b->n_sides;
-  return true;
+  s->name = runtime_strndup(&b->session.ctx->arena, name, (size_t)length);
+  if (!s->name) return tools_fail(&b->session, "out of memory"), false;
+  return is_own_side(s->name) ? add_own(b, s) : add_vendor(b, s);
 }
 
 /* MADE is copied; its vendor belongs to the bench from here on. WHY is told when it could not be made. */
@@ -271,7 +314,7 @@ static void add_limit(bench *b, const char *name, bool was_made, const side *mad
     return;
   }
   *s = *made;
-  snprintf(s->name, sizeof s->name, "%s", name);
+  s->name = name;
   s->timed = (vendor_side){.call = s->vendor.kernel.call, .self = s->vendor.kernel.self};
   ++b->n_sides;
 }
@@ -378,7 +421,8 @@ static int print_plain(const bench *b) {
       print_side_time(b, b->sides[i].name, &b->sides[i]);
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
   for (int i = 1; i < b->n_sides; ++i) print_ratio(b, &b->sides[i]);
-  printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
+  printf("checked: largest relative error %.2g; %d threads%s\n", b->max_error, tn_target_threads(b->session.target),
+         b->is_packed ? "; layout_free inputs were packed before" : "");
   if (b->program.data->odd_share > 0)
     printf("%.3g %% of the result is infinite or not a number: give the inputs' data (--fill)\n",
            100 * b->program.data->odd_share);
@@ -423,13 +467,13 @@ static void add_side_object(const bench *b, json_t *object, const side *s) {
     return;
   }
   const char *note = s->vendor.kernel.note[0] ? s->vendor.kernel.note : NULL;
-  char ratio[32];
-  snprintf(ratio, sizeof ratio, "ratio_%s", s->name);
+  char *ratio =
+      runtime_format(&b->session.ctx->arena, "ratio_%s", s->name); /* NULL: the object lacks it, and printing says so */
   json_object_set_new(object, s->name,
                       json_pack("{s:f, s:f, s:f, s:f, s:f, s:s*}", "gflops", tools_gflops(b->flops, s->timed.median),
                                 "seconds", s->timed.median, "spread", s->timed.spread, "ratio", s->ratio,
                                 "ratio_spread", s->ratio_spread, "config", note));
-  json_object_set_new(object, ratio, json_real(s->ratio));
+  if (ratio) json_object_set_new(object, ratio, json_real(s->ratio));
   json_object_set_new(object, "ratio_spread", json_real(s->ratio_spread)); /* of the last */
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
 }
@@ -449,6 +493,7 @@ static int print_object(bench *b) {
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   for (int i = 1; i < b->n_sides; ++i) add_side_object(b, object, &b->sides[i]);
   json_object_set_new(object, "odd_share", json_real(b->program.data->odd_share));
+  if (b->is_packed) json_object_set_new(object, "part", json_string("packed"));
   return tools_print_json(s, object);
 }
 
@@ -459,9 +504,14 @@ static bool measure(bench *b) {
   tools_session *s = &b->session;
   if (!tools_open_program(s, b->args)) return false;
   tn_schedule *schedule = tools_schedule(s, b->args);
-  b->kernel = build(b, schedule);
+  b->kernel = build(b, schedule); /* what cannot be built is refused before data are made */
   if (!b->kernel || !prepare(b)) return false;
-  return add_sides(b) && check(b) && check_points(b) && time_default(b) && time_sides(b) && time_stages(b, schedule);
+  if (schedule_has_parts(schedule)) {
+    tn_kernel_free(b->kernel);
+    b->kernel = build_packed(b, schedule);
+  }
+  return b->kernel && add_sides(b) && check(b, b->kernel, "the schedule") && check_points(b) && time_default(b) &&
+         time_sides(b) && time_stages(b, schedule);
 }
 
 /* After a failure anywhere in measure: what was not made is NULL or 0. */
@@ -469,10 +519,10 @@ static void clean_up(bench *b) {
   for (int i = 0; i < b->n_sides; ++i) {
     vendor_side_free(&b->sides[i].timed);
     tools_vendor_close(&b->sides[i].vendor);
+    tn_kernel_free(b->sides[i].kernel);
   }
   tn_kernel_free(b->kernel);
   tn_kernel_free(b->staged);
-  tn_kernel_free(b->unscheduled);
   worker_data_free(b->program.data);
   runtime_arena_free(&b->program.scratch);
   free(b->program.args);
@@ -483,11 +533,12 @@ static void clean_up(bench *b) {
 static bool knows_sides(const tools_args *args) {
   int n_sides = 1;
   for (const char *at = args->versus ? args->versus : ""; *at; at += *at == ',') {
-    char name[32];
+    char name[32]; /* a path may be longer, and need not be looked at */
     size_t n = strcspn(at, ",");
     snprintf(name, sizeof name, "%.*s", (int)n, at);
-    if (strcmp(name, "default") != 0 && !vendor_is_known(name))
-      return tools_usage(args->verb, "--vs knows %s and default, not '%s'", vendor_names(), name), false;
+    if (!is_own_side(name) && !vendor_is_known(name))
+      return tools_usage(args->verb, "--vs knows %s, default, auto and log:FILE, not '%s'", vendor_names(), name),
+             false;
     if (++n_sides > 1 + MOST_VERSUS) return tools_usage(args->verb, "--vs takes %d sides at most", MOST_VERSUS), false;
     at += n;
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "runtime/new_file.h"
+#include "schedule/state.h"
 #include "tools/build.h"
 
 static int run(const tools_args *args);
@@ -185,6 +186,10 @@ static int build(tools_session *session, const tools_args *args, const char *log
   const tn_build_options how = {
       .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
   bool ok = schedule && tools_write_kernel(session, schedule, &how, args->output, args->header);
+  if (ok && args->output && !args->part && schedule_has_parts(schedule))
+    tools_warn(session,
+               "%s packs its layout_free inputs in each call: --part=prepack and --part=packed, two files, do it once",
+               args->output);
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
   if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "schedule/state.h"
 #include "tools/build.h"
 
 /* The task's name as C takes it, malloc'ed; NULL: no memory. Of what is no letter or digit becomes an underscore. */
@@ -29,14 +30,26 @@ static bool is_known(const tn_network *net, int i, bool *same) {
   return *same || is_clash;
 }
 
-static bool write_task(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule) {
+static bool write_part(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule,
+                       tn_build_part part) {
   runtime_str out = {0}, header = {0};
-  const tn_build_options build = {.target = session->target, .name = name};
+  const tn_build_options build = {.target = session->target, .name = name, .part = part};
   runtime_str_addf(&out, "%s/%s.o", args->output, name);
   runtime_str_addf(&header, "%s/%s.h", args->output, name);
   bool written = !out.failed && !header.failed && tools_write_kernel(session, schedule, &build, out.data, header.data);
   runtime_str_free(&out);
   runtime_str_free(&header);
+  return written;
+}
+
+/* Weights are packed once: NAME_prepack packs them, NAME takes what it has packed. */
+static bool write_task(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule) {
+  if (!schedule_has_parts(schedule)) return write_part(session, args, name, schedule, TN_BUILD_WHOLE);
+  runtime_str packs = {0};
+  runtime_str_addf(&packs, "%s_prepack", name);
+  bool written = !packs.failed && write_part(session, args, packs.data, schedule, TN_BUILD_PREPACK) &&
+                 write_part(session, args, name, schedule, TN_BUILD_PACKED);
+  runtime_str_free(&packs);
   return written;
 }
 

@@ -82,7 +82,7 @@ static const struct {
   const char *verb, *option, *words; /* verb "": of all */
 } values[] = {
     {"show", "emit", "tir tree tvmscript text steps api program llvm asm c header html"},
-    {"bench", "vs", "onednn openblas blis default"},
+    {"bench", "vs", "onednn openblas blis default auto log:"},
     {"tune", "effort", "quick normal thorough"},
     {"tune", "schedule", "gradient round-robin"},
     {"tune", "objective", "latency geomean"},

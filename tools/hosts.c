@@ -1,7 +1,9 @@
-/* hosts.c: other machines that `tenon tune` times candidates on: --worker COMMAND and --hosts FILE, and what became of them.
+/* hosts.c: other machines that `tenon tune` times candidates on: --worker COMMAND, --hosts FILE, --queue URL, and what became of
+ * them.
  *
  * A command is a line for /bin/sh, so that it is written as in a terminal. */
 #include <ctype.h>
+#include <sys/resource.h>
 
 #include "tools/tuning.h"
 
@@ -42,8 +44,9 @@ static bool read_count(const char *word, size_t n, int *out) {
   return isdigit((unsigned char)*word) && end == word + n && value >= 1 && value <= 1 << 16;
 }
 
-/* KEY=VALUE before the command. -1: it is none of ours, the command begins. */
-static int take_word(const place *at, runtime_arena *arena, const char *word, size_t n, tn_worker_host *host) {
+/* KEY=VALUE before the command, each key once: SEEN has a bit for each. -1: it is none of ours, the command begins. */
+static int take_word(const place *at, runtime_arena *arena, const char *word, size_t n, unsigned *seen,
+                     tn_worker_host *host) {
   static const char *const keys[] = {"name", "count", "threads", "tags"};
   const char *equals = memchr(word, '=', n);
   if (!equals || !islower((unsigned char)*word)) return -1;
@@ -55,6 +58,10 @@ static int take_word(const place *at, runtime_arena *arena, const char *word, si
   if (key == 4)
     return tools_fail(at->session, "%s:%d: there is no %.*s: name=, count=, threads= and tags= stand before a command",
                       at->file, at->line, (int)(equals - word) + 1, word);
+  if (*seen & 1u << key)
+    return tools_fail(at->session, "%s:%d: %.*s: %s= stands here twice: give it once", at->file, at->line, (int)n, word,
+                      keys[key]);
+  *seen |= 1u << key;
   if (key == 0) host->name = runtime_strndup(arena, value, length);
   if (key == 3) host->tags = runtime_strndup(arena, value, length);
   bool is_count = key == 1 || key == 2;
@@ -84,10 +91,11 @@ static bool has_tags(const char *tags, const char *wanted) {
 static int take_line(const place *at, const char *text, const char *tags, tools_hosts *out) {
   tn_worker_host host = {0};
   int status = TOOLS_OK;
+  unsigned seen = 0;
   text += strspn(text, " \t");
   for (; status == TOOLS_OK && *text && *text != '#'; text += strspn(text, " \t")) {
     size_t n = strcspn(text, " \t");
-    status = take_word(at, &out->arena, text, n, &host);
+    status = take_word(at, &out->arena, text, n, &seen, &host);
     if (status != -1) {
       text += n;
       continue;
@@ -119,31 +127,61 @@ static int take_file(tools_session *session, const tools_args *args, tools_hosts
 
 /* ---- what the line says ------------------------------------------------------------------------------------------ */
 
+static int open_queue(tools_session *session, const tools_args *args, tools_hosts *out) {
+  queue_wishes wishes = {.run_timeout_s = args->run_timeout,
+                         .patience_s = args->patience,
+                         .repeats = {.repeat = (int)args->repeat,
+                                     .number = (int)args->number,
+                                     .cooldown_s = args->cooldown,
+                                     .flushes_cache = args->flushes_cache},
+                         .builder = {.jobs = (int)args->jobs, .build_timeout_s = args->build_timeout}};
+  out->queue = queue_tuner_open(session, args->queue, &wishes);
+  return out->queue ? TOOLS_OK : TOOLS_FAILED;
+}
+
 int tools_open_hosts(tools_session *session, const tools_args *args, tools_hosts *out) {
   int status = TOOLS_OK;
   bool has_any = args->n_workers > 0 || args->hosts;
+  if (args->queue && (has_any || args->build_on))
+    return tools_usage(args->verb, "--queue does not go with --%s%s",
+                       args->build_on ? "build-on"
+                       : args->hosts  ? "hosts"
+                                      : "worker",
+                       args->build_on ? ": candidates are compiled here" : ": it is one or the other");
   if (has_any && args->runner)
     return tools_usage(args->verb, "--runner is a device, and --%s other machines: give one of both",
                        args->hosts ? "hosts" : "worker");
   if (args->build_on && tn_build_place_find(args->build_on) < 0)
     return tools_usage(args->verb, "--build-on is here, hosts or all, not '%s'", args->build_on);
-  if (!has_any && (args->build_on || args->tags || args->patience > 0))
+  if (!has_any && !args->queue && (args->build_on || args->tags || args->patience > 0))
     return tools_usage(args->verb, "--%s goes with --worker or --hosts",
                        args->build_on ? "build-on"
                        : args->tags   ? "tags"
                                       : "patience");
   if (args->tags && !args->hosts) return tools_usage(args->verb, "--tags goes with --hosts");
+  if (args->queue) return open_queue(session, args, out);
   for (int i = 0; status == TOOLS_OK && i < args->n_workers; ++i)
     status = add_host(session, out, &(tn_worker_host){0}, args->workers[i]);
   return status == TOOLS_OK && args->hosts ? take_file(session, args, out) : status;
 }
 
 void tools_free_hosts(tools_hosts *hosts) {
+  queue_tuner_free(hosts->queue);
   RUNTIME_VEC_FREE(&hosts->hosts);
   runtime_arena_free(&hosts->arena);
 }
 
+/* Two descriptors a worker: many machines need more than the usual 1024. What the hard limit allows is taken; where that does not
+ * do, the library says so. */
+static void raise_descriptors(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void tools_use_hosts(const tools_args *args, const tools_hosts *hosts, tn_worker_options *workers) {
+  if (hosts->hosts.n > 0) raise_descriptors();
   workers->hosts = hosts->hosts.data;
   workers->n_hosts = hosts->hosts.n;
   workers->patience_s = args->patience;
@@ -152,6 +190,9 @@ void tools_use_hosts(const tools_args *args, const tools_hosts *hosts, tn_worker
 }
 
 void tools_print_host_options(const tools_args *args) {
+  runtime_arena arena = {0};
+  if (args->queue) printf(" --queue"), tools_print_quoted(queue_shown(&arena, args->queue));
+  runtime_arena_free(&arena);
   for (int i = 0; i < args->n_workers; ++i) printf(" --worker"), tools_print_quoted(args->workers[i]);
   if (args->hosts) printf(" --hosts"), tools_print_quoted(args->hosts);
   if (args->runner) printf(" --runner"), tools_print_quoted(args->runner);

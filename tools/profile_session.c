@@ -2,7 +2,8 @@
  * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
 #include "tools/profile_session.h"
 
-#include <glob.h>
+#include <dirent.h>
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "profile/profiler_analysis.h"
@@ -26,18 +27,29 @@ static void load_plugin(tools_session *session, const char *path, tools_recordin
   tn_context_clear(recording->ctx);
 }
 
-/* A folder's shared objects in the order of their names; a path that is no folder is a plug-in's. */
+static int is_shared_object(const struct dirent *entry) {
+  size_t n = strlen(entry->d_name);
+  return n > 3 && strcmp(entry->d_name + n - 3, ".so") == 0 && entry->d_name[0] != '.';
+}
+
+/* A folder's shared objects in the order of their names; a path that is no folder is a plug-in's. The folder's name may
+ * have any characters. */
 static void load_plugins(tools_session *session, const char *path, tools_recording *recording) {
-  glob_t found;
-  runtime_str pattern = {0};
   struct stat info;
+  struct dirent **found = NULL;
   if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return load_plugin(session, path, recording);
-  runtime_str_addf(&pattern, "%s/*.so", path);
-  int status = pattern.failed ? GLOB_NOSPACE : glob(pattern.data, 0, NULL, &found);
-  for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) load_plugin(session, found.gl_pathv[i], recording);
-  if (status == 0) globfree(&found);
-  if (status != 0) tools_warn(session, "%s has no profiler plug-in: no file that ends in .so", path);
-  runtime_str_free(&pattern);
+  int n = scandir(path, &found, is_shared_object, alphasort);
+  for (int i = 0; i < n; ++i) {
+    runtime_str file = {0};
+    runtime_str_addf(&file, "%s/%s", path, found[i]->d_name);
+    if (!file.failed) load_plugin(session, file.data, recording);
+    recording->lacks_memory |= file.failed;
+    runtime_str_free(&file);
+    free(found[i]);
+  }
+  free(found);
+  if (n < 0) tools_warn(session, "cannot read the folder %s: %s", path, strerror(errno));
+  if (n == 0) tools_warn(session, "%s has no profiler plug-in: no file that ends in .so", path);
 }
 
 /* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its

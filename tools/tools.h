@@ -38,7 +38,7 @@ typedef struct tools_args {
   int n_fills;
   const char *workers[TOOLS_MAX_WORKERS]; /* commands, each a line for a shell */
   int n_workers;
-  const char *hosts, *build_on, *tags, *runner;
+  const char *hosts, *build_on, *tags, *queue, *runner;
   const char *plugins[TOOLS_MAX_PLUGINS];
   int n_plugins;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,

@@ -8,6 +8,9 @@
 #include "tools/report.h"
 #include "tools/tuning.h"
 
+/* A runner of one's own has none if they are not asked for. */
+enum { USUAL_FINALISTS = 8 };
+
 static int run(const tools_args *args);
 
 static const tools_option options[] = {
@@ -48,6 +51,9 @@ static const tools_option options[] = {
                  "where candidates are compiled: here (the default), hosts (those of --worker), or all"),
     TOOLS_OPTION("patience", 0, DURATION, patience, "TIME",
                  "how long to wait when all machines are lost, as in 10m (30s)"),
+    TOOLS_OPTION("queue", 0, TEXT, queue, "URL",
+                 "time candidates by the workers of a pool behind a Redis server, redis://HOST/POOL, which others\n"
+                 "may use at the same time (`tenon worker --queue URL` serves it)"),
     TOOLS_OPTION("profile", 0, TEXT, profile, "FILE",
                  "record where the time goes, worker processes included, into FILE: .json (Chrome\n"
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
@@ -87,7 +93,7 @@ const tools_verb tools_tune = {
     .operands =
         "PROGRAM... [--log LOG] [--trials N] [--seconds S] [--for TIME] [--effort E] [--target T] [--seed X] [--jobs "
         "J] "
-        "[--worker COMMAND]... [--json]",
+        "[--worker COMMAND]... [--queue URL] [--json]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
         "Measures candidate schedules in worker processes, checks each one's output, and appends a record of\n"
@@ -358,6 +364,10 @@ tn_tune_options tools_tune_options(const tools_session *session, const tools_arg
                                                     .flushes_cache = args->flushes_cache}},
                             .fill = fill};
   tools_use_hosts(args, hosts, &tuning.workers);
+  if (!hosts->queue) return tuning;
+  tuning.builder = queue_tuner_builder(hosts->queue);
+  tuning.runner = queue_tuner_runner(hosts->queue);
+  if (tuning.finalists == 0) tuning.finalists = USUAL_FINALISTS;
   return tuning;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/profiler/profiler.h"
 #include "tools/progress.h"
+#include "tools/queue.h"
 
 /* The first of SIGINT and SIGTERM asks the run to end, the second ends the process. */
 void tools_watch_signals(bool on);
@@ -24,10 +25,11 @@ void tools_print_measured(tools_progress *show, const tools_args *args, double f
 
 /* ---- other machines (hosts.c) ------------------------------------------------------------------------------------ */
 
-/* The hosts of --worker and --hosts; zero: none. What they hold is the arena's. */
+/* The hosts of --worker and --hosts, or the pool of --queue; zero: none. What they hold is the arena's. */
 typedef struct tools_hosts {
   runtime_arena arena;
   RUNTIME_VEC(tn_worker_host) hosts;
+  queue_tuner *queue; /* of --queue; NULL: there is none */
 } tools_hosts;
 /* TOOLS_OK, or the exit status after a message: a file that cannot be read, a line that says nothing, no host with the tags. To be
  * freed in any case. */

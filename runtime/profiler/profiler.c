@@ -18,19 +18,22 @@ typedef struct entry {
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
   bool is_entered, is_exclusive;
-  bool lost;           /* there was no memory for a name: a table would lack it */
-  uint32_t serial;     /* of its last entering on the thread, from 1 */
-  uint64_t start_ns;   /* of the running Total */
-  runtime_arena arena; /* names */
+  bool lost;                     /* there was no memory for a name: a table would lack it */
+  uint32_t serial;               /* of its last entering on the thread, from 1 */
+  uint64_t start_ns;             /* of the running Total */
+  tn_profiler *of;               /* what a thread that joined adds up here is for; NULL: a profiler of its own */
+  _Atomic(tn_profiler *) joined; /* of threads that left, by `outer`: their times are taken at the exit */
+  runtime_arena arena;           /* names */
   RUNTIME_VEC(entry) entries;
   runtime_map index; /* hash of a name -> its place in entries, plus one */
 };
 
-/* This thread's list. */
-static _Thread_local struct {
+/* A thread's list. */
+typedef struct entered_list {
   tn_profiler *innermost;
   uint32_t serial; /* of the last entering */
-} entered;
+} entered_list;
+static _Thread_local entered_list entered;
 
 static const char total_name[] = "Total";
 
@@ -91,10 +94,20 @@ static void count_entered(int change) {
   pthread_mutex_unlock(&recorder->lock);
 }
 
+/* Of threads that left after the last exit. */
+static void free_joined(tn_profiler *first) {
+  for (tn_profiler *p = first, *next; p; p = next) {
+    next = p->outer;
+    p->outer = NULL;
+    tn_profiler_free(p);
+  }
+}
+
 /* May be entered still: then it is taken off this thread's list. Another thread's list must not hold
  * it. */
 void tn_profiler_free(tn_profiler *profiler) {
   if (!profiler) return;
+  free_joined(atomic_exchange(&profiler->joined, NULL));
   for (tn_profiler **at = &entered.innermost; *at; at = &(*at)->outer) {
     if (*at != profiler) continue;
     *at = profiler->outer;
@@ -125,19 +138,72 @@ tn_status tn_profiler_enter(tn_profiler *profiler) {
   return TN_OK;
 }
 
-/* Only the innermost one can be left. Refused otherwise, and nothing changes. */
-tn_status tn_profiler_exit(tn_profiler *profiler) {
-  if (!profiler || entered.innermost != profiler) return TN_ERROR_ARGUMENT;
-  uint64_t now = profiler_now_ns();
+/* Off this thread's list. */
+static void unlist_innermost(void) {
+  tn_profiler *profiler = entered.innermost;
   count_entered(-1);
   entered.innermost = profiler->outer;
   profiler->outer = NULL;
   profiler->is_entered = false;
+}
+
+/* The times of threads that joined and left. */
+static void take_joined(tn_profiler *profiler) {
+  tn_profiler *first = atomic_exchange(&profiler->joined, NULL);
+  for (tn_profiler *p = first; p; p = p->outer) {
+    for (int i = 0; i < p->entries.n; ++i) {
+      const entry *e = &p->entries.data[i];
+      tn_profiler_add(profiler, e->name, e->seconds, e->calls);
+    }
+    profiler->lost |= p->lost;
+  }
+  free_joined(first);
+}
+
+/* Only the innermost one can be left. Refused otherwise, and nothing changes. */
+tn_status tn_profiler_exit(tn_profiler *profiler) {
+  if (!profiler || entered.innermost != profiler) return TN_ERROR_ARGUMENT;
+  if (profiler->of) return TN_ERROR_ARGUMENT;
+  uint64_t now = profiler_now_ns();
+  unlist_innermost();
+  take_joined(profiler);
   tn_profiler_add(profiler, total_name, (double)(now - profiler->start_ns) * 1e-9, 1);
   return TN_OK;
 }
 
-tn_profiler *tn_profiler_current(void) { return entered.innermost; }
+/* What this thread adds up lies in a profiler of the thread's own until it leaves, so that nothing needs a lock. */
+tn_status tn_profiler_join(tn_profiler *profiler) {
+  if (!profiler) return TN_ERROR_ARGUMENT;
+  for (const tn_profiler *p = entered.innermost; p; p = p->outer)
+    if (p == profiler || p->of == profiler) return TN_ERROR_ARGUMENT;
+  tn_profiler *own = tn_profiler_new();
+  if (!own) return TN_ERROR_MEMORY;
+  own->of = profiler;
+  return tn_profiler_enter(own);
+}
+
+/* The profiler's thread may be taking what others left at the same moment. */
+tn_status tn_profiler_leave(tn_profiler *profiler) {
+  tn_profiler *own = entered.innermost;
+  if (!profiler || !own || own->of != profiler) return TN_ERROR_ARGUMENT;
+  unlist_innermost();
+  own->outer = atomic_load(&profiler->joined);
+  while (!atomic_compare_exchange_weak(&profiler->joined, &own->outer, own)) {
+  }
+  return TN_OK;
+}
+
+/* ---- errands ----------------------------------------------------------------------------------------------------- */
+
+/* The caller's list, which does not change while it waits. */
+static const void *errand_sent(void) { return &entered; }
+static void errand_arrived(const void *from) { entered = *(const entered_list *)from; }
+const runtime_errand_observer runtime_the_errand_observer = {errand_sent, errand_arrived};
+
+tn_profiler *tn_profiler_current(void) {
+  tn_profiler *innermost = entered.innermost;
+  return innermost && innermost->of ? innermost->of : innermost;
+}
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 

@@ -105,6 +105,15 @@ TN_API void tn_scope_close(tn_scope *scope);
 static inline void tn_scope_end(tn_scope *scope) {
   if (__builtin_expect(scope && scope->state != 0, 0)) tn_scope_close(scope);
 }
+/* How reports with tn_average_options.by_role count a scope; Paddle's EventRole. A scope that nobody asked is ordinary. */
+typedef enum tn_event_role {
+  TN_ROLE_ORDINARY,
+  TN_ROLE_INNER,  /* a part of the operator around it: the row "outer/inner" */
+  TN_ROLE_UNIQUE, /* every call is a row of its own */
+  TN_ROLE_SPECIAL /* outside of the sum that ratios are of */
+} tn_event_role;
+#define TN_ROLE_KEY "role" /* the argument that carries it: i64 */
+TN_API void tn_scope_role(tn_scope *scope, tn_event_role role);
 /* Joins the phases of one thing (a candidate) over scopes, threads and processes. */
 TN_API void tn_scope_sequence(tn_scope *scope, uint32_t sequence);
 /* The next number: unique in this session, 1, 2, 3 ...; 0 when no session records. */
@@ -200,11 +209,13 @@ typedef enum tn_flow_phase { TN_FLOW_START, TN_FLOW_STEP, TN_FLOW_END } tn_flow_
 TN_API void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_t id);
 
 /* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id 0:
- * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. */
+ * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. The range stands in the lane
+ * of the thread that ends it; where another one began it, the argument TN_BEGAN_ON has that thread's number. */
 typedef struct tn_async {
   uint64_t id, start;
-  uint32_t label, generation, sequence;
+  uint32_t label, generation, sequence, lane;
 } tn_async;
+#define TN_BEGAN_ON "began_on" /* i64: the tid of a tn_lane of the same process */
 TN_API tn_async tn_async_begin(const tn_site *site, const char *name);
 TN_API void tn_async_end(tn_async *range);
 
@@ -462,6 +473,11 @@ TN_API void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive);
  * Re-entering after an exit adds to the same Total. Entering one that is already on the stack is refused. */
 TN_API tn_status tn_profiler_enter(tn_profiler *profiler);
 TN_API tn_status tn_profiler_exit(tn_profiler *profiler);
+/* Another thread's scopes count, too, from its join to its leave: their times are added at the next exit, so that they are
+ * to leave before it. Of several threads' times at once the sum may exceed Total. TN_ERROR_ARGUMENT on the thread that
+ * entered the profiler, for joining twice, and for leaving another than the innermost. */
+TN_API tn_status tn_profiler_join(tn_profiler *profiler);
+TN_API tn_status tn_profiler_leave(tn_profiler *profiler);
 TN_API TN_KEEP tn_profiler *tn_profiler_current(void); /* innermost of this thread, or NULL */
 /* Adds seconds under a name: for times measured elsewhere (worker processes). */
 TN_API void tn_profiler_add(tn_profiler *profiler, const char *name, double seconds, int64_t calls);

@@ -423,11 +423,14 @@ static bool is_current(const tn_scope *scope, const storage_open *open) {
   return open->ordinal == scope->ordinal && atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
 }
 
-/* A scope must end on its own thread; the chunk that its handle lies in tells whose it is. */
-static bool is_mine(const profiler_thread *t, const storage_open *open) {
+/* The link of the lane that the scope's handle lies in. */
+static uint32_t lane_of(const storage_open *open) {
   size_t index = (size_t)((const char *)open - THE->storage.chunks) / STORAGE_CHUNK_BYTES;
-  return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane == t->lane_link;
+  return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane;
 }
+
+/* A scope must end on its own thread; the chunk that its handle lies in tells whose it is. */
+static bool is_mine(const profiler_thread *t, const storage_open *open) { return lane_of(open) == t->lane_link; }
 
 /* The record is written before the entry is released: a killed process has at least one of both. */
 static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
@@ -445,6 +448,16 @@ static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
   settle(t);
 }
 
+/* Writes a range, and which thread began it where that is another one than T. */
+static void write_range(profiler_thread *t, storage_record record, uint32_t began_on) {
+  record.kind = TN_EVENT_ASYNC;
+  record.ordinal = ++t->ordinal;
+  write_record(t, &record);
+  if (began_on == t->lane_link || began_on == 0) return;
+  tn_event_arg thread = tn_event_arg_i64(TN_BEGAN_ON, THE->storage.lanes[began_on - 1].tid);
+  write_arg(t, record.ordinal, &thread);
+}
+
 /* Ended on another thread than it began: an async range in this thread's lane. */
 static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
   if (atomic_exchange(&open->state, STORAGE_ENDED) != STORAGE_RUNNING) {
@@ -455,10 +468,8 @@ static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
                            .end = now,
                            .id = atomic_fetch_add(&THE->storage.header->last_async, 1) + 1,
                            .label = open->label,
-                           .ordinal = ++t->ordinal,
-                           .sequence = open->sequence,
-                           .kind = TN_EVENT_ASYNC};
-  write_record(t, &record);
+                           .sequence = open->sequence};
+  write_range(t, record, lane_of(open));
 }
 
 /* This thread if it may still write into the scope's session; any site will do. */
@@ -542,6 +553,11 @@ void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
   leave(t);
 }
 
+void tn_scope_role(tn_scope *scope, tn_event_role role) {
+  tn_event_arg arg = tn_event_arg_i64(TN_ROLE_KEY, role);
+  if (role > TN_ROLE_ORDINARY && role <= TN_ROLE_SPECIAL) tn_scope_arg(scope, &arg);
+}
+
 /* 0: nothing records. */
 uint32_t tn_sequence_next(void) {
   tn_scope session = {.generation = atomic_load(&THE->generation)};
@@ -594,6 +610,7 @@ tn_async tn_async_begin(const tn_site *site, const char *name) {
   range.label = label_of(t, site, name, false);
   range.generation = t->generation;
   range.id = atomic_fetch_add(&THE->storage.header->last_async, 1) + 1;
+  range.lane = t->lane_link;
   range.start = profiler_ticks();
   leave(t);
   return range;
@@ -610,10 +627,8 @@ void tn_async_end(tn_async *range) {
                              .end = profiler_ticks(),
                              .id = range->id,
                              .label = range->label,
-                             .ordinal = ++t->ordinal,
-                             .sequence = range->sequence,
-                             .kind = TN_EVENT_ASYNC};
-    write_record(t, &record);
+                             .sequence = range->sequence};
+    write_range(t, record, range->lane);
     leave(t);
   }
   range->id = 0;

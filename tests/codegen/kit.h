@@ -96,6 +96,7 @@ int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
 int test_turn(void);
+int test_near(void);
 int test_dots(void);
 int test_tensorize(void);
 int test_intrinsics(void);

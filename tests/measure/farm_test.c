@@ -2,6 +2,7 @@
  * nothing is lost or counted twice, whatever happens to workers and to the way to them. */
 #include <math.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -208,6 +209,20 @@ static void reference_is_made_elsewhere(void **state) {
   expect_all(&f, 12);
   assert_int_equal(state_of(&f, 0)->timed, 0);
   assert_non_null(state_of(&f, 0)->trouble);
+  close_farm(&f);
+}
+
+/* The same for a host whose workers die over the reference, one after the other. */
+static void reference_kills_one_host(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 12);
+  add(&f, "exec %s --inject=prepare-crash@1", PLAIN);
+  add(&f, "exec %s --delay=20 %s", TENON_TEST_RELAY, PLAIN);
+  tune(&f);
+  expect_all(&f, 12);
+  assert_int_equal(state_of(&f, 0)->timed, 0);
+  check_has(state_of(&f, 0)->trouble, "killed by signal 11");
   close_farm(&f);
 }
 
@@ -465,6 +480,24 @@ static void builds_on_hosts_only(void **state) {
   close_farm(&f);
 }
 
+/* The next candidate is on its way while one is timed: 30 of them that rest for 0.2 s each take the way of 0.3 s there and back but a
+ * few times. */
+static void slow_way_is_hidden(void **state) {
+  (void)state;
+  farm f;
+  open_farm(&f, 30);
+  f.options.workers.repeats.cooldown_s = 0.2;
+  add(&f, "exec %s --delay=150 %s", TENON_TEST_RELAY, PLAIN);
+  uint64_t start_ns = runtime_now_ns();
+  tune(&f);
+  double took_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
+  expect_all(&f, 30);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+  if (took_s > 30 * (0.2 + 0.3)) fail_msg("30 candidates took %.1f s", took_s);
+#endif
+  close_farm(&f);
+}
+
 /* A host that is not there yet when the run begins. */
 static void comes_later(void **state) {
   (void)state;
@@ -500,6 +533,14 @@ static void options_that_make_no_sense(void **state) {
   f.hosts[0].count = 100000;
   tune(&f);
   check_fails(f.ctx, TN_ERROR_ARGUMENT, "100000 machines are too many: 4096 at most");
+  struct rlimit usual, low;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  low = (struct rlimit){.rlim_cur = 128, .rlim_max = usual.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+  f.hosts[0].count = 64;
+  tune(&f);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  check_fails(f.ctx, TN_ERROR_ARGUMENT, "workers: 65 of them need 194 open files, the limit is 128", "ulimit -n 194");
   f.hosts[0].count = 1;
   f.options.workers.build_on = (tn_build_place)9;
   tune(&f);
@@ -523,6 +564,7 @@ int farm_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slow_host_is_refused),
       cmocka_unit_test(reference_is_made_elsewhere),
+      cmocka_unit_test(reference_kills_one_host),
       cmocka_unit_test(reference_is_made_nowhere),
       cmocka_unit_test(costs_are_measured_alone),
       cmocka_unit_test(refused_machine_is_left),
@@ -533,6 +575,7 @@ int farm_tests(void) {
       cmocka_unit_test(records_say_the_machine),
       cmocka_unit_test(builds_on_hosts_only),
       cmocka_unit_test(comes_later),
+      cmocka_unit_test(slow_way_is_hidden),
       cmocka_unit_test(options_that_make_no_sense),
       cmocka_unit_test(box_holds),
       cmocka_unit_test(words),

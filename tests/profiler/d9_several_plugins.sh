@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Row D9: a plug-in that names everything as TensorFlow's do, several plug-ins in one recording, a folder of them, and one
+# Row D9: a plug-in that names everything as TensorFlow's do, several plug-ins in one recording, a folder of them whose name looks like a pattern, and one
 # among them that is none.
 set -euo pipefail
 work=$(mktemp -d)
@@ -29,15 +29,15 @@ void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status) {
   TF_SetStatus(status, TF_OK, "");
 }
 END
-mkdir folder
+mkdir "fol[d]er *?"
 for name in ONE TWO THREE; do
-  cc -std=c17 -Wall -Wextra -Werror -I"$TENON_BUILD/include" -DNAME="\"$name\"" -fPIC -shared plugin.c -o "folder/$name.so"
+  cc -std=c17 -Wall -Wextra -Werror -I"$TENON_BUILD/include" -DNAME="\"$name\"" -fPIC -shared plugin.c -o "fol[d]er *?/$name.so"
 done
-cp folder/THREE.so three.so
-rm folder/THREE.so
-echo 'int x;' | cc -x c -shared -fPIC - -o folder/none.so
+cp "fol[d]er *?/THREE.so" three.so
+rm "fol[d]er *?/THREE.so"
+echo 'int x;' | cc -x c -shared -fPIC - -o "fol[d]er *?/none.so"
 "$TENON" tune 'C[i<32,j<32] = sum[k<32](A[i,k]*B[k,j])' --trials 3 --log log.json --profile run.json \
-  --profile-plugin folder --profile-plugin ./three.so >/dev/null 2>err
+  --profile-plugin "fol[d]er *?" --profile-plugin ./three.so >/dev/null 2>err
 grep -q 'none.so: it defines neither tn_plugin_init nor TF_InitProfiler' err || { cat err; exit 1; }
 python3 - <<'END'
 import json

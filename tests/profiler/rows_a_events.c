@@ -116,6 +116,13 @@ static void check_async(const tn_recording *r, const char *name, int64_t total) 
   for (int64_t i = 0; i < r->n_events; ++i) assert_true(r->events[i].parent != (int32_t)(e - r->events));
 }
 
+/* It stands on the thread that ended it, and knows the one that began it: that of "outer". */
+static void check_threads(const tn_recording *r, const char *name) {
+  const tn_event *e = rows_find(r, name, 0), *outer = rows_find(r, "outer", 0);
+  assert_int_not_equal(e->lane, outer->lane);
+  assert_int_equal(rows_arg(r, e, TN_BEGAN_ON)->i64, r->lanes.data[outer->lane].tid);
+}
+
 ROW(a9_async) {
   (void)state;
   rows_clock_install();
@@ -136,6 +143,8 @@ ROW(a9_async) {
   assert_int_equal(rows_count(r, "range"), 1);
   check_async(r, "range", 70);
   check_async(r, "handed over", 60);
+  check_threads(r, "range");
+  check_threads(r, "handed over");
   assert_string_equal(r->events[rows_find(r, "inner", 0)->parent].name, "outer");
   assert_int_equal(rows_self_ns(r, "outer"), 110 - 80);
   assert_int_equal(r->info.stats.double_ends, 1);

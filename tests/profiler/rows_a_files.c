@@ -128,6 +128,37 @@ ROW(a9_async_in_json) {
   tn_recording_free(r);
 }
 
+static void *end_range(void *range) {
+  tn_async_end(range);
+  return NULL;
+}
+
+/* In the file both ends stand on their own threads; what is read back is what was written. */
+ROW(a9_async_of_two_threads) {
+  (void)state;
+  start();
+  pthread_t thread;
+  {
+    TN_TIMED("here");
+  }
+  tn_async range = tn_async_begin(NULL, "range");
+  assert_int_equal(pthread_create(&thread, NULL, end_range, &range), 0);
+  pthread_join(thread, NULL);
+  tn_recording *r = rows_collect();
+  check_output(of_json(r,
+                       "t = {e[\"ph\"]: e[\"tid\"] for e in ev if e[\"name\"] in (\"here\", \"range\")}\n"
+                       "print(t[\"b\"] == t[\"X\"], t[\"e\"] == t[\"X\"])"),
+               "True False\n");
+  assert_int_equal(tn_recording_save(NULL, r, "a9.json"), TN_OK);
+  tn_recording *back = tn_recording_load(NULL, "a9.json");
+  const tn_event *wrote = rows_find(r, "range", 0), *read = rows_find(back, "range", 0);
+  assert_int_equal(back->lanes.data[read->lane].tid, r->lanes.data[wrote->lane].tid);
+  assert_int_equal(rows_arg(back, read, TN_BEGAN_ON)->i64, rows_arg(r, wrote, TN_BEGAN_ON)->i64);
+  remove("a9.json");
+  tn_recording_free(back);
+  tn_recording_free(r);
+}
+
 /* ---- A11 --------------------------------------------------------------------------------------------------------- */
 
 static tn_recording *with_arguments(void) {

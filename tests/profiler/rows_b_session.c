@@ -58,6 +58,77 @@ ROW(b1_nested_profilers) {
   assert_true(tn_profile_filter == 0);
 }
 
+typedef struct joining {
+  tn_profiler *profiler;
+  tn_status refused;
+} joining;
+
+static void *join_and_work(void *data) {
+  joining *j = data;
+  {
+    TN_TIMED("before");
+  }
+  assert_int_equal(tn_profiler_join(j->profiler), TN_OK);
+  j->refused = tn_profiler_join(j->profiler);
+  assert_ptr_equal(tn_profiler_current(), j->profiler);
+  {
+    TN_TIMED("on a thread");
+  }
+  {
+    TN_TIMED("on both");
+  }
+  assert_int_equal(tn_profiler_leave(j->profiler), TN_OK);
+  {
+    TN_TIMED("after");
+  }
+  return NULL;
+}
+
+/* Threads that join are in the table; so is what a thread with more stack did for its caller. */
+ROW(b1_scopes_of_other_threads) {
+  (void)state;
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  joining joined[THREADS];
+  tn_profiler *p = tn_profiler_new();
+  assert_int_equal(tn_profiler_enter(p), TN_OK);
+  assert_int_equal(tn_profiler_join(p), TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_profiler_leave(p), TN_ERROR_ARGUMENT);
+  for (int i = 0; i < THREADS; ++i) {
+    joined[i] = (joining){.profiler = p};
+    assert_int_equal(pthread_create(&threads[i], NULL, join_and_work, &joined[i]), 0);
+  }
+  {
+    TN_TIMED("on both");
+  }
+  for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; ++i) assert_int_equal(joined[i].refused, TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_profiler_exit(p), TN_OK);
+  assert_int_equal(tn_profiler_calls(p, "on a thread"), THREADS);
+  assert_int_equal(tn_profiler_calls(p, "on both"), THREADS + 1);
+  assert_int_equal(tn_profiler_calls(p, "before") + tn_profiler_calls(p, "after"), 0);
+  assert_int_equal(tn_profiler_calls(p, "Total"), 1);
+  assert_true(tn_profile_filter == 0);
+  tn_profiler_free(p);
+}
+
+static void run_an_errand(void *data) {
+  TN_TIMED("errand");
+  *(pthread_t *)data = pthread_self();
+}
+
+ROW(b1_scopes_of_errands) {
+  (void)state;
+  pthread_t where = pthread_self();
+  tn_profiler *p = tn_profiler_new();
+  assert_int_equal(tn_profiler_enter(p), TN_OK);
+  assert_true(runtime_with_stack((size_t)1 << 40, run_an_errand, &where));
+  assert_int_equal(tn_profiler_exit(p), TN_OK);
+  assert_false(pthread_equal(where, pthread_self()));
+  assert_int_equal(tn_profiler_calls(p, "errand"), 1);
+  tn_profiler_free(p);
+}
+
 /* ---- B2 ---------------------------------------------------------------------------------------------------------- */
 
 static void check_reset(void) {

@@ -306,6 +306,45 @@ static void check_bottleneck(int build, int measure, const char *expected, doubl
   tn_analysis_free(a);
 }
 
+/* The tuner's thread generates and waits; a builder and a runner work side by side or, TOGETHER false, in turns. The
+ * runner works 10 of every PERIOD units. */
+static tn_analysis *with_tuner(bool together, int period) {
+  tn_recording *r = scripted_new(1000 * 64 * period);
+  int builder = scripted_lane(r, scripted_process(r, "builder", 2, -1), "builder");
+  int runner = scripted_lane(r, scripted_process(r, "runner", 3, -1), "runner");
+  for (int i = 0; i < 64; ++i) {
+    int64_t at = (int64_t)i * period * 1000;
+    scripted_scope(r, 0, TN_CATEGORY_SEARCH, "generate", at, 1000);
+    scripted_scope(r, 0, TN_CATEGORY_MEASURE, "SendToRunner/wait", at + 1000, period * 1000 - 1500);
+    scripted_scope(r, builder, TN_CATEGORY_BUILD, "build", at + (together ? 12000 : 1000), 10000);
+    scripted_scope(r, runner, TN_CATEGORY_MEASURE, "measure", at + 11000, 10000);
+  }
+  return analysis_of(scripted_finish(r));
+}
+
+static void check_turns(bool together, int period, bool is_lockstep, double idle_share, bool is_said) {
+  tn_analysis *a = with_tuner(together, period);
+  json_t *stages = ask_json(a, "{\"type\": \"pipeline\"}");
+  assert_int_equal(json_integer_value(cell(stages, 2, "lockstep")), is_lockstep);
+  assert_true(fabs(json_number_value(cell(stages, 2, "idle_share")) - idle_share) < 0.02);
+  tn_advices *advices = tn_advise(NULL, a, NULL);
+  int n, said = 0;
+  const tn_advice *all = tn_advices_at(advices, &n);
+  for (int i = 0; i < n; ++i) said += strcmp(all[i].rule, "runner_idle") == 0;
+  assert_int_equal(said, is_said);
+  tn_advices_free(advices);
+  json_decref(stages);
+  tn_analysis_free(a);
+}
+
+/* The tuner's own waiting is no work: stages that overlap do not take turns, and a runner may be idle. */
+ROW(e11_a_runner_that_is_never_busy) {
+  (void)state;
+  check_turns(true, 25, false, 0.6, false);
+  check_turns(false, 25, true, 0.6, false);
+  check_turns(true, 200, false, 0.95, true);
+}
+
 ROW(e11_pipeline) {
   (void)state;
   check_bottleneck(3, 1, "build", 0.6, 1);

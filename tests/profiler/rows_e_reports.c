@@ -30,6 +30,40 @@ static numbers numbers_of(const char *text, const char *name) {
   return n;
 }
 
+/* Scripted: outer 0-100 with a part 10-60, two unique calls beside it, and a special one of 1000. */
+static tn_recording *with_roles(void) {
+  rows_clock_install();
+  tn_profile_start(NULL, NULL);
+  tn_scope outer = rows_begin(0, "outer"), inner = rows_begin(10, "part");
+  tn_scope_role(&inner, TN_ROLE_INNER);
+  rows_end(60, &inner);
+  rows_end(100, &outer);
+  for (int i = 0; i < 2; ++i) {
+    tn_scope unique = rows_begin(200 + (uint64_t)i * 100, "unique");
+    tn_scope_role(&unique, TN_ROLE_UNIQUE);
+    rows_end(250 + (uint64_t)i * 100, &unique);
+  }
+  tn_scope special = rows_begin(1000, "special");
+  tn_scope_role(&special, TN_ROLE_SPECIAL);
+  rows_end(2000, &special);
+  return rows_collect();
+}
+
+ROW(e2_roles) {
+  (void)state;
+  tn_recording *r = with_roles();
+  char *text = report(r, "none");
+  assert_true(fabs(numbers_of(text, "thread0::outer ").ratio - 0.5) < 1e-6);
+  numbers part = numbers_of(text, "  thread0::outer/part ");
+  assert_true(part.calls == 1 && fabs(part.total - 50e-6) < 1e-9);
+  numbers unique = numbers_of(text, "thread0::unique ");
+  assert_true(unique.calls == 1 && fabs(unique.ratio - 0.25) < 1e-6);
+  assert_non_null(strstr(strstr(text, "thread0::unique ") + 1, "thread0::unique "));
+  assert_true(fabs(numbers_of(text, "thread0::special ").ratio - 5) < 1e-5);
+  free(text);
+  tn_recording_free(r);
+}
+
 ROW(e2_sorted_report) {
   static const char *const keys[] = {"calls", "total", "max", "min", "ave", "none"};
   (void)state;

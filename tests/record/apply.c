@@ -1,5 +1,6 @@
 /* tn_apply_best: which record is chosen, and what is said when none is. */
 #include <math.h>
+#include <unistd.h>
 
 #include "tests/record/fixture.h"
 
@@ -150,7 +151,24 @@ static void another_program(void **state) {
   append(f, split_i, 1, true);
   f->program = tn_program_parse(f->ctx, "B[i<8] = A[i] + 1", 0, NULL);
   expect_none(f, "1 record of 1 program, none of them this one");
-  check_has_not(check_messages(f->ctx), "warning"); /* a log may hold many programs */
+  check_has_not(check_messages(f->ctx), "record not used"); /* a log may hold many programs */
+}
+
+/* A glance does not understand an escape, so that the line is read as a record: still of no concern. */
+static void another_program_with_an_escape(void **state) {
+  fixture *f = *state;
+  append(f, split_i, 1, true);
+  char *text = log_text(f), *at = strstr(text, "\"none\"");
+  assert_non_null(at);
+  *at = '\0';
+  assert_int_equal(truncate(f->log, 0), 0);
+  append_text(f, text);
+  append_text(f, "\"n\\u006fne\"");
+  append_text(f, at + strlen("\"none\""));
+  free(text);
+  f->program = tn_program_parse(f->ctx, "B[i<8] = A[i] + 1", 0, NULL);
+  expect_none(f, "1 record of 1 program, none of them this one");
+  check_has_not(check_messages(f->ctx), "record not used");
 }
 
 static void another_target(void **state) {
@@ -254,6 +272,7 @@ int run_apply(void) {
       WITH_LOG(seconds_may_be_null),
       WITH_LOG(an_empty_log_has_none),
       WITH_LOG(another_program),
+      WITH_LOG(another_program_with_an_escape),
       WITH_LOG(another_target),
       WITH_LOG(says_for_which_target),
       WITH_LOG(failures_only),

@@ -68,6 +68,14 @@ char *log_text(const fixture *f) {
   return text;
 }
 
+tn_status read_log(tn_context *ctx, const char *path, bool missing_ok,
+                   bool (*visit)(void *user, int line, autotune_record *record), void *user, int *n_skipped) {
+  log_reading reading = {.missing_ok = missing_ok, .visit = visit, .user = user};
+  tn_status status = log_read(ctx, path, &reading, &(autotune_log_place){0});
+  if (n_skipped) *n_skipped = reading.n_skipped;
+  return status;
+}
+
 static bool visit(void *user, int line, autotune_record *record) {
   fixture *f = user;
   assert_true(f->n_visited < RUNTIME_COUNT(f->lines));
@@ -78,5 +86,5 @@ static bool visit(void *user, int line, autotune_record *record) {
 
 tn_status read_all(fixture *f) {
   f->n_visited = 0;
-  return autotune_log_read(f->ctx, f->log, false, visit, f);
+  return read_log(f->ctx, f->log, false, visit, f, NULL);
 }

@@ -2,7 +2,7 @@
 #ifndef TENON_TESTS_RECORD_FIXTURE_H
 #define TENON_TESTS_RECORD_FIXTURE_H
 
-#include "autotune/internal.h"
+#include "autotune/log.h"
 #include "tests/common/check.h"
 
 #define MATMUL "C[i<16, j<32] = sum[k<8](A[i,k] * B[k,j])"
@@ -29,6 +29,9 @@ void append(fixture *f, const char *steps, double cost_s, bool checked);
 void append_text(const fixture *f, const char *text);
 /* The whole log, malloc'ed. */
 char *log_text(const fixture *f);
+/* Reads the log at PATH from its beginning; *N_SKIPPED, unless NULL, gets how many lines are no records. */
+tn_status read_log(tn_context *ctx, const char *path, bool missing_ok,
+                   bool (*visit)(void *user, int line, autotune_record *record), void *user, int *n_skipped);
 /* Reads the log into f->lines and f->costs. */
 tn_status read_all(fixture *f);
 

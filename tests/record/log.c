@@ -139,7 +139,7 @@ static void a_visitor_can_stop(void **state) {
   fixture *f = *state;
   int visited = 0;
   for (int i = 0; i < 3; ++i) append(f, NULL, 1, true);
-  assert_int_equal(autotune_log_read(f->ctx, f->log, false, stop, &visited), TN_OK);
+  assert_int_equal(read_log(f->ctx, f->log, false, stop, &visited, NULL), TN_OK);
   assert_int_equal(visited, 1);
 }
 
@@ -155,7 +155,7 @@ static void unknown_fields_survive_a_rewrite(void **state) {
   autotune_record first = make_record(f, NULL, 1, true), kept = {0};
   json_object_set_new(first.json, "weather", json_pack("{s:s, s:f}", "sky", "blue", "degrees", 21.5));
   assert_int_equal(autotune_record_append(f->ctx, f->log, &first), TN_OK);
-  assert_int_equal(autotune_log_read(f->ctx, f->log, false, keep, &kept), TN_OK);
+  assert_int_equal(read_log(f->ctx, f->log, false, keep, &kept, NULL), TN_OK);
   assert_int_equal(autotune_record_append(f->ctx, f->log, &kept), TN_OK);
   char *text = log_text(f);
   const char *second = strchr(text, '\n') + 1;
@@ -220,7 +220,7 @@ static void a_killed_writer_loses_at_most_its_line(void **state) {
   free(text);
   f->n_visited = 0;
   int skipped = 0, visited = 0;
-  assert_int_equal(autotune_log_scan(f->ctx, f->log, false, &skipped, stop, &visited), TN_OK);
+  assert_int_equal(read_log(f->ctx, f->log, false, stop, &visited, &skipped), TN_OK);
   assert_true(lines > 20 && visited == 1 && skipped == 0);
 }
 
@@ -301,7 +301,8 @@ static void a_short_lock_is_waited_for(void **state) {
 
 static int read_on(fixture *f, autotune_log_place *place) {
   int n = 0;
-  assert_int_equal(autotune_log_read_on(f->ctx, f->log, true, place, NULL, count_records, &n), TN_OK);
+  log_reading reading = {.missing_ok = true, .visit = count_records, .user = &n};
+  assert_int_equal(log_read(f->ctx, f->log, &reading, place), TN_OK);
   return n;
 }
 
@@ -339,7 +340,7 @@ static void a_log_that_cannot_be_opened_is_an_error(void **state) {
   char path[sizeof f->log + 8];
   append(f, NULL, 1, true);
   snprintf(path, sizeof path, "%s/more", f->log);
-  assert_int_equal(autotune_log_read(f->ctx, path, true, NULL, NULL), TN_ERROR_IO);
+  assert_int_equal(read_log(f->ctx, path, true, NULL, NULL, NULL), TN_ERROR_IO);
   check_fails(f->ctx, TN_ERROR_IO, "cannot open log", "Not a directory");
 }
 
@@ -379,7 +380,7 @@ static void a_claim_is_one_tuners(void **state) {
 
 static void a_missing_log_is_an_error_or_empty(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_log_read(f->ctx, f->log, true, stop, NULL), TN_OK);
+  assert_int_equal(read_log(f->ctx, f->log, true, stop, NULL, NULL), TN_OK);
   check_ok(f->ctx);
   assert_int_equal(read_all(f), TN_ERROR_IO);
   check_message_has(f->ctx, "cannot open log", "log.json", "No such file");
@@ -408,7 +409,7 @@ static void refuses_to_append(void **state) {
   assert_int_equal(autotune_log_check(f->ctx, row->path), TN_ERROR_IO);
   check_message_has(f->ctx, row->path, row->message);
   tn_context_clear(f->ctx);
-  assert_int_equal(autotune_log_read(f->ctx, row->path, false, stop, NULL), TN_ERROR_IO);
+  assert_int_equal(read_log(f->ctx, row->path, false, stop, NULL, NULL), TN_ERROR_IO);
   check_message_has(f->ctx, row->path, row->message);
   autotune_record_free(&r);
   fixture_teardown(&fixture_state);

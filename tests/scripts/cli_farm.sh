@@ -61,6 +61,8 @@ echo 'count=many ssh a' >bad
 refuses 1 'bad:1: count=many: a whole number of 1 or more is needed' tune "$product" --log x.json --hosts bad
 printf '\ncuont=2 ssh a\n' >bad
 refuses 1 'bad:2: there is no cuont=: name=, count=, threads= and tags=' tune "$product" --log x.json --hosts bad
+echo 'name=a name=b ssh a' >bad
+refuses 1 'bad:1: name=b: name= stands here twice: give it once' tune "$product" --log x.json --hosts bad
 echo 'name=a tags=b' >bad
 refuses 1 'bad:1: the command is missing' tune "$product" --log x.json --hosts bad
 [ ! -e x.json ] || complain "a refused line made a log"

@@ -26,7 +26,9 @@ refuses 2 "--seed takes a whole number of 0 or more" tune "$add" --log x.json --
 refuses 2 '-o is missing' build "$add" -s ''
 refuses 2 'either --log or --schedule' build "$add" -o x.o
 refuses 2 '--strict is about the records' build "$add" -s '' --strict -o x.o
-refuses 2 "--vs knows onednn, openblas, blis and default, not 'mkl'" bench "$add" --vs onednn,mkl
+refuses 2 "--vs knows onednn, openblas, blis, default, auto and log:FILE, not 'mkl'" bench "$add" --vs onednn,mkl
+refuses 2 "auto and log:FILE, not 'log:'" bench "$add" --vs auto,log:
+refuses 1 'there-is-none.json' bench "$add" --vs log:there-is-none.json
 refuses 2 "there is no 'worst'" log worst x.json
 [ ! -e x.json ] || complain "a refused tune left a log"
 

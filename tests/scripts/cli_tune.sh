@@ -71,6 +71,13 @@ for program in "$matmul" 'M[i<64,j<64] = sum[k<64](B[k,j]*A[k,i]); O[i<64,j<64] 
   is_json out
   [ "$(json out 'o["ratio_openblas"] > 0 and o["openblas"]["seconds"] > 0')" = True ] || complain "bench: $(cat out)"
 done
+
+# The same program under other schedules takes its turns in the same process. A record against itself is a tie.
+run bench "$matmul" --log t.json --vs auto,default,log:t.json --seconds 0.6 --json
+[ "$got" -eq 0 ] || complain "bench --vs auto: $(cat err)"
+[ "$(json out 'o["auto"]["seconds"] > 0 and o["ratio_default"] > 1 and 0.5 < o["ratio_log:t.json"] < 2')" = True ] ||
+  complain "bench --vs auto: $(cat out)"
+
 refuses 1 'the program is none of a matrix product' bench 'C[i<64] = A[i] + B[i]' --vs openblas
 refuses 1 'there is nothing to compare with' bench 'C[i<64] = A[i] + B[i]' --vs onednn,openblas
 

@@ -1,0 +1,248 @@
+/* emit_near.c: vectors that overlap, as the taps of a stencil read them:
+ *
+ *     Y[ramp(c, 1, L)] = X[ramp(a, 1, L)] + X[ramp(a + 1, 1, L)] + X[ramp(a + 2, 1, L)]
+ *
+ * A vector as long as a line of the cache touches two lines wherever it does not begin with one, and takes as long as two
+ * loads. So neighbouring stores are looked at together: what they read of a buffer with indices that differ by constants is
+ * read once, in vectors side by side, and what lies across two of them is put together by one shuffle. What is read is
+ * what the stores read: the last vector ends where theirs do. */
+#include "codegen/emit.h"
+#include "tir/linear.h"
+
+enum { LINE_BYTES = 64, MAX_LANES = 16, MAX_STARTS = 64, MAX_NEARS = 256 };
+
+/* Reads of BUFFER from FORM + one of the constants STARTS on, which are sorted and differ. Those that overlap or meet
+ * are a run; vectors of a run lie side by side from its first start on. */
+typedef struct near_reads {
+  const tir_buffer *buffer;
+  tir_linear form; /* without its constant */
+  int lanes;       /* of a register */
+  int n;
+  int64_t starts[MAX_STARTS];
+  bool pays[MAX_STARTS];            /* the run that a start is in is read so */
+  int64_t first[MAX_STARTS];        /* start of that run */
+  int64_t end[MAX_STARTS];          /* behind its last element */
+  LLVMValueRef vectors[MAX_STARTS]; /* that have been loaded, */
+  int64_t places[MAX_STARTS];       /* and from where */
+  int n_vectors;
+} near_reads;
+
+/* What stores in a row read; lives in the emitter's arena as long as they are emitted. */
+struct codegen_nears {
+  codegen_emitter *m;
+  int n;
+  near_reads *reads[MAX_NEARS];
+};
+
+/* ---- what is read ------------------------------------------------------------------------------------------------ */
+
+/* A load of one register or several, side by side, of four or eight bytes an element, for which one shuffle does it. */
+static bool is_candidate(codegen_emitter *m, const tir_expr *e, int *lanes) {
+  int bytes = (int)codegen_element_bytes(e->u.buffer);
+  int64_t stride;
+  *lanes = LINE_BYTES / bytes;
+  return bytes >= 4 && e->dtype != TN_BOOL && tir_n_index(e) == 1 && tir_predicate(e) == NULL && e->lanes >= *lanes &&
+         e->lanes % *lanes == 0 && codegen_is_linear(m, e->arg[0], &stride) && stride == 1;
+}
+
+/* The form of E's first lane, its constant apart. */
+static bool form_of(const tir_expr *e, tir_linear *form, int64_t *constant) {
+  const tir_expr *index = e->arg[0];
+  tir_linear_zero(form);
+  if (index->op != TIR_RAMP || !tir_linear_add_expr(form, index->arg[0], 1)) return false;
+  *constant = form->constant;
+  form->constant = 0;
+  return true;
+}
+
+static bool is_same_form(const tir_linear *a, const tir_linear *b) {
+  tir_linear difference = *a;
+  return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
+}
+
+/* NULL: there is none of that form. */
+static near_reads *find_reads(const struct codegen_nears *nears, const tir_buffer *buffer, const tir_linear *form) {
+  for (int i = 0; i < nears->n; i++)
+    if (nears->reads[i]->buffer == buffer && is_same_form(&nears->reads[i]->form, form)) return nears->reads[i];
+  return NULL;
+}
+
+/* Sorted, once. What there is no room for is loaded as it stands. */
+static void add_start(near_reads *r, int64_t start) {
+  int at = 0;
+  while (at < r->n && r->starts[at] < start) at++;
+  if (r->n == MAX_STARTS || (at < r->n && r->starts[at] == start)) return;
+  memmove(&r->starts[at + 1], &r->starts[at], sizeof *r->starts * (size_t)(r->n - at));
+  r->starts[at] = start;
+  r->n++;
+}
+
+static tir_walk collect(void *user, const tir_expr *e) {
+  struct codegen_nears *nears = user;
+  tir_linear form;
+  int64_t constant;
+  int lanes;
+  if (e->op != TIR_LOAD) return TIR_WALK_ON;
+  if (!is_candidate(nears->m, e, &lanes) || !form_of(e, &form, &constant)) return TIR_WALK_PRUNE;
+  near_reads *r = find_reads(nears, e->u.buffer, &form);
+  if (r == NULL && nears->n < MAX_NEARS && (r = RUNTIME_NEW(&nears->m->arena, near_reads)) != NULL) {
+    *r = (near_reads){.buffer = e->u.buffer, .form = form, .lanes = lanes};
+    nears->reads[nears->n++] = r;
+  }
+  for (int i = 0; r != NULL && i < e->lanes; i += lanes) add_start(r, constant + i);
+  return TIR_WALK_PRUNE;
+}
+
+static bool is_stored(int n, const tir_stmt *const *stmts, const tir_buffer *buffer) {
+  for (int i = 0; i < n; i++)
+    if (stmts[i]->u.store.buffer == buffer) return true;
+  return false;
+}
+
+/* ---- what pays --------------------------------------------------------------------------------------------------- */
+
+/* Half loads of a run, a shuffle being a quarter of one: now, all that do not lie side by side already count as two; then,
+ * vectors side by side and shuffles. */
+static bool pays(const near_reads *r, int from, int to) {
+  int64_t first = r->starts[from], length = r->starts[to - 1] + r->lanes - first;
+  int vectors = (int)((length + r->lanes - 1) / r->lanes), shuffles = 0;
+  for (int i = from; i < to; i++) shuffles += (r->starts[i] - first) % r->lanes != 0;
+  int halves = 2 * vectors - (length % r->lanes != 0); /* the last one is short: it seldom touches two lines */
+  return 2 * halves + shuffles < 4 * (to - from);
+}
+
+/* Parts the starts into runs. */
+static void find_runs(near_reads *r) {
+  for (int from = 0, to; from < r->n; from = to) {
+    for (to = from + 1; to < r->n && r->starts[to] <= r->starts[to - 1] + r->lanes; to++) continue;
+    bool does_pay = pays(r, from, to);
+    for (int i = from; i < to; i++) {
+      r->pays[i] = does_pay;
+      r->first[i] = r->starts[from];
+      r->end[i] = r->starts[to - 1] + r->lanes;
+    }
+  }
+}
+
+/* How many of the N statements are stores in a row. */
+static int count_stores(int n, const tir_stmt *const *stmts) {
+  int stores = 0;
+  while (stores < n && stmts[stores]->kind == TIR_STORE) stores++;
+  return stores;
+}
+
+int codegen_nears_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
+  int n_stores = count_stores(n, stmts), kept = 0;
+  m->nears = NULL;
+  if (n_stores == 0 || m->target->vector_bytes != LINE_BYTES) return n_stores;
+  struct codegen_nears *nears = RUNTIME_NEW(&m->arena, struct codegen_nears);
+  if (nears == NULL) return n_stores;
+  *nears = (struct codegen_nears){.m = m};
+  codegen_forget(m);
+  for (int i = 0; i < n_stores; i++) tir_walk_expr(stmts[i]->u.store.value, collect, nears);
+  for (int i = 0; i < nears->n; i++) {
+    find_runs(nears->reads[i]);
+    if (!is_stored(n_stores, stmts, nears->reads[i]->buffer)) nears->reads[kept++] = nears->reads[i];
+  }
+  nears->n = kept;
+  m->nears = kept > 0 ? nears : NULL;
+  return n_stores;
+}
+
+/* ---- loads and shuffles ------------------------------------------------------------------------------------------ */
+
+/* Elements as integers: of these LLVM makes one instruction that takes no table. */
+static LLVMTypeRef words(codegen_emitter *m, const near_reads *r, int lanes) {
+  return LLVMVectorType(codegen_element_bytes(r->buffer) == 4 ? m->i32 : m->i64, (unsigned)lanes);
+}
+
+static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int lanes, int first) {
+  LLVMValueRef mask[MAX_LANES];
+  for (int i = 0; i < lanes; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)(first + i), false);
+  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)lanes), "");
+}
+
+/* N lanes, fewer than a register's, from PLACE on; the register's others are poison. */
+static LLVMValueRef load_some(codegen_emitter *m, const near_reads *r, LLVMValueRef place, int n) {
+  int width = 4; /* the narrowest vectors */
+  LLVMValueRef mask[MAX_LANES], widen[MAX_LANES];
+  while (width < n) width *= 2;
+  LLVMTypeRef types[] = {words(m, r, width), m->ptr};
+  for (int i = 0; i < width; i++) mask[i] = LLVMConstInt(m->i1, i < n, false);
+  LLVMValueRef args[] = {place, LLVMConstInt(m->i32, codegen_element_bytes(r->buffer), false),
+                         LLVMConstVector(mask, (unsigned)width), LLVMConstNull(types[0])};
+  LLVMValueRef part = codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
+  for (int i = 0; i < r->lanes; i++)
+    widen[i] = i < n ? LLVMConstInt(m->i32, (uint64_t)i, false) : LLVMGetPoison(m->i32);
+  return LLVMBuildShuffleVector(m->builder, part, LLVMGetPoison(types[0]), LLVMConstVector(widen, (unsigned)r->lanes),
+                                "");
+}
+
+/* The vector of a run that begins at START, BY elements from INDEX; loaded where it is needed first. */
+static LLVMValueRef vector_at(codegen_emitter *m, near_reads *r, int64_t start, int64_t end, LLVMValueRef index,
+                              int64_t by) {
+  for (int i = 0; i < r->n_vectors; i++)
+    if (r->places[i] == start) return r->vectors[i];
+  LLVMTypeRef element = codegen_memory_type(m, r->buffer->dtype, 1);
+  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, index, codegen_i64(m, by), "");
+  LLVMValueRef place = LLVMBuildInBoundsGEP2(m->builder, element, codegen_find(m, r->buffer)->value, &at, 1, "");
+  LLVMValueRef vector;
+  if (end - start < r->lanes) {
+    vector = load_some(m, r, place, (int)(end - start));
+  } else {
+    vector = LLVMBuildLoad2(m->builder, words(m, r, r->lanes), place, "");
+    LLVMSetAlignment(vector, codegen_element_bytes(r->buffer));
+  }
+  r->places[r->n_vectors] = start;
+  return r->vectors[r->n_vectors++] = vector;
+}
+
+/* One register of a load: START - CONSTANT elements from INDEX. */
+static LLVMValueRef load_register(codegen_emitter *m, near_reads *r, int at, int64_t constant, LLVMValueRef index) {
+  int64_t start = r->starts[at], within = (start - r->first[at]) % r->lanes, low = start - within;
+  LLVMTypeRef type = codegen_memory_type(m, r->buffer->dtype, r->lanes);
+  LLVMValueRef a = vector_at(m, r, low, r->end[at], index, low - constant);
+  if (within == 0) return LLVMBuildBitCast(m->builder, a, type, "");
+  LLVMValueRef b = vector_at(m, r, low + r->lanes, r->end[at], index, low + r->lanes - constant);
+  return LLVMBuildBitCast(m->builder, shuffle(m, a, b, r->lanes, (int)within), type, "");
+}
+
+/* -1: it is not among the starts, or its run is loaded as it stands. */
+static int find_start(const near_reads *r, int64_t start) {
+  for (int i = 0; i < r->n; i++)
+    if (r->starts[i] == start) return r->pays[i] ? i : -1;
+  return -1;
+}
+
+/* A register behind what VALUE has already, of FILLED lanes; NULL: nothing. */
+static LLVMValueRef append(codegen_emitter *m, LLVMValueRef value, LLVMValueRef next, int filled, int lanes, int all) {
+  if (filled == 0 && lanes == all) return next;
+  LLVMTypeRef type = LLVMVectorType(LLVMGetElementType(LLVMTypeOf(next)), (unsigned)all);
+  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, all);
+  if (mask == NULL) return codegen_no_memory(m), LLVMGetPoison(type);
+  for (int i = 0; i < all; i++) mask[i] = i < lanes ? LLVMConstInt(m->i32, (uint64_t)i, false) : LLVMGetPoison(m->i32);
+  LLVMValueRef wide = LLVMBuildShuffleVector(m->builder, next, LLVMGetPoison(LLVMTypeOf(next)),
+                                             LLVMConstVector(mask, (unsigned)all), "");
+  for (int i = 0; i < all; i++) {
+    int from = i < filled ? i : i < filled + lanes ? all + i - filled : -1;
+    mask[i] = from >= 0 ? LLVMConstInt(m->i32, (uint64_t)from, false) : LLVMGetPoison(m->i32);
+  }
+  return filled == 0 ? wide : LLVMBuildShuffleVector(m->builder, value, wide, LLVMConstVector(mask, (unsigned)all), "");
+}
+
+LLVMValueRef codegen_near_load(codegen_emitter *m, const tir_expr *e) {
+  tir_linear form;
+  int64_t constant;
+  int lanes;
+  if (m->nears == NULL || !is_candidate(m, e, &lanes) || !form_of(e, &form, &constant)) return NULL;
+  near_reads *r = find_reads(m->nears, e->u.buffer, &form);
+  for (int i = 0; r != NULL && i < e->lanes; i += lanes)
+    if (find_start(r, constant + i) < 0) return NULL;
+  if (r == NULL) return NULL;
+  LLVMValueRef index = codegen_linear_base(m, e->arg[0]), value = NULL;
+  for (int i = 0; i < e->lanes; i += lanes) {
+    LLVMValueRef next = load_register(m, r, find_start(r, constant + i), constant, index);
+    value = append(m, value, next, i, lanes, e->lanes);
+  }
+  return value;
+}

@@ -1,0 +1,107 @@
+/* Vectors that overlap: what neighbouring stores read is read once, and put together by shuffles; nothing is read that they
+ * do not read. */
+#include <sys/mman.h>
+
+#include "tests/codegen/kit.h"
+
+typedef struct near_row {
+  const char *name, *program, *schedule, *cpu;
+  const char *has, *lacks; /* in the assembly; NULL: nothing */
+} near_row;
+
+#define TAPS "C[i<64, j<256] = A[i,j] + A[i,j+1] + A[i,j+2]"
+#define ONE "vectorize(C, j)"
+#define VECTORS "split(C, j, 16); vectorize(C, j.inner)"
+#define ROWS                                                                                                           \
+  "split(C, i, 4); split(C, j, 16); reorder(C, i.outer, j.outer, i.inner, j.inner); unroll(C, i.inner); vectorize(C, " \
+  "j.inner)"
+
+static const near_row near_rows[] = {
+    {"three taps", "input A: f32[64,258]\n" TAPS, VECTORS, "znver4", "valign", NULL},
+    {"a long vector", "input A: f32[64,258]\n" TAPS, "split(C, j, 64); vectorize(C, j.inner)", "znver4", "valign",
+     NULL},
+    {"in pieces", "input A: f32[64,242]\nC[i<64, j<240] = A[i,j] + A[i,j+1] + A[i,j+2]",
+     "split(C, j, 48); vectorize(C, j.inner)", "znver4", "valign", NULL},
+    {"whole rows", "input A: f32[64,258]\n" TAPS, ONE, "znver4", "valign", NULL},
+    {"f64", "input A: f64[64,258]\n" TAPS, "split(C, j, 8); vectorize(C, j.inner)", "znver4", "valignq", NULL},
+    {"i32", "input A: i32[64,258]\n" TAPS, VECTORS, "znver4", "valign", NULL},
+    {"rows together", "input A: f32[66,258]\nC[i<64, j<256] = A[i,j+1] + A[i+2,j+1] + A[i+1,j] + A[i+1,j+2]", ROWS,
+     "znver4", "valign", NULL},
+    {"far taps and near ones", "input A: f32[64,300]\nC[i<64, j<256] = A[i,j] * A[i,j+15] + A[i,j+40] + A[i,j+41]",
+     VECTORS, "znver4", "valignd\t$15", NULL},
+    {"of a sum", "input A: f32[66,258], W: f32[3,3]\nC[i<64, j<256] = sum[r<3, s<3](A[i+r,j+s] * W[r,s])",
+     "cache_write(C, local); split(C, j, 16); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, i.c, r, s, j.c); vectorize(C.local, j.c); unroll(C.local, r); unroll(C.local, s)",
+     "znver4", "valign", NULL},
+    {"bytes stay", "input A: u8[64,258]\n" TAPS, "vectorize(C, j)", "znver4", "vpaddb", "valign"},
+    {"one tap stays", "input A: f32[64,258]\nC[i<64, j<256] = A[i,j+1]", VECTORS, "znver4", "vmovups", "valign"},
+    {"side by side stays", "input A: f32[64,258]\nC[i<64, j<240] = A[i,j] + A[i,j+16]", VECTORS, "znver4", "vmovups",
+     "valign"},
+    {"short vectors stay", "input A: f32[64,258]\n" TAPS, "split(C, j, 8); vectorize(C, j.inner)", "znver4", "vmovups",
+     "valign"},
+    {"narrow machines", "input A: f32[64,258]\n" TAPS, "split(C, j, 8); vectorize(C, j.inner)", "haswell", "vmovups",
+     "perm"},
+};
+
+static void by_shuffles(void **state) {
+  const near_row *r = *state;
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
+  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, r->program, 0, NULL));
+  tn_schedule_apply(s, r->schedule);
+  check_ok(K.ctx);
+  char *assembly = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  check_has(assembly, r->has);
+  if (r->lacks && strstr(assembly, r->lacks)) fail_msg("%s in\n%s", r->lacks, assembly);
+  free(assembly);
+  tn_schedule_free(s);
+}
+
+/* BYTES that end where memory ends: what is read behind them is a fault. To be unmapped: *ALL of *N_ALL bytes. */
+static char *at_the_end(size_t bytes, void **all, size_t *n_all) {
+  size_t page = 4096, whole = (bytes + page - 1) / page * page;
+  *n_all = whole + page;
+  *all = mmap(NULL, *n_all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(*all != MAP_FAILED);
+  assert_int_equal(mprotect((char *)*all + whole, page, PROT_NONE), 0);
+  return (char *)*all + whole - bytes;
+}
+
+/* Bit by bit those of the program without a schedule, with inputs that end where memory does. */
+static void same_values(void **state) {
+  enum { MOST = 4 };
+  const near_row *r = *state;
+  tn_program *program = tn_program_parse(K.ctx, r->program, 0, NULL);
+  int n = tn_program_arg_count(program);
+  void *data[MOST], *all[MOST], *expected = NULL;
+  size_t n_all[MOST], bytes = 0;
+  for (int i = 0; i < n; i++) {
+    const tn_tensor *t = tn_program_arg(program, i);
+    DLTensor *array = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
+    tn_array_fill(K.ctx, array, 1 + (uint64_t)i);
+    bytes = tn_array_bytes(array);
+    data[i] = memcpy(at_the_end(bytes, &all[i], &n_all[i]), array->data, bytes);
+    tn_array_free(array);
+  }
+  for (int scheduled = 0; scheduled < 2; scheduled++) {
+    tn_schedule *s = tn_schedule_new(program);
+    if (scheduled) tn_schedule_apply(s, r->schedule);
+    tn_kernel *kernel = tn_build(s, NULL);
+    check_ok(K.ctx);
+    memset(data[n - 1], 0, bytes);
+    assert_int_equal(kit_call(kernel, data), 0);
+    if (!scheduled) expected = memcpy(malloc(bytes), data[n - 1], bytes);
+    tn_kernel_free(kernel);
+    tn_schedule_free(s);
+  }
+  assert_memory_equal(data[n - 1], expected, bytes);
+  free(expected);
+  for (int i = 0; i < n; i++) munmap(all[i], n_all[i]);
+}
+
+int test_near(void) {
+  return CHECK_TABLE("vectors that overlap", near_rows, by_shuffles) +
+         CHECK_TABLE("their values", near_rows, same_values);
+}
