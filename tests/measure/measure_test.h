@@ -15,6 +15,7 @@ int worker_tests(void);
 int fault_tests(void);
 int own_builder_tests(void);
 int farm_tests(void);
+int device_tests(void);
 
 /* The state and the parent of a process as /proc tells them; false when there is none. */
 static inline bool process_stat(int pid, char *state, int *parent) {
