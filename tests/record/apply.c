@@ -152,7 +152,8 @@ static void another_program(void **state) {
   f->program = tn_program_parse(f->ctx, "B[i<8] = A[i] + 1", 0, NULL);
   assert_null(tn_apply_best(f->program, f->target, f->log, NULL));
   check_has_not(check_messages(f->ctx), "record not used");
-  check_fails(f->ctx, TN_ERROR_RECORD, "1 record of 1 program, none of them this one"); /* a log may hold many programs */
+  check_fails(f->ctx, TN_ERROR_RECORD,
+              "1 record of 1 program, none of them this one"); /* a log may hold many programs */
 }
 
 /* A glance does not understand an escape, so that the line is read as a record: still of no concern. */
