@@ -126,11 +126,14 @@ static uint64_t number(const shared *s, uint64_t at, int bytes) {
   return value;
 }
 
+/* Of what has another value in each class. */
+static uint64_t of_class(const shared *s, size_t narrow, size_t wide) { return s->is_narrow ? narrow : wide; }
+
 /* The field of a structure that has another place in each class. */
-#define FIELD(s, at, type, field)                                                                    \
-  number(s, (at) + ((s)->is_narrow ? offsetof(Elf32_##type, field) : offsetof(Elf64_##type, field)), \
-         (s)->is_narrow ? (int)sizeof(((Elf32_##type *)0)->field) : (int)sizeof(((Elf64_##type *)0)->field))
-#define SIZE(s, type) ((s)->is_narrow ? sizeof(Elf32_##type) : sizeof(Elf64_##type))
+#define FIELD(s, at, type, field)                                                             \
+  number(s, (at) + of_class(s, offsetof(Elf32_##type, field), offsetof(Elf64_##type, field)), \
+         (int)of_class(s, sizeof(((Elf32_##type *)0)->field), sizeof(((Elf64_##type *)0)->field)))
+#define SIZE(s, type) of_class(s, sizeof(Elf32_##type), sizeof(Elf64_##type))
 
 /* Segments to their addresses; the first one begins at 0. */
 static bool copy_segments(const shared *s, device_image *out, char why[DEVICE_WHY_BYTES]) {
@@ -140,7 +143,8 @@ static bool copy_segments(const shared *s, device_image *out, char why[DEVICE_WH
       uint64_t h = headers + i * SIZE(s, Phdr), from = FIELD(s, h, Phdr, p_offset), to = FIELD(s, h, Phdr, p_vaddr);
       uint64_t in_file = FIELD(s, h, Phdr, p_filesz), in_memory = FIELD(s, h, Phdr, p_memsz);
       if (FIELD(s, h, Phdr, p_type) != PT_LOAD) continue;
-      if (!has_range(s, from, in_file) || to + in_memory > DEVICE_MAX_BYTES || in_memory < in_file)
+      bool is_small = in_memory <= DEVICE_MAX_BYTES && to <= DEVICE_MAX_BYTES - in_memory;
+      if (!has_range(s, from, in_file) || !is_small || in_memory < in_file)
         return explain(why, "the linked kernel is larger than a device can have");
       out->file_bytes = (uint32_t)RUNTIME_MAX(out->file_bytes, to + in_file);
       out->memory_bytes = (uint32_t)RUNTIME_MAX(out->memory_bytes, to + in_memory);

@@ -148,7 +148,7 @@ static int common(const reader *x, const sample *a, const sample *b) {
 }
 
 /* Ends what is open from DEPTH on. */
-static void close_from(reader *x, int64_t *open, int depth, int n, int64_t at_ns) {
+static void close_from(reader *x, const int64_t *open, int depth, int n, int64_t at_ns) {
   for (int k = depth; k < n; ++k) {
     tn_event *e = &x->r->events[open[k]];
     e->duration_ns = RUNTIME_MAX(at_ns - e->start_ns, 0);

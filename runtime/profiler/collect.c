@@ -60,10 +60,14 @@ static int64_t from_ticks(const reader *x, uint64_t ticks) {
 
 static int64_t from_ns(const reader *x, uint64_t ns) { return clip((double)(int64_t)(ns - x->from->header->ns[0])); }
 
-/* A device's time, by the line through its two moments (or parallel to the host's with one only). */
+/* Moments that are nearer to each other say less of a clock's rate than what reading them costs. */
+#define FAR_ENOUGH_NS 1e6
+
+/* A device's time, by the line through its two moments; parallel to the host's where they are one, or too near. */
 static int64_t from_device(const reader *x, const storage_lane *lane, uint64_t ns) {
   double rate = 1, spread = (double)(int64_t)(lane->device_ns[1] - lane->device_ns[0]);
-  if (lane->host_ns[1] > lane->host_ns[0] && spread > 0) rate = (double)(lane->host_ns[1] - lane->host_ns[0]) / spread;
+  if (lane->host_ns[1] > lane->host_ns[0] && spread > FAR_ENOUGH_NS)
+    rate = (double)(lane->host_ns[1] - lane->host_ns[0]) / spread;
   double after = (double)(int64_t)(ns - lane->device_ns[0]) * rate;
   return clip((double)from_ns(x, lane->host_ns[0]) + after + 0.5);
 }
@@ -368,7 +372,7 @@ static void set_rate(reader *x) {
   const storage_header *h = x->from->header;
   double ticks = (double)(h->ticks[1] - h->ticks[0]), ns = (double)(h->ns[1] - h->ns[0]);
   x->ns_per_tick = h->ns_per_tick > 0 && h->ns_per_tick < 1e9 ? h->ns_per_tick : 1;
-  if (x->ns_per_tick != 1 && ns > 1e6 && ticks > 0 && ns / ticks < 1e9) x->ns_per_tick = ns / ticks;
+  if (x->ns_per_tick != 1 && ns > FAR_ENOUGH_NS && ticks > 0 && ns / ticks < 1e9) x->ns_per_tick = ns / ticks;
 }
 
 /* Every number comes from another process's memory: times are clipped, sizes are not used to allocate. */

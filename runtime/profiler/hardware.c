@@ -106,6 +106,7 @@ static void read_all(tn_hardware *out) {
 }
 
 bool tn_hardware_read(tn_hardware *out) {
+  if (!out) return false;
   *out = (tn_hardware){0};
   if (!atomic_load_explicit(&THE->is_on, memory_order_relaxed)) return false;
   atomic_fetch_add(&THE->readers, 1);
