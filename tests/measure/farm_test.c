@@ -492,9 +492,10 @@ static void slow_way_is_hidden(void **state) {
   tune(&f);
   double took_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
   expect_all(&f, 30);
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-  if (took_s > 30 * (0.2 + 0.3)) fail_msg("30 candidates took %.1f s", took_s);
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+  took_s = 0; /* an instrumented run is slow for other reasons */
 #endif
+  if (took_s > 30 * (0.2 + 0.3)) fail_msg("30 candidates took %.1f s", took_s);
   close_farm(&f);
 }
 
