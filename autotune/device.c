@@ -167,7 +167,7 @@ bool device_ask(device *d, device_kind kind, const void *head, size_t n_head, co
     return true;
   }
   if (n != n_answer) return fail(d, "answers with %zu bytes where %zu are due", n, n_answer);
-  memcpy(answer, payload, n);
+  if (n > 0) memcpy(answer, payload, n); /* ANSWER may be NULL then */
   return true;
 }
 

@@ -134,7 +134,7 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
 static bool write_missing(const char *path, const runtime_str *text) {
   runtime_new_file made = {.fd = -1};
   FILE *file = !text->failed && runtime_new_file_open(&made, path) ? runtime_new_file_stream(&made) : NULL;
-  bool wrote = file && fwrite(text->data, 1, text->n, file) == text->n;
+  bool wrote = file && (text->n == 0 || fwrite(text->data, 1, text->n, file) == text->n);
   if (file && fclose(file) != 0) wrote = false;
   wrote = wrote && runtime_new_file_keep(&made, path);
   int why = errno;
