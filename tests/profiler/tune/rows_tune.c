@@ -77,7 +77,8 @@ ROW(a8_arrows_of_candidates) {
     ++n;
   }
   assert_int_equal(n, rows_count(run.r, "measure"));
-  bool all_were_built = run.result.failures[TN_MEASURE_BUILD_TIMEOUT].n == 0; /* a busy machine's may have been given up */
+  bool all_were_built =
+      run.result.failures[TN_MEASURE_BUILD_TIMEOUT].n == 0; /* a busy machine's may have been given up */
   assert_true(n > 0 && (!all_were_built || rows_count(run.r, "candidate") == 3 * n));
   tune_free(&run);
 }
