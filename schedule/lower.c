@@ -476,34 +476,32 @@ static tir_func *lower(lowering *l, const char *name) {
   return make_func(l, name, body);
 }
 
-/* The caller's landing place is put back in every case. */
-static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
-                              schedule_part part, bool keeps, int index_bits) {
-  jmp_buf oom, *outer = arena->on_oom;
-  lowering l = {.s = s,
-                .ctx = s->ctx,
-                .arena = arena,
-                .marks = marks,
-                .part = part,
-                .keeps = keeps,
-                .is_narrow = index_bits == 32};
+/* The caller has set what is lowered, and how. Its landing place is put back in every case. */
+static tir_func *lower_safely(lowering *l, const char *name) {
+  jmp_buf oom, *outer = l->arena->on_oom;
   if (setjmp(oom)) {
-    arena->on_oom = outer;
-    schedule_lowering_end(&l);
-    runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
+    l->arena->on_oom = outer;
+    schedule_lowering_end(l);
+    runtime_fail(l->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
     return NULL;
   }
-  arena->on_oom = &oom;
-  tir_func *f = lower(&l, name);
-  arena->on_oom = outer;
-  schedule_lowering_end(&l);
+  l->arena->on_oom = &oom;
+  tir_func *f = lower(l, name);
+  l->arena->on_oom = outer;
+  schedule_lowering_end(l);
   return f;
+}
+
+static lowering begin(const tn_schedule *s, runtime_arena *arena, schedule_part part) {
+  return (lowering){.s = s, .ctx = s->ctx, .arena = arena, .part = part};
 }
 
 /* Marks change no loop. */
 tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
                                 schedule_part part) {
-  return lower_safely(s, name, arena, marks, part, false, 64);
+  lowering l = begin(s, arena, part);
+  l.marks = marks;
+  return lower_safely(&l, name);
 }
 
 /* For the tuner and tests: before any pass, so that loops are as the schedule says. */
@@ -512,23 +510,19 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 }
 
 /* Before any pass. NULL after a message. */
-static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena,
-                            const tir_pass_options *options, schedule_part part, bool keeps) {
+static tir_func *first_form(lowering *l, const char *name, const tir_pass_options *options) {
   TN_SCOPE(COMPILE, 3, "lower");
   uint64_t start = runtime_now_ns();
-  schedule_marks marks = options->marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE;
-  tir_func *f = lower_safely(s, name, arena, marks, part, keeps, options->index_bits);
-  tir_say_time(s->ctx, "lower", start, false);
+  l->marks = options->marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE;
+  l->is_narrow = options->index_bits == 32;
+  tir_func *f = lower_safely(l, name);
+  tir_say_time(l->ctx, "lower", start, false);
   return f;
 }
 
 /* Debug builds check the IR between passes. */
-static tir_func *through_passes(const tn_schedule *s, const char *name, runtime_arena *arena,
-                                const tir_pass_options *options, schedule_part part, bool keeps,
-                                const tir_func **before) {
-  tir_func *f = first_form(s, name, arena, options, part, keeps);
-  if (before != NULL) *before = f;
-  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
+static tir_func *through_passes(lowering *l, tir_func *f, const tir_pass_options *options) {
+  tir_pass_context p = {.ctx = l->ctx, .arena = l->arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
@@ -537,12 +531,17 @@ static tir_func *through_passes(const tn_schedule *s, const char *name, runtime_
 
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part, const tir_func **before) {
-  return through_passes(s, name, arena, options, part, false, before);
+  lowering l = begin(s, arena, part);
+  tir_func *f = first_form(&l, name, options);
+  if (before != NULL) *before = f;
+  return through_passes(&l, f, options);
 }
 
 tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part) {
-  return through_passes(s, name, arena, options, part, true, NULL);
+  lowering l = begin(s, arena, part);
+  l.keeps = true;
+  return through_passes(&l, first_form(&l, name, options), options);
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -9,5 +9,7 @@ int main(void); /* measure.c */
 void board_write(const char *text);
 /* Instructions since some time, in steps of BOARD_STEP: the emulator counts one nanosecond for each. */
 uint32_t board_instructions(void);
+/* Where a kernel's larger scratch may be; board.ld has both. */
+extern char heap_begin[], heap_end[];
 
 #endif

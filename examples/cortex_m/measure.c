@@ -41,6 +41,22 @@ void *memcpy(void *restrict to, const void *restrict from, uint32_t n) {
   return to;
 }
 
+/* A kernel's larger scratch: taken in order; all of it is given back with the last that was taken. */
+static char *heap_at = heap_begin;
+static int n_taken;
+
+void *aligned_alloc(uint32_t align, uint32_t bytes) {
+  char *taken = (char *)(((uintptr_t)heap_at + align - 1) / align * align);
+  if (taken > heap_end || bytes > (uint32_t)(heap_end - taken)) return 0;
+  heap_at = taken + bytes;
+  n_taken++;
+  return taken;
+}
+
+void free(void *data) {
+  if (data && --n_taken == 0) heap_at = heap_begin;
+}
+
 int main(void) {
   uint32_t state = SEED, sum = 2166136261u;
 #define X(number, type, elements, is_output) \

@@ -1,11 +1,8 @@
 /* start.c for QEMU's mps2-an386 and -an500 (Cortex-M4, -M7): vectors, memory, words by semihosting, instructions by a timer of
  * 25 MHz, which counts 40 of them a step. */
-#include <stddef.h>
-
 #include "board.h"
 
 extern uint32_t data_from[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
-extern char heap_begin[], heap_end[];
 
 static void call_host(int operation, const void *argument) {
   register int r0 __asm__("r0") = operation;
@@ -43,17 +40,3 @@ static void fault(void) {
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[16] = {stack_top, reset, fault, fault,
                                                                                    fault,     fault, fault};
-
-/* A kernel's larger scratch: taken in order, given back all at once. */
-static char *heap_at = heap_begin;
-
-void *aligned_alloc(size_t align, size_t bytes) {
-  char *taken = (char *)(((uintptr_t)heap_at + align - 1) / align * align);
-  if (bytes > (size_t)(heap_end - taken)) return NULL;
-  heap_at = taken + bytes;
-  return taken;
-}
-
-void free(void *data) {
-  if (data) heap_at = heap_begin;
-}

@@ -1,11 +1,8 @@
 /* start.c for QEMU's virt machine with 32 bits: memory, words by the serial port, instructions by the counter of the
  * processor. */
-#include <stddef.h>
-
 #include "board.h"
 
 extern uint32_t bss_begin[], bss_end[];
-extern char heap_begin[], heap_end[];
 
 void board_write(const char *text) {
   while (*text) *(volatile uint8_t *)0x10000000 = (uint8_t)*text++;
@@ -34,17 +31,3 @@ __attribute__((used)) static void begin(void) {
 }
 
 __asm__(".section .start, \"ax\"\n.globl _start\n_start:\n  la sp, stack_top\n  j begin\n.text\n");
-
-/* A kernel's larger scratch: taken in order, given back all at once. */
-static char *heap_at = heap_begin;
-
-void *aligned_alloc(size_t align, size_t bytes) {
-  char *taken = (char *)(((uintptr_t)heap_at + align - 1) / align * align);
-  if (bytes > (size_t)(heap_end - taken)) return NULL;
-  heap_at = taken + bytes;
-  return taken;
-}
-
-void free(void *data) {
-  if (data) heap_at = heap_begin;
-}
