@@ -21,6 +21,7 @@ typedef struct machine {
   bool wrong_finalist; /* the fastest is wrong in the finals */
   bool late_failure;   /* the fastest fails in its second turn of the finals */
   int n_turns;         /* of the fastest */
+  int final_ms;        /* what a turn of the finals takes beside the cost */
   double best;
   bool build_stops, unchecked, is_slow;
   bool fails_differently;        /* each failure says something else */
@@ -64,6 +65,7 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
   for (int i = 0; i < n; i++) {
     m->run++;
     if (m->is_slow) usleep(1000);
+    if (candidates[i].is_final) usleep(1000 * (unsigned)m->final_ms);
     void (*meanwhile)(void *user) = m->meanwhile;
     m->meanwhile = NULL;
     if (meanwhile) meanwhile(m->user);
@@ -481,6 +483,15 @@ static void test_finals_wrong(void **state) {
   assert_int_equal(tune(f), TN_OK);
   assert_true(f->machine.n_turns > 0);
   assert_true(f->result.best_s > 1.0001 * f->machine.best);
+}
+
+/* On a far machine a turn takes long, however fast the kernel: the finals have their turns all the same. */
+static void test_finals_far_away(void **state) {
+  fixture *f = *state;
+  f->options.finalists = 4;
+  f->machine.final_ms = 250;
+  assert_int_equal(tune(f), TN_OK);
+  assert_in_range(f->result.finalists, 2, 5);
 }
 
 /* One turn does not make up for a failure in the next. */
@@ -980,6 +991,7 @@ int run_tune_tests(void) {
       TEST(finals_take_the_fastest),
       TEST(finals_wrong),
       TEST(failing_differently),
+      TEST(finals_far_away),
       TEST(finals_failing_late),
       TEST(finals_judged),
       TEST(finals_of_equals),
