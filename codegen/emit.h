@@ -123,6 +123,9 @@ LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
+/* N lanes, lane i being FROM[i] of A's lanes and, behind them, B's; negative: any value. B NULL: there are only A's.
+ * FROM NULL: there was no memory for it, which is noted. */
+LLVMValueRef codegen_shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from);
 /* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
 LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width);
 /* RESULT with its lanes from FIRST on taken from PART. */
