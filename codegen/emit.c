@@ -181,8 +181,8 @@ static LLVMValueRef add_kernel(codegen_emitter *m) {
   return kernel;
 }
 
-/* Integers are held in the index type, like loop variables, but for those that are wider; a bool as 0 or 1. What a symbol
- * can be was shown to fit when the loops were made. */
+/* Integers are held in the index type, like loop variables, but for those that are wider; a bool as 0 or 1. What a
+ * symbol can be was shown to fit when the loops were made. */
 static LLVMValueRef held_scalar(codegen_emitter *m, const tir_scalar *s, LLVMValueRef given) {
   tn_dtype dtype = s->var->dtype;
   if (s->is_symbol) return LLVMBuildTruncOrBitCast(m->builder, given, m->index, "");

@@ -21,8 +21,8 @@ static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 
-/* The value of a loop variable or scalar, in its dtype; integers are held in the index type. A function of 64-bit loops is
- * made only where that has 64 bits. */
+/* The value of a loop variable or scalar, in its dtype; integers are held in the index type. A function of 64-bit loops
+ * is made only where that has 64 bits. */
 static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   const codegen_binding *binding = codegen_find(m, e->u.var);
   if (binding != NULL && LLVMTypeOf(binding->value) != m->index) return binding->value;

@@ -2,10 +2,10 @@
  *
  *     Y[ramp(c, 1, L)] = X[ramp(a, 1, L)] + X[ramp(a + 1, 1, L)] + X[ramp(a + 2, 1, L)]
  *
- * A vector as long as a line of the cache touches two lines wherever it does not begin with one, and takes as long as two
- * loads. So neighbouring stores are looked at together: what they read of a buffer with indices that differ by constants is
- * read once, in vectors side by side, and what lies across two of them is put together by one shuffle. What is read is
- * what the stores read: the last vector ends where theirs do. */
+ * A vector as long as a line of the cache touches two lines wherever it does not begin with one, and takes as long as
+ * two loads. So neighbouring stores are looked at together: what they read of a buffer with indices that differ by
+ * constants is read once, in vectors side by side, and what lies across two of them is put together by one shuffle.
+ * What is read is what the stores read: the last vector ends where theirs do. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
@@ -101,8 +101,8 @@ static bool is_stored(int n, const tir_stmt *const *stmts, const tir_buffer *buf
 
 /* ---- what pays --------------------------------------------------------------------------------------------------- */
 
-/* Half loads of a run, a shuffle being a quarter of one: now, all that do not lie side by side already count as two; then,
- * vectors side by side and shuffles. */
+/* Half loads of a run, a shuffle being a quarter of one: now, all that do not lie side by side already count as two;
+ * then, vectors side by side and shuffles. */
 static bool pays(const near_reads *r, int from, int to) {
   int64_t first = r->starts[from], length = r->starts[to - 1] + r->lanes - first;
   int vectors = (int)((length + r->lanes - 1) / r->lanes), shuffles = 0;

@@ -1,18 +1,19 @@
-/* emit_turn.c: neighbouring stores whose values are read against the grain, as an unrolled tile of a transpose has them:
+/* emit_turn.c: neighbouring stores whose values are read against the grain, as an unrolled tile of a transpose has
+ * them:
  *
  *     C[ramp(c, 1, L)] = A[ramp(a, S, L)]; C[ramp(d, 1, L)] = A[ramp(a + 1, S, L)]; ...
  *
  * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
  * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, few enough for the
- * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first cache
- * are read once then. What is read is what the stores read one by one. */
+ * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first
+ * cache are read once then. What is read is what the stores read one by one. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
 enum { BLOCK_BYTES = 16, MAX_TURNED = BLOCK_BYTES, MAX_LANES = 256, LEAST_STRIDE = 5 };
 
-/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of them
- * at a time, a block's elements, are turned. */
+/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of
+ * them at a time, a block's elements, are turned. */
 typedef struct turn {
   codegen_emitter *m;
   int n, all, lanes;

@@ -1,6 +1,6 @@
-/* room.c: whether a kernel fits the memory that a target says it has (ram=, flash=). RAM holds the kernel's arguments and
- * its scratch, since a caller has them all at once; flash holds code and constants, which are known when they are built.
- * What the program around the kernel takes of both is its author's to leave out of the target's numbers. */
+/* room.c: whether a kernel fits the memory that a target says it has (ram=, flash=). RAM holds the kernel's arguments
+ * and its scratch, since a caller has them all at once; flash holds code and constants, which are known when they are
+ * built. What the program around the kernel takes of both is its author's to leave out of the target's numbers. */
 #include <elf.h>
 
 #include "codegen/internal.h"

@@ -233,7 +233,7 @@ static void add_event(grouping *g, int64_t index, int row) {
   a->total_bytes += is_memory ? of_host : g->total_bytes[index] - device->total_bytes;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* The scope that each launch was made in, by the launch's number, which no two launches of a recording share. False: no
  * memory. */

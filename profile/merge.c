@@ -52,8 +52,8 @@ static uint64_t new_id(const merger *m, const uint64_t *ids, size_t n, uint64_t 
   return at ? m->last_id + (uint64_t)(at - ids) + 1 : 0;
 }
 
-/* A device's event names its launch by the arrow's id. A launch without an arrow is nobody's, and may not become that of
- * another input. */
+/* A device's event names its launch by the arrow's id. A launch without an arrow is nobody's, and may not become that
+ * of another input. */
 static void renumber_launch(const merger *m, const tn_event *e, const uint64_t *ids, size_t n) {
   for (int k = 0; k < e->n_args; ++k) {
     tn_event_arg *arg = &m->into->args[e->first_arg + k];
