@@ -1,7 +1,7 @@
 /* emit_exp.c: exponentials and error functions of vectors of f32, written out: a call would leave all vector registers
- * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and r,
- * at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal numbers
- * are as libm's. */
+ * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and
+ * r, at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal
+ * numbers are as libm's. */
 #include "codegen/emit.h"
 #include "codegen/erf.h"
 
@@ -58,7 +58,8 @@ static LLVMValueRef power_of_two(const vectors *x, LLVMValueRef n) {
   return LLVMBuildBitCast(b, LLVMBuildShl(b, exponent, integer(x, 23), ""), x->type, "");
 }
 
-/* VALUE * 2^k, SHIFTED being k + whole, whose last bits are k. In two steps, as 2^k may be larger than a float, or smaller. */
+/* VALUE * 2^k, SHIFTED being k + whole, whose last bits are k. In two steps, as 2^k may be larger than a float, or
+ * smaller. */
 static LLVMValueRef scale_by_bits(const vectors *x, LLVMValueRef value, LLVMValueRef shifted) {
   LLVMBuilderRef b = x->m->builder;
   LLVMValueRef bits = LLVMBuildBitCast(b, shifted, x->bits, "");

@@ -1,6 +1,7 @@
 /* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them,
- * so that sroa can turn register tiles into SSA values; larger ones come once a call, at the function's entry and not in
- * its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from aligned_alloc. */
+ * so that sroa can turn register tiles into SSA values; larger ones come once a call, at the function's entry and not
+ * in its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from
+ * aligned_alloc. */
 #include "codegen/emit.h"
 
 enum { STACK_LIMIT = 16 << 10 };

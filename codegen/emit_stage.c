@@ -1,8 +1,8 @@
 /* emit_stage.c: stages that tell their time (tn_build_options.sample). Every frame - the kernel, and each call of a
- * parallel body on its thread - reads the processor's clock when it goes from one stage to another and bills the time to
- * the stage that it leaves, in counters of its own; when it returns it adds them to the kernel's. So a thread bills what
- * it does and nothing for others, and what one waits for others is billed to nobody. Time in which other programs had
- * the processor is taken off. */
+ * parallel body on its thread - reads the processor's clock when it goes from one stage to another and bills the time
+ * to the stage that it leaves, in counters of its own; when it returns it adds them to the kernel's. So a thread bills
+ * what it does and nothing for others, and what one waits for others is billed to nobody. Time in which other programs
+ * had the processor is taken off. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -51,8 +51,9 @@ static bool is_for(const codegen_emitter *m, const char *arch) {
   return strncmp(m->target->triple, arch, strlen(arch)) == 0;
 }
 
-/* Ticks of a clock that runs at one rate: the time stamp counter of x86, CNTVCT_EL0 of aarch64, both behind LLVM's counter of
- * cycles; of riscv that one counts cycles, and the steady one is its clock (elsewhere the steady one is the number 0). */
+/* Ticks of a clock that runs at one rate: the time stamp counter of x86, CNTVCT_EL0 of aarch64, both behind LLVM's
+ * counter of cycles; of riscv that one counts cycles, and the steady one is its clock (elsewhere the steady one is the
+ * number 0). */
 static LLVMValueRef read_clock(codegen_emitter *m) {
   const char *counter = is_for(m, "riscv64") ? "llvm.readsteadycounter" : "llvm.readcyclecounter";
   return codegen_intrinsic(m, counter, 0, NULL, 0, NULL);

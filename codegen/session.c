@@ -110,8 +110,8 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- target machines --------------------------------------------------------------------------------------------- */
 
-/* Code of the default level: the passes are chosen in compile.c. Position-independent but for boards, whose programs lie where
- * they were linked. */
+/* Code of the default level: the passes are chosen in compile.c. Position-independent but for boards, whose programs
+ * lie where they were linked. */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
   bool is_board = target->address_bits == 32 && strstr(target->triple, "linux") == NULL;
   for (int i = 0; i < session->machines.n; i++) {

@@ -475,8 +475,8 @@ const char *tn_target_known_feature(const tn_target *target, int index) {
   return feature != NULL ? *feature : NULL;
 }
 
-/* x86-64 has 32 vector registers with AVX-512 and 16 without, NEON of 32 bits 16; the other architectures have 32. Without
- * vectors: as many groups of four words as the general registers hold beside addresses and counters. */
+/* x86-64 has 32 vector registers with AVX-512 and 16 without, NEON of 32 bits 16; the other architectures have 32.
+ * Without vectors: as many groups of four words as the general registers hold beside addresses and counters. */
 static int vector_registers(const tn_target *target) {
   if (!target->has_vectors) return strcmp(target->arch->name, "riscv32") == 0 ? 6 : 3;
   bool is_few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;

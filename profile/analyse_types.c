@@ -181,8 +181,8 @@ static roof roof_of(const tn_rows *ops, int row, const tn_rows *run) {
   return r;
 }
 
-/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one: then
- * nothing is said to be wrong. */
+/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one:
+ * then nothing is said to be wrong. */
 static bool add_roof(tn_rows *out, const tn_rows *ops, int i, const tn_rows *run) {
   roof r = roof_of(ops, i, run);
   bool is_memory = !(r.arithmetic_ns >= r.bytes_ns) && !isnan(r.bytes_ns);

@@ -25,8 +25,8 @@ int analysis_column(const tn_rows *rows, const char *name);
 double analysis_number(const tn_rows *rows, int row, const char *column);
 const char *analysis_text(const tn_rows *rows, int row, const char *column);
 bool analysis_is_missing(const tn_rows *rows, int row, const char *column);
-/* The value of KEY in the table "run"; NAN when the recording does not say it: what is computed from it is missing then,
- * not 0, and a rule that compares with it is silent. */
+/* The value of KEY in the table "run"; NAN when the recording does not say it: what is computed from it is missing
+ * then, not 0, and a rule that compares with it is silent. */
 double analysis_fact(const tn_rows *run, const char *key);
 
 /* CSV with a header. Reading wants exactly the table's columns; false with a message in *why (static). */

@@ -233,9 +233,10 @@ static void add_event(grouping *g, int64_t index, int row) {
   a->total_bytes += is_memory ? of_host : g->total_bytes[index] - device->total_bytes;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* The scope that each launch was made in, by the launch's number and the process. False: no memory. */
+/* The scope that each launch was made in, by the launch's number, which no two launches of a recording share. False: no
+ * memory. */
 static bool find_launches(const tn_recording *r, profiler_map *out) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];

@@ -14,7 +14,8 @@ enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says ---------------------------------------------------------------------------------------- */
 
-/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of memory. */
+/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of
+ * memory. */
 static void read_model(char *model, size_t n) {
   char text[4096];
   int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);

@@ -67,7 +67,7 @@ static bool parse_run(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(run);
 
-/* ---- op: averages by name and shapes ---------------------------------------------------------------------------------------- */
+/* ---- op: averages by name and shapes ----------------------------------------------------------------------------- */
 
 static const tn_column columns_op[] = {
     {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},     {"node_id", TN_CELL_INT},

@@ -232,8 +232,8 @@ static const tn_column columns_stage[] = {
     {"idle_share", TN_CELL_REAL}};
 
 /* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
- * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two stages
- * work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
+ * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two
+ * stages work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
 static const struct stage {
   const char *name, *input, *output;
   profiler_phase phase;

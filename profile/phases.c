@@ -77,8 +77,8 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   return true;
 }
 
-/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are. The caller
- * frees the array; NULL: no memory. */
+/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are.
+ * The caller frees the array; NULL: no memory. */
 static int32_t *number_rounds(const tn_recording *r, int *n) {
   int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
   *n = 0;

@@ -109,8 +109,8 @@ TN_API TN_GIVE tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysi
  * Every row of the query's answer whose column is above (or below) the number gives an advice with the sentence, in
  * which {column} stands for the row's value. label ("user") and subject (the column "name") may be left out. They stand
  * with the recording or the analysis: the command, the page and the server follow them alike. NULL: none any more.
- * TN_ERROR_ARGUMENT with the row's number for what is no rule, such as one that asks for advice; a query that is wrong is an
- * advice that says so. */
+ * TN_ERROR_ARGUMENT with the row's number for what is no rule, such as one that asks for advice; a query that is wrong
+ * is an advice that says so. */
 TN_API tn_status tn_recording_set_rules(tn_context *ctx, tn_recording *recording, const char *rules);
 TN_API tn_status tn_analysis_set_rules(tn_context *ctx, tn_analysis *analysis, const char *rules);
 TN_API const tn_advice *tn_advices_at(const tn_advices *advices, int *n);

@@ -1,5 +1,5 @@
-/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a sentence. They stand
- * with the recording, so that whoever gives advice on it follows them: the command, the server and the page. */
+/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a sentence. They
+ * stand with the recording, so that whoever gives advice on it follows them: the command, the server and the page. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

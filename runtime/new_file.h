@@ -1,5 +1,5 @@
-/* new_file.h: files that get their name when they are complete: neither a failure nor a kill leaves half a file, or a changed
- * one. Where the file system knows no files without a name, a kill leaves PATH.<process>-<n>.tmp. */
+/* new_file.h: files that get their name when they are complete: neither a failure nor a kill leaves half a file, or a
+ * changed one. Where the file system knows no files without a name, a kill leaves PATH.<process>-<n>.tmp. */
 #ifndef TENON_RUNTIME_NEW_FILE_H
 #define TENON_RUNTIME_NEW_FILE_H
 

@@ -80,16 +80,17 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-/* Vectors as long as a line are read once for all taps along a row, and put together by shuffles (codegen/emit_near.c). */
+/* Vectors as long as a line are read once for all taps along a row, and put together by shuffles
+ * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
   return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
 }
 
-/* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads that
- * are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS registers the
- * next rows share, beside the N values that are stored when all are there. Where rows are read once, what was read stays,
- * too: of a sum all rows, of other stages those of one row of the block. */
+/* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads
+ * that are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS
+ * registers the next rows share, beside the N values that are stored when all are there. Where rows are read once, what
+ * was read stays, too: of a sum all rows, of other stages those of one row of the block. */
 static double spilled(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   enum { OTHERS = 2 };
   double n = shape->together * shape->vectors, columns = s->columns * shape->vectors, loads = s->near * n + columns;
@@ -112,8 +113,8 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
 }
 
 /* Loads and arithmetic of a block of registers of one stage. Most loads begin inside of a vector: the part of them that
- * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half
- * of their time. */
+ * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
+ * half of their time. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double unaligned = 0.75, beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
@@ -142,9 +143,9 @@ static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
   return s->is_local ? 0 : extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
 }
 
-/* What a stage writes for a tile is read after all that stands between it and its last reader has been written: its lines
- * come to the first cache for the writing, go, and come for the reading. A buffer that no near cache holds lies in memory
- * that is new each time. */
+/* What a stage writes for a tile is read after all that stands between it and its last reader has been written: its
+ * lines come to the first cache for the writing, go, and come for the reading. A buffer that no near cache holds lies
+ * in memory that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
   double between = 0, bytes = tile_bytes(shape, &level->stages[at]);

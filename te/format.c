@@ -1,7 +1,7 @@
-/* format.c: tn_format: programs and schedules as text in one layout. Statements stay in their lines, comments where they
- * are; blanks, indentation and empty lines are the formatter's. What was aligned, equals signs or comments of lines that
- * follow each other, stays aligned. Formatting twice gives the same text: nothing but that alignment is taken from the
- * blanks of the text. */
+/* format.c: tn_format: programs and schedules as text in one layout. Statements stay in their lines, comments where
+ * they are; blanks, indentation and empty lines are the formatter's. What was aligned, equals signs or comments of
+ * lines that follow each other, stays aligned. Formatting twice gives the same text: nothing but that alignment is
+ * taken from the blanks of the text. */
 #include "te/format.h"
 
 #include "te/te.h"

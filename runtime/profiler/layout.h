@@ -1,5 +1,5 @@
-/* layout.h: time, bytes and percentages as text; tables with aligned cells. The tuning-time table is one, the reports in
- * profile/ are others. */
+/* layout.h: time, bytes and percentages as text; tables with aligned cells. The tuning-time table is one, the reports
+ * in profile/ are others. */
 #ifndef TENON_RUNTIME_PROFILER_LAYOUT_H
 #define TENON_RUNTIME_PROFILER_LAYOUT_H
 

@@ -105,7 +105,8 @@ TN_API void tn_scope_close(tn_scope *scope);
 static inline void tn_scope_end(tn_scope *scope) {
   if (__builtin_expect(scope && scope->state != 0, 0)) tn_scope_close(scope);
 }
-/* How reports with tn_average_options.by_role count a scope; Paddle's EventRole. A scope that nobody asked is ordinary. */
+/* How reports with tn_average_options.by_role count a scope; Paddle's EventRole. A scope that nobody asked is
+ * ordinary. */
 typedef enum tn_event_role {
   TN_ROLE_ORDINARY,
   TN_ROLE_INNER,  /* a part of the operator around it: the row "outer/inner" */
@@ -208,9 +209,10 @@ TN_API void tn_event_add(const tn_site *site, const char *name, uint64_t start_n
 typedef enum tn_flow_phase { TN_FLOW_START, TN_FLOW_STEP, TN_FLOW_END } tn_flow_phase;
 TN_API void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_t id);
 
-/* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id 0:
- * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. The range stands in the lane
- * of the thread that ends it; where another one began it, the argument TN_BEGAN_ON has that thread's number. */
+/* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id
+ * 0:
+ * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. The range stands in the
+ * lane of the thread that ends it; where another one began it, the argument TN_BEGAN_ON has that thread's number. */
 typedef struct tn_async {
   uint64_t id, start;
   uint32_t label, generation, sequence, lane;
@@ -230,9 +232,9 @@ TN_API void tn_memory_failed(const char *pool, size_t bytes);
 TN_API int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user);
 TN_API void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns);
 
-/* Work that this thread gives to a device: the number that tn_device_launched takes, 0: nothing records. The device's time
- * is the scope's that is open here (tn_average.device_ns), and an arrow "launch" leads from here to it. A pool of memory
- * whose name begins with TN_DEVICE_POOL is a device's. */
+/* Work that this thread gives to a device: the number that tn_device_launched takes, 0: nothing records. The device's
+ * time is the scope's that is open here (tn_average.device_ns), and an arrow "launch" leads from here to it. A pool of
+ * memory whose name begins with TN_DEVICE_POOL is a device's. */
 TN_API uint64_t tn_launch(void);
 TN_API void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns,
                                uint64_t device_end_ns);
@@ -242,7 +244,7 @@ TN_API void tn_device_launched(int lane, const char *name, uint64_t launch, uint
 /* Names this thread's lane from now on; without it the lane has the kernel's name of the thread. */
 TN_API void tn_thread_name(const char *name);
 
-/* ---- the processor's counters ------------------------------------------------------------------------------------- */
+/* ---- the processor's counters ------------------------------------------------------------------------------------ */
 
 /* X(NAME, "argument of the event", perf's type, perf's event). Where the machine has them and lets us. */
 #define TN_HARDWARE_COUNTERS(X)                              \
@@ -261,8 +263,8 @@ typedef struct tn_hardware {
   uint32_t has; /* bits 1 << TN_HARDWARE_... */
   uint64_t value[TN_HARDWARE_COUNT];
 } tn_hardware;
-/* Where they stand for all threads of the program. False: the session has no tn_profile_options.counters, or the machine
- * has none. Kernels (tn_call) have them without being asked. */
+/* Where they stand for all threads of the program. False: the session has no tn_profile_options.counters, or the
+ * machine has none. Kernels (tn_call) have them without being asked. */
 TN_API bool tn_hardware_read(tn_hardware *out);
 /* What was counted since BEFORE, as arguments of a running scope. */
 TN_API void tn_scope_hardware(tn_scope *scope, const tn_hardware *before);
@@ -324,9 +326,9 @@ TN_API tn_status tn_profile_step(tn_context *ctx);
 TN_API TN_GIVE tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
 /* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level,
- * categories (joined by '+'), max (MiB), drop (new, last), stacks and counters (0, 1), delay, limit (seconds), trace (usdt,
- * or the path of a shared object, for pass_through). *output gets FILE (malloc'ed), which the caller writes the trace to;
- * options->pass_through lies behind it and lives as long. A bad text is TN_ERROR_ARGUMENT with a message that
+ * categories (joined by '+'), max (MiB), drop (new, last), stacks and counters (0, 1), delay, limit (seconds), trace
+ * (usdt, or the path of a shared object, for pass_through). *output gets FILE (malloc'ed), which the caller writes the
+ * trace to; options->pass_through lies behind it and lives as long. A bad text is TN_ERROR_ARGUMENT with a message that
  * names the accepted values. */
 TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options,
                                   TN_GIVE char **output);
@@ -509,9 +511,9 @@ TN_API void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive);
  * Re-entering after an exit adds to the same Total. Entering one that is already on the stack is refused. */
 TN_API tn_status tn_profiler_enter(tn_profiler *profiler);
 TN_API tn_status tn_profiler_exit(tn_profiler *profiler);
-/* Another thread's scopes count, too, from its join to its leave: their times are added at the next exit, so that they are
- * to leave before it. Of several threads' times at once the sum may exceed Total. TN_ERROR_ARGUMENT on the thread that
- * entered the profiler, for joining twice, and for leaving another than the innermost. */
+/* Another thread's scopes count, too, from its join to its leave: their times are added at the next exit, so that they
+ * are to leave before it. Of several threads' times at once the sum may exceed Total. TN_ERROR_ARGUMENT on the thread
+ * that entered the profiler, for joining twice, and for leaving another than the innermost. */
 TN_API tn_status tn_profiler_join(tn_profiler *profiler);
 TN_API tn_status tn_profiler_leave(tn_profiler *profiler);
 TN_API TN_KEEP tn_profiler *tn_profiler_current(void); /* innermost of this thread, or NULL */

@@ -21,8 +21,8 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between the
- * session wants nothing. */
+/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between
+ * the session wants nothing. */
 static void set_filter(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);

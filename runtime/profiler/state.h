@@ -31,7 +31,7 @@ profiler_moment profiler_clock_moment(void); /* now; also makes ns_per_tick more
 uint64_t profiler_ticks_slow(void);
 uint64_t profiler_unix_ns(void);
 
-/* ---- the processor's counters -------------------------------------------------------------------------------------- */
+/* ---- the processor's counters ------------------------------------------------------------------------------------ */
 
 /* For tests: where counters come from. OPEN gives a descriptor that is closed with close(), -1: none. */
 typedef struct profiler_hardware_source {

@@ -94,7 +94,7 @@ typedef struct profiler_map {
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise);
 void profiler_map_free(profiler_map *map);
 
-/* ---- the recorder's own form (binary.c) --------------------------------------------------------------------------- */
+/* ---- the recorder's own form (binary.c) -------------------------------------------------------------------------- */
 
 /* False only without memory; what fails in OUT stays there. */
 bool profiler_write_binary(profiler_out *out, const tn_recording *r);
