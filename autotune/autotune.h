@@ -560,6 +560,13 @@ TN_API tn_status tn_log_compact(tn_context *ctx, const char *log, int keep, cons
  * PROGRAM: those that are refused, and steps without a counterpart, are warnings with their line, and counted in n_wrong. The
  * records have TVM's times, are not checked, and their target has no triple, so that nobody applies them unmeasured. */
 TN_API tn_status tn_log_import_tvm(tn_program *program, const char *file, const char *log, tn_log_sum *out);
+/* Writes the records that FILTER (NULL: all) means to OUT as TVM's auto_scheduler does (v0.6). A step that it does not have, a tail other
+ * than guard where a split does not divide, a program with symbols or C functions are warnings with their line, and counted in n_wrong.
+ * WORKLOAD is TVM's key of the workload, a JSON list whose first item is a text; NULL: that of the record, where it came from TVM, else
+ * ["tenon", KEY]: register a workload of that name whose tensors stand in the program's order. OUT is written whole or not at all, and
+ * not without a record; what was there is replaced. TN_ERROR_ARGUMENT: no such workload or class of failure; TN_ERROR_IO. */
+TN_API tn_status tn_log_export_tvm(tn_context *ctx, const char *log, const tn_log_filter *filter, const char *workload,
+                                   const char *out, tn_log_sum *sum);
 /* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
 TN_API const char *tn_measure_error_word(tn_measure_error error);
 
