@@ -29,7 +29,8 @@ static const tools_option options[] = {
                  "gained; the default) or round-robin"),
     TOOLS_OPTION("objective", 0, TEXT, objective, "OBJECTIVE",
                  "of several programs, what is to become small: latency (the sum of the times, as often\n"
-                 "as the network has each; the default) or geomean"),
+                 "as the network has each; the default), geomean, or a file of targets: NAME TIME a line,\n"
+                 "as in 'conv3x3 120us'; a task that meets its target gets no more rounds"),
     TOOLS_OPTION("effort", 'e', TEXT, effort, "EFFORT",
                  "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
