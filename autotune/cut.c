@@ -96,9 +96,10 @@ static tn_status schedule_all(cutting *c) {
   for (int i = 0; i < c->out->n; ++i) graft_task(c, i, done), n_used += c->out->tasks[i].n_used;
   tn_status status = tn_context_status(c->program->ctx);
   if (status == TN_OK && n_used == 0)
-    status = runtime_fail(c->program->ctx, TN_ERROR_RECORD,
-                          "%s holds no usable record of any of the %d groups of the program: `tenon tune` cuts it and tunes them", c->log,
-                          c->out->n_groups);
+    status = runtime_fail(
+        c->program->ctx, TN_ERROR_RECORD,
+        "%s holds no usable record of any of the %d groups of the program: `tenon tune` cuts it and tunes them", c->log,
+        c->out->n_groups);
   if (status == TN_OK) status = schedule_plans_complete(c->plans, done, c->schedule);
   free(done);
   return status;
@@ -124,7 +125,8 @@ static tn_status check(const tn_program *program) {
   for (int i = 0; i < program->n_ops && status == TN_OK; ++i)
     if (program->ops[i]->kind == TE_SCAN)
       status = runtime_fail(program->ctx, TN_ERROR_PROGRAM,
-                            "%s is a scan, whose steps cannot be cut apart: tune the parts before and behind the scan as programs of their own",
+                            "%s is a scan, whose steps cannot be cut apart: tune the parts before and behind the scan "
+                            "as programs of their own",
                             program->ops[i]->name);
   return status;
 }

@@ -402,7 +402,8 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
 char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
   json_t *all = json_array();
   for (int i = 0; all && i < plans->groups.n; i++)
-    if (by_group[i].family >= 0) json_array_append_new(all, schedule_plan_json(schedule_plans_name(plans, i), &by_group[i]));
+    if (by_group[i].family >= 0)
+      json_array_append_new(all, schedule_plan_json(schedule_plans_name(plans, i), &by_group[i]));
   char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
   json_decref(all);
   return text;

@@ -83,7 +83,8 @@ static bool make_tensors(cutting *c) {
   c->n_args = c->n_inputs;
   for (int i = 0; i < p->n_ops; i++)
     for (int v = 0; c->is_in[i] && v < p->ops[i]->n_outputs; v++)
-      if (is_result(c, &p->ops[i]->outputs[v])) c->args[c->n_args++] = runtime_map_get(&c->twins, &p->ops[i]->outputs[v]);
+      if (is_result(c, &p->ops[i]->outputs[v]))
+        c->args[c->n_args++] = runtime_map_get(&c->twins, &p->ops[i]->outputs[v]);
   return true;
 }
 

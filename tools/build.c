@@ -64,7 +64,8 @@ static tn_schedule *strict_schedule(tools_session *session, const tools_args *ar
   tn_schedule *schedule = tools_schedule(session, args);
   int n = schedule ? tools_cut_missing(&session->cut) : 0;
   if (n == 0) return schedule;
-  tools_fail(session, "%s has no usable record of %d of the %d groups of the program", args->log, n, session->cut.n_groups);
+  tools_fail(session, "%s has no usable record of %d of the %d groups of the program", args->log, n,
+             session->cut.n_groups);
   tn_schedule_free(schedule);
   return NULL;
 }

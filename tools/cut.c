@@ -9,7 +9,8 @@ bool tools_is_cut(const tools_session *session, const tools_args *args) {
 bool tools_cut_task(tools_session *session, const tn_task *whole, tn_network *out) {
   tn_cut cut;
   *out = (tn_network){0};
-  if (!tools_know_machine(session, false) || tn_program_cut(whole->program, session->target, &cut) != TN_OK) return false;
+  if (!tools_know_machine(session, false) || tn_program_cut(whole->program, session->target, &cut) != TN_OK)
+    return false;
   out->tasks = calloc((size_t)cut.n + 1, sizeof *out->tasks);
   if (!out->tasks) return tools_fail(session, "out of memory"), false;
   for (; out->n < cut.n; ++out->n) {

@@ -431,7 +431,7 @@ static int tune_all(tools_session *session, const tools_args *args, tn_profiler 
   int status = tools_open_hosts(session, args, &hosts);
   if (status == TOOLS_OK)
     status = tools_are_tasks(args) || tools_is_cut(session, args) ? tools_tune_tasks(session, args, &hosts, profiler)
-                                   : tune_and_print(session, args, &hosts, profiler);
+                                                                  : tune_and_print(session, args, &hosts, profiler);
   tools_free_hosts(&hosts);
   return status;
 }
@@ -444,6 +444,8 @@ static int run_with_log(const tools_args *args) {
   tools_session session;
   int status = TOOLS_FAILED;
   bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
+  if (is_open && args->report && tools_is_cut(&session, args))
+    is_open = tools_fail(&session, "--report is about one program, and this one is tuned in its groups") == TOOLS_OK;
   if (is_open && args->report) is_open = tools_check_report(&session, args->report);
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
