@@ -480,6 +480,32 @@ TN_API void tn_network_free(TN_TAKE tn_network *network);
 TN_API TN_GIVE tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log,
                                           double *seconds);
 
+/* ---- one large program as a network ------------------------------------------------------------------------------ */
+
+/* What one or more groups of a program compute: a group is a stage and all that a schedule computes together with it. */
+typedef struct tn_cut_task {
+  tn_program *program; /* of its own, in the same context; what it reads of other groups are inputs */
+  const char *name;    /* the stage that the first of the groups ends in */
+  int count;           /* groups that compute this */
+  int n_used;          /* of them, those that a record's schedule was used for */
+  double seconds;      /* of that record; 0: there is none */
+} tn_cut_task;
+
+/* The tasks in the order of the program. They belong to its context. */
+typedef struct tn_cut {
+  int n, n_groups;
+  tn_cut_task *tasks;
+} tn_cut;
+
+/* Whether the program has more tensors than tn_tune takes: it has to be cut. */
+TN_API bool tn_program_is_large(const tn_program *program);
+/* Cuts a program at the roots of the groups that tn_schedule_auto forms on TARGET (NULL: native). Groups that compute the same, the
+ * names of their tensors aside, are one task. TN_ERROR_PROGRAM: the program has symbols or scans. TVM: extract_tasks of a Relay module. */
+TN_API tn_status tn_program_cut(tn_program *program, const tn_target *target, tn_cut *out);
+/* The program's schedule made of the log's best records of its groups, as tn_apply_best chooses them; groups without one are scheduled
+ * as by tn_schedule_auto. OUT (may be NULL): what was used. NULL with TN_ERROR_RECORD: there is no record of any group. */
+TN_API TN_GIVE tn_schedule *tn_apply_cut(tn_program *program, const tn_target *target, const char *log, tn_cut *out);
+
 /* One record of a log as a table shows it. Strings belong to the table. */
 typedef struct tn_log_row {
   int line;            /* in the file, from 1 */

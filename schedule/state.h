@@ -196,6 +196,10 @@ tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *in
 /* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
+/* Applies STEPS, a schedule of a part of S's program, to the stages of S that compute the same (graft.c). S is as it was unless all
+ * of them are legal there. */
+tn_status schedule_graft(tn_schedule *s, const tn_schedule *steps, const te_part *part);
+
 /* "none", "double_buffer", "rolling_buffer". */
 const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);

@@ -6,6 +6,7 @@
 #include "runtime/new_file.h"
 #include "schedule/state.h"
 #include "tools/build.h"
+#include "tools/cut.h"
 
 static int run(const tools_args *args);
 
@@ -58,9 +59,20 @@ const tools_verb tools_build = {
     .run = run,
 };
 
+/* Every group has to have a record, too. */
+static tn_schedule *strict_schedule(tools_session *session, const tools_args *args) {
+  tn_schedule *schedule = tools_schedule(session, args);
+  int n = schedule ? tools_cut_missing(&session->cut) : 0;
+  if (n == 0) return schedule;
+  tools_fail(session, "%s has no usable record of %d of the %d groups of the program", args->log, n,
+             session->cut.n_groups);
+  tn_schedule_free(schedule);
+  return NULL;
+}
+
 /* The schedule of the log; the default one, with a warning, when the log has none and that is allowed. */
 static tn_schedule *choose_schedule(tools_session *session, const tools_args *args) {
-  if (!args->log || args->is_strict) return tools_schedule(session, args);
+  if (!args->log || args->is_strict) return strict_schedule(session, args);
   session->is_muted = true;
   tn_schedule *schedule = tools_schedule(session, args);
   session->is_muted = false;
@@ -96,6 +108,17 @@ static void add_missing(const tn_program *program, runtime_str *out) {
   runtime_str_addf(out, "%s\n", quote);
 }
 
+/* By the records of its groups; those without one are missing. */
+static tn_schedule *cut_schedule(tools_session *session, tools_found *found) {
+  tn_schedule *schedule = tools_cut_schedule(session, found->log);
+  if (!schedule) return NULL;
+  for (int i = 0; i < session->cut.n; ++i)
+    if (session->cut.tasks[i].n_used == 0) add_missing(session->cut.tasks[i].program, &found->missing);
+  found->n_cut++;
+  tools_tell_cut(&session->cut, found->log);
+  return schedule;
+}
+
 /* Of a program that has no record. */
 static tn_schedule *other_schedule(tools_session *session, bool is_there, tools_found *found) {
   tools_transfer transfer;
@@ -127,7 +150,8 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
     return NULL;
   }
   tn_context_clear(session->ctx);
-  return other_schedule(session, is_there, found);
+  schedule = is_there ? cut_schedule(session, found) : NULL;
+  return schedule ? schedule : other_schedule(session, is_there, found);
 }
 
 /* What was there stays, unless all of it can be written. False with errno. */
@@ -150,7 +174,9 @@ bool tools_tell_found(tools_session *session, const tools_args *args, tools_foun
   found->transfers = (runtime_str){0};
   runtime_str_free(&found->missing);
   if (!written) return runtime_str_free(&transfers), false;
+  if (found->n_cut == 1 && found->n_exact + found->n_transferred + found->n_missing == 0) return true;
   printf("%d exact", found->n_exact);
+  if (found->n_cut > 0) printf(", %d in groups", found->n_cut);
   if (transfers.n > 0) printf(", %d transferred (%s)", found->n_transferred, transfers.data);
   runtime_str_free(&transfers);
   if (found->n_exact == 1 && found->n_transferred == 0 && found->n_missing == 0)
@@ -211,6 +237,7 @@ static int build(tools_session *session, const tools_args *args, const char *log
                "%s packs its layout_free inputs in each call: --part=prepack and --part=packed, two files, do it once",
                args->output);
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
+  if (ok && session->cut.n > 0) tools_tell_cut(&session->cut, args->log);
   if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);
   runtime_str_free(&found.transfers);

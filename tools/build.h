@@ -19,6 +19,7 @@ tn_schedule *tools_transferred(tools_session *session, const char *log, const tn
 typedef struct tools_found {
   const char *log;
   int n_exact, n_transferred, n_missing;
+  int n_cut;             /* by records of their groups, which were told */
   runtime_str transfers; /* "from 512x512x512, 1.4 times the default; from ..." */
   double exact_s;        /* the record's time, of the last one */
   runtime_str missing;   /* lines of a network's file */
