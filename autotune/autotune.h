@@ -278,7 +278,7 @@ typedef struct tn_tune_options {
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
   uint64_t seed;   /* (0 is a seed as any other) */
-  int per_round;   /* candidates measured a round (24, or twice as many as machines; at most trials) */
+  int per_round;   /* candidates measured a round (24, and two more for each further machine; at most trials) */
   int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */

@@ -176,12 +176,23 @@ bool autotune_record_takes(const char *name, size_t n, char kind);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
+/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
+ * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. Each close of a file takes the kernel a walk over
+ * all claims on it, so who claims reads and appends by this descriptor. */
+typedef struct autotune_claims {
+  int fd; /* the log; -1: not open */
+} autotune_claims;
+#define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
+
 /* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise: also when it is no
  * regular file, or another process keeps it locked. */
 tn_status autotune_log_check(tn_context *ctx, const char *path);
 /* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
  * when the disk is full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
+/* The same by the descriptor of the claims where that is still the log's. */
+tn_status autotune_record_append_held(tn_context *ctx, const char *path, const autotune_claims *claims,
+                                      const autotune_record *record);
 /* The best record of a program that is like another one: its text differs in numbers only, or its machine does. */
 typedef struct autotune_neighbour {
   double distance; /* factors of two between the numbers, added up */
@@ -205,12 +216,6 @@ typedef struct autotune_log_place {
 
 /* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
 
-/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
- * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. */
-typedef struct autotune_claims {
-  int fd; /* the log; -1: not open */
-} autotune_claims;
-#define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
 /* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files
  * cannot be locked everything can be claimed. */
 bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash);

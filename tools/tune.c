@@ -40,7 +40,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
     TOOLS_OPTION("finalists", 0, COUNT, finalists, "N", "how many of the fastest are timed again at the end (8)"),
     TOOLS_OPTION("round", 0, COUNT, per_round, "N",
-                 "candidates between two trainings of the cost model (24, or twice as many as machines)"),
+                 "candidates between two trainings of the cost model (24, and two more for each further machine)"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
     TOOLS_OPTION("worker", 0, WORKER, workers, "COMMAND",
