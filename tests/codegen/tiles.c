@@ -168,6 +168,11 @@ static const schedule_row schedule_rows[] = {
      "cache_write(C, local); tile(C, i, j, 12, 32, tail=peel); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
      "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)",
      24},
+    {"a short vector, whose sums in padding need no mask", "znver4", "C[i<42, j<26] = sum[k<64](A[i,k] * B[k,j])",
+     "cache_write(C, local); split(C, j, 16, tail=mask); split(C, i, 14); reorder(C, i.outer, i.inner, j.outer, "
+     "j.inner); vectorize(C, j.inner); compute_at(C.local, C, i.outer); split(C.local, j.c, 16, tail=pad); "
+     "reorder(C.local, k, i.c, j.c.outer, j.c.inner); vectorize(C.local, j.c.inner)",
+     28},
 };
 
 static void scheduled_in_registers(void **state) {
