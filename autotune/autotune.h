@@ -277,9 +277,9 @@ typedef struct tn_tune_options {
   double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed;   /* (0 is a seed as any other) */
-  int per_round;   /* candidates measured a round (24, and two more for each further machine; at most trials) */
-  int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed; /* (0 is a seed as any other) */
+  int per_round; /* candidates measured a round (24; for more than four machines 22 and two for each; at most trials) */
+  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */
   int generations; /* (4). TVM: evolutionary_search_num_iters */
