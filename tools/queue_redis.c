@@ -53,6 +53,8 @@ static bool take_host(queue_place *out, const char *text, size_t n, runtime_str 
   const char *rest = close ? close + 1 : text, *end = text + n, *colon = memchr(rest, ':', (size_t)(end - rest));
   const char *from = text + is_bracketed, *to = close ? close : colon ? colon : end;
   if ((is_bracketed && !close) || to == from) return refuse(why, "the host is missing");
+  if (close && rest != (colon ? colon : end))
+    return refuse(why, "behind ] stands :PORT or nothing, not '%.*s'", (int)(end - rest), rest);
   out->host = strndup(from, (size_t)(to - from));
   out->port = USUAL_PORT;
   if (!colon) return out->host != NULL;
@@ -85,6 +87,8 @@ bool queue_place_parse(const char *url, queue_place *out, runtime_str *why) {
     return refuse(why, "it is no redis://[USER:PASSWORD@]HOST[:PORT]/POOL");
   const char *text = url + sizeof plain - 1, *slash = strchr(text, '/'), *end = slash ? slash : text + strlen(text);
   const char *at = memrchr(text, '@', (size_t)(end - text)), *host = at ? at + 1 : text;
+  if (slash && strchr(slash, '@')) /* or the rest of a password would be told as a host, a port or a pool */
+    return refuse(why, "an '@' stands behind the first '/': in a user or password '/' is written as %%2F");
   if (at) take_login(out, text, (size_t)(at - text));
   if (!out->password && getenv("REDISCLI_AUTH")) out->password = strdup(getenv("REDISCLI_AUTH"));
   snprintf(out->shown, sizeof out->shown, "redis://%s", host);
@@ -229,6 +233,8 @@ bool queue_peek(queue_link *link, redisReply **reply) {
   *reply = NULL;
   if (!link->redis) return false;
   if (redisGetReplyFromReader(link->redis, &got) != REDIS_OK) return queue_link_lose(link, link->redis->errstr), false;
+  if (!got && link->redis->reader->len > QUEUE_MOST_REPLY)
+    return queue_link_lose(link, "the server sends a reply that is longer than any"), false;
   *reply = got;
   return true;
 }

@@ -16,6 +16,7 @@ enum {
   QUEUE_MOST_CLAIMS = 5,
   QUEUE_MOST_BYTES = 64 << 20, /* of a task */
   QUEUE_MOST_ANSWER = 1 << 20,
+  QUEUE_MOST_REPLY = 128 << 20,
   QUEUE_NAME = 96, /* of a tuner or a worker, with its end */
   QUEUE_KEY = 224
 };
@@ -100,7 +101,8 @@ bool queue_task_parse(const char *text, size_t n, queue_task *out);
 void queue_task_free(queue_task *task);
 /* LACKS: the worker cannot make the reference; another one may. NULL: no memory. */
 char *queue_answer_print(const tn_measurement *m, bool lacks);
-/* Adds to what the builder has made. False: it is no answer, and nothing was changed. */
-bool queue_answer_parse(const char *text, size_t n, tn_measurement *inout, bool *lacks);
+/* Adds to what the builder has made. NEEDS_TIME: without one it is a failure; a preparation may have none. False: it is no answer,
+ * and nothing was changed. */
+bool queue_answer_parse(const char *text, size_t n, bool needs_time, tn_measurement *inout, bool *lacks);
 
 #endif

@@ -191,7 +191,7 @@ static void look_at_tuner(serving *s, const char *name) {
 
 static void look_at_tuners(serving *s) {
   redisReply *reply = ASK(s, "SMEMBERS", queue_key_of(&s->place, "tuners", NULL).text);
-  if (queue_count(reply) > 0 || reply) s->tuners.n = 0;
+  if (reply) s->tuners.n = 0;
   for (size_t i = 0; i < queue_count(reply); ++i) {
     const char *name = queue_text(queue_at(reply, i));
     if (name && strlen(name) < QUEUE_NAME) look_at_tuner(s, name);
