@@ -91,17 +91,18 @@ torture: build
 # A part that cannot run here says so and is passed over. FARM_BUILD: where the programs are, so that others may be built meanwhile.
 FARM_FAULTS ?= 500
 FARM_BUILD ?= $(CURDIR)/build
+QUEUE_FAULTS = tests/farm/queue.py $(FARM_BUILD)/tenon --faults $(FARM_FAULTS) --trials 150 --namespaces; status=$$?; [ $$status = 77 ] || exit $$status
 farm: setup build
 	scripts/setup farm
 	tests/farm/ssh.sh $(FARM_BUILD)/tenon $(FARM_BUILD)/tests/test_relay; status=$$?; [ $$status = 77 ] || exit $$status
 	tests/farm/slurm.sh $(FARM_BUILD)/tenon; status=$$?; [ $$status = 77 ] || exit $$status
 	TENON_FARM_FAULTS=$(FARM_FAULTS) $(FARM_BUILD)/tests/test_measure --farm
-	@$(MAKE) farm-queue
+	$(QUEUE_FAULTS)
 	scripts/bench_farm $(FARM_BUILD) --quick
 
 # Two tuners and four workers in network namespaces (needs root), behind a real redis-server; a quarter of an hour.
 farm-queue: setup build
-	tests/farm/queue.py $(FARM_BUILD)/tenon --faults $(FARM_FAULTS) --trials 150 --namespaces; status=$$?; [ $$status = 77 ] || exit $$status
+	$(QUEUE_FAULTS)
 
 runner: setup build
 	tests/farm/runner.sh build/tenon $(CURDIR) 200; status=$$?; [ $$status = 77 ] || exit $$status
