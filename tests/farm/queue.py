@@ -95,7 +95,8 @@ class Link:
     def __init__(self, number):
         self.space, self.near, self.here, there = f"tenonq{number}", f"tq{number}", f"10.78.{number}.1", f"10.78.{number}.2"
         far = f"fq{number}"
-        subprocess.run(["ip", "netns", "del", self.space], stderr=subprocess.DEVNULL)  # of a run that was killed
+        for kind, name in (("netns", self.space), ("link", self.near)):  # of a run that was killed
+            subprocess.run(["ip", kind, "del", name], stderr=subprocess.DEVNULL)
         ip("netns", "add", self.space)
         ip("link", "add", self.near, "type", "veth", "peer", "name", far)
         ip("link", "set", far, "netns", self.space)
