@@ -515,8 +515,7 @@ static void receive(queue_tuner *q, double wait_s) {
     polled[i] = (struct pollfd){.fd = links[i]->redis ? links[i]->redis->fd : -1, .events = POLLIN};
   if (poll(polled, 2, (int)ceil(fmax(wait_s, 0) * 1e3)) <= 0) return;
   for (int i = 0; i < 2; ++i)
-    if (polled[i].revents && links[i]->redis && redisBufferRead(links[i]->redis) != REDIS_OK)
-      queue_link_lose(links[i], links[i]->redis->errstr);
+    if (polled[i].revents) queue_fill(links[i]);
   take_replies(q);
   redisReply *reply;
   while (q->is_reading && queue_peek(&q->answers, &reply) && reply) {

@@ -41,7 +41,6 @@ has() { [ "$(count "$1")" -ge "$2" ]; } # LOG RECORDS
 # ---- refusals: an address that is none, nobody there, a wrong password -----------------------------------------------------
 
 refuses 1 'it is no redis://[USER:PASSWORD@]HOST[:PORT]/POOL' tune "$product" --log x.json --queue http://127.0.0.1/lab
-refuses 1 'this hiredis has no TLS: let stunnel speak it' tune "$product" --log x.json --queue rediss://127.0.0.1/lab
 refuses 1 'the port is a number from 1 to 65535' tune "$product" --log x.json --queue redis://127.0.0.1:x/lab
 refuses 1 "behind ] stands :PORT or nothing, not 'x:1'" tune "$product" --log x.json --queue 'redis://[::1]x:1/lab'
 refuses 1 "in a user or password '/' is written as %2F" tune "$product" --log x.json --queue "redis://u:se/cret@127.0.0.1:$port/lab"
@@ -56,6 +55,7 @@ grep -q wrong err && complain "the password is told: $(cat err)"
 refuses 2 '--queue does not go with --worker' tune "$product" --log x.json --queue "$url" --worker 'exit 1'
 refuses 2 'candidates are compiled here' tune "$product" --log x.json --queue "$url" --build-on all
 refuses 1 'WRONGPASS' worker --queue "redis://:wrong@127.0.0.1:$port/lab"
+grep -q 'out of memory' err && complain "a refusal ends with a word of memory: $(cat err)"
 refuses 2 'it is no redis://' worker --queue lab
 refuses 2 '--queue does not go with --remote' worker --queue "$url" --remote
 refuses 2 'needs an argument' worker --queue
