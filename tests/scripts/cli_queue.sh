@@ -41,8 +41,10 @@ has() { [ "$(count "$1")" -ge "$2" ]; } # LOG RECORDS
 # ---- refusals: an address that is none, nobody there, a wrong password -----------------------------------------------------
 
 refuses 1 'it is no redis://[USER:PASSWORD@]HOST[:PORT]/POOL' tune "$product" --log x.json --queue http://127.0.0.1/lab
-refuses 1 'this hiredis has no TLS: let stunnel speak it' tune "$product" --log x.json --queue rediss://127.0.0.1/lab
 refuses 1 'the port is a number from 1 to 65535' tune "$product" --log x.json --queue redis://127.0.0.1:x/lab
+refuses 1 "behind ] stands :PORT or nothing, not 'x:1'" tune "$product" --log x.json --queue 'redis://[::1]x:1/lab'
+refuses 1 "in a user or password '/' is written as %2F" tune "$product" --log x.json --queue "redis://u:se/cret@127.0.0.1:$port/lab"
+grep -q 'cret' err && complain "a part of a password is told: $(cat err)"
 refuses 1 'the host is missing' tune "$product" --log x.json --queue redis:///lab
 refuses 1 "the pool's name is missing" tune "$product" --log x.json --queue "redis://127.0.0.1:$port"
 refuses 1 "the pool's name is missing" tune "$product" --log x.json --queue "redis://127.0.0.1:$port/a}b"
@@ -53,6 +55,7 @@ grep -q wrong err && complain "the password is told: $(cat err)"
 refuses 2 '--queue does not go with --worker' tune "$product" --log x.json --queue "$url" --worker 'exit 1'
 refuses 2 'candidates are compiled here' tune "$product" --log x.json --queue "$url" --build-on all
 refuses 1 'WRONGPASS' worker --queue "redis://:wrong@127.0.0.1:$port/lab"
+grep -q 'out of memory' err && complain "a refusal ends with a word of memory: $(cat err)"
 refuses 2 'it is no redis://' worker --queue lab
 refuses 2 '--queue does not go with --remote' worker --queue "$url" --remote
 refuses 2 'needs an argument' worker --queue
@@ -123,6 +126,20 @@ cli <forge >forge.out
 wait "$forged" || complain "after forged answers: $(cat forged.err)"
 [ "$(count forged.json)" -ge 60 ] && ! grep -q '1e-09\|1e-9' forged.json || complain "a forged answer counts"
 grep -q 'came late or twice, and did not count' forged.err || complain "nothing is said of forged answers: $(cat forged.err)"
+
+# Numbers of a stream that somebody has used up are begun anew.
+timeout 250 "$TENON" tune "$product" --log used.json --trials 12 --queue "$url" --cooldown 0.1 --finalists 1 >used.out 2>used.err &
+used=$!
+pids+=("$used")
+until_true has used.json 2 || complain "nothing is measured: $(cat used.err)"
+for key in $(cli keys 'tenon:{lab}:tasks:*'); do cli xadd "$key" 9223372036854775807-0 noise noise >/dev/null; done
+wait "$used" || complain "with numbers that are used up: $(cat used.err)"
+has used.json 12 || complain "with numbers that are used up $(count used.json) records came"
+
+# A user who may not read answers is told so, and does not wait for ever.
+cli acl setuser mute on '>s' '~*' +@all -xread >/dev/null
+run tune "$product" --log mute.json --trials 4 --queue "redis://mute:s@127.0.0.1:$port/lab" --patience 1s
+[ "$got" -eq 1 ] && grep -q "no worker is left: .*the server says: NOPERM" err || complain "who may not read answers: $(cat err out)"
 
 # A worker that crashes over each candidate costs records, not workers.
 for pid in "${pids[@]:1:2}"; do kill -TERM "$pid"; wait "$pid" || complain "a worker did not end well"; done
