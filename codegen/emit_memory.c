@@ -198,11 +198,12 @@ static bool is_all_or_none(const access *a) {
   return a->predicate->op == TIR_BROADCAST && a->buffer->ndim == 1 && a->buffer->shape[0] >= a->lanes;
 }
 
-/* One scalar select of the address, instead of a mask. */
+/* One scalar select of the address. That of the value is one of lanes: LLVM would make a branch of one that is scalar, and
+ * schedule nothing across it; a mask is part of the load. */
 static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
   LLVMValueRef condition = codegen_value(m, a->predicate->arg[0]);
   LLVMValueRef value = load_at(m, a, or_zero(m, condition, codegen_linear_base(m, a->index)), a->lanes);
-  return or_zero(m, condition, value);
+  return or_zero(m, codegen_splat(m, condition, a->lanes), value);
 }
 
 /* Loads nothing that a false predicate forbids: the index becomes 0 there. */

@@ -297,25 +297,34 @@ static const tir_expr *load_inside(void *user, const tir_expr *e) {
   return tir_select(at->arena, at->inside, e, tir_const(at->arena, (tn_dtype)e->dtype, 0));
 }
 
-/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, so that only the loads
- * of SOURCE are guarded that would leave their buffer there. A select of the sums themselves would cost a register and an
- * instruction for each. WHERE (NULL: none), when it loads such elements, guards all. */
-static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
-                                      const tir_expr **source, const tir_expr *where) {
-  const tir_env *env = ls->env[ls->st->n_leaves];
-  const tir_expr *stored = schedule_condition(l, ls, env, values, true);
-  const tir_env guarded_env = tir_env_cond(env, stored);
-  placing at = {l->arena, stored ? &guarded_env : env, schedule_unpadded(l, ls, env, values, true)};
-  guard steps = {l, env, NULL, true};
-  if (!at.inside || (where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
-  const tir_rewriter guarding = {.arena = l->arena, .user = &at, .expr = load_inside};
-  for (int v = 0; v < ls->st->n_tensors; v++) source[v] = tir_rewrite_expr(&guarding, source[v]);
+/* Of the padding of reduction axes; NULL: there is none. */
+static const tir_expr *counted_steps(lowering *l, const lower_stage *ls, const tir_expr **values) {
+  guard steps = {l, ls->env[ls->st->n_leaves], NULL, true};
   for (int i = 0; i < ls->st->n_relations; i++) {
     const schedule_relation *r = &ls->st->relations[i];
     bool pads = !r->is_fuse && r->tail == TN_TAIL_PAD && ls->st->axes[r->one].kind == SCHEDULE_REDUCE;
     if (pads && !schedule_is_exact(ls, r)) guard_below(&steps, values[r->one], schedule_axis_extent(l, ls, r->one));
   }
   return steps.cond;
+}
+
+/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, so that only the loads
+ * of SOURCE are guarded that would leave their buffer there. A select of the sums themselves would cost a register and an
+ * instruction for each; where some steps do not count it is needed anyway. WHERE (NULL: none), when it loads such elements,
+ * guards all. */
+static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
+                                      const tir_expr **source, const tir_expr *where) {
+  const tir_env *env = ls->env[ls->st->n_leaves];
+  const tir_expr *stored = schedule_condition(l, ls, env, values, true), *steps = counted_steps(l, ls, values);
+  const tir_env guarded_env = tir_env_cond(env, stored);
+  placing at = {l->arena, stored ? &guarded_env : env, schedule_unpadded(l, ls, env, values, true)};
+  const tir_rewriter guarding = {.arena = l->arena, .user = &at, .expr = load_inside};
+  if (!at.inside || (where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
+  for (int v = 0; v < ls->st->n_tensors; v++) {
+    if (steps && !tir_walk_expr(source[v], stop_at_load_outside, &at)) return at.inside;
+    if (!steps) source[v] = tir_rewrite_expr(&guarding, source[v]);
+  }
+  return steps;
 }
 
 /* C[...] = combine(C[...], source), under the reduction's condition; of a tuple all values. A condition over loop
