@@ -18,6 +18,7 @@ typedef struct profiler_moment {
   uint64_t ticks, ns;
 } profiler_moment;
 
+/* How ticks become nanoseconds. The rate is worked out from two moments as far apart as can be. */
 typedef struct profiler_clock_state {
   profiler_clock injected;
   _Atomic bool is_ready;
@@ -41,6 +42,7 @@ typedef struct profiler_hardware_source {
 void profiler_set_hardware(const profiler_hardware_source *source); /* NULL: the kernel's; not while a session runs */
 
 enum { PROFILER_MAX_COUNTED = 256 };
+/* Counters of the processor: a descriptor for each thread and kind. */
 typedef struct profiler_hardware {
   const profiler_hardware_source *injected;
   _Atomic bool is_on;
@@ -62,6 +64,7 @@ const char *profiler_usdt(tn_tracer *tracer);
 
 /* Labels that a thread met lately; key 0 is empty. */
 enum { PROFILER_CACHE = 256 };
+/* A label that a thread met, so that it need not ask under the lock. */
 typedef struct profiler_cached {
   const tn_site *site;
   uint64_t name; /* a literal's address, else the hash of the text with its top bit set */
@@ -81,6 +84,7 @@ typedef struct profiler_thread {
   profiler_cached cache[PROFILER_CACHE];
 } profiler_thread;
 
+/* A device's clock, which is read when a session starts and stops. */
 typedef struct profiler_device {
   uint64_t (*now)(void *user);
   void *user;
@@ -88,6 +92,8 @@ typedef struct profiler_device {
 } profiler_device;
 enum { PROFILER_MAX_DEVICES = 16 };
 
+/* All state of recording. There is one in a process, and it begins zeroed: a scope that is not recorded reads
+ * `generation` and no more. */
 typedef struct profiler_recorder {
   pthread_mutex_t control; /* start, stop and the like; taken before lock */
   pthread_mutex_t lock;    /* the fields from storage to devices, and what is interned */

@@ -86,6 +86,7 @@ typedef struct profiler_map_entry {
   uint64_t a, b;
   int64_t value;
 } profiler_map_entry;
+/* Numbers by pairs of numbers, such as a lane by process and thread. Zero-initialise; ends with profiler_map_free. */
 typedef struct profiler_map {
   runtime_map index; /* hash of a pair -> its place in entries, plus one */
   RUNTIME_VEC(profiler_map_entry) entries;
