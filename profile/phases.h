@@ -29,6 +29,7 @@ typedef struct profiler_phases {
   int64_t ns[PROFILER_PHASE_COUNT];
 } profiler_phases;
 
+/* A phase's word in tables, and the phase that a category's time belongs to. */
 const char *profiler_phase_name(int phase);
 profiler_phase profiler_phase_of_category(int category);
 /* The lane of the rounds; without rounds that of the measure scopes, else of the longest scope; -1: no scopes. */

@@ -52,6 +52,7 @@ typedef struct profiler_hardware {
   int fds[PROFILER_MAX_COUNTED][TN_HARDWARE_COUNT];
 } profiler_hardware;
 
+/* Open and close the counters of all threads; under control. */
 void profiler_hardware_start(void);
 void profiler_hardware_stop(void);
 void profiler_hardware_forget(void); /* in a forked child */
@@ -173,6 +174,7 @@ void profiler_stack_text(int skip, char *text, size_t n);
 
 /* ---- profilers' part (profiler.c) -------------------------------------------------------------------------------- */
 
+/* For the profilers that this thread has entered: what a scope takes goes into their tables. */
 void profiler_tables_begin(tn_scope *scope, const char *name);
 void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks);
 
