@@ -103,6 +103,7 @@ typedef float wide __attribute__((vector_size(16), aligned(4)));
 LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_128, STORE_128)
 #endif
 
+/* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
   loop_fn chain, sum;
@@ -238,6 +239,7 @@ static size_t level_bytes(const int64_t caches[4], int level) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
+/* Reading memory from all threads at once: each has a part of DATA of its own. */
 typedef struct shared_sum {
   const loops *l;
   float *data;

@@ -79,6 +79,7 @@ typedef struct codegen_emitter {
 
 /* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
+/* Keeps the first failure; what is emitted from then on is thrown away. */
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 void codegen_no_memory(codegen_emitter *m);
 /* LANES 1: a scalar. */

@@ -12,6 +12,7 @@ static const double least = -104, most = 89, per_ln2 = 1.44269504088896341, whol
 /* e^r, fitted on Chebyshev nodes with 1 and 1 held: error 1e-8 of e^r. */
 static const double exp_terms[] = {0.00139337332, 0.00836323538, 0.0416664642, 0.166665766, 0.500000001, 1, 1};
 
+/* What every step of a polynomial needs: where instructions go, and the types of a value and of its bits. */
 typedef struct vectors {
   codegen_emitter *m;
   int lanes;

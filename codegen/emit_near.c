@@ -55,6 +55,7 @@ static bool form_of(const tir_expr *e, tir_linear *form, int64_t *constant) {
   return true;
 }
 
+/* Two loads can share vectors only where their indices differ by a number that is known here. */
 static bool is_same_form(const tir_linear *a, const tir_linear *b) {
   tir_linear difference = *a;
   return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
@@ -77,6 +78,8 @@ static void add_start(near_reads *r, int64_t start) {
   r->n++;
 }
 
+/* Adds the registers of each load of a value to what its buffer and form have so far. Inside of a load nothing is
+ * looked at: what an index reads is no neighbour. */
 static tir_walk collect(void *user, const tir_expr *e) {
   struct codegen_nears *nears = user;
   tir_linear form;
@@ -93,6 +96,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_PRUNE;
 }
 
+/* A store may change what a vector that was read before it holds, so such buffers are read as they stand. */
 static bool is_stored(int n, const tir_stmt *const *stmts, const tir_buffer *buffer) {
   for (int i = 0; i < n; i++)
     if (stmts[i]->u.store.buffer == buffer) return true;

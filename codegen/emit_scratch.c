@@ -157,6 +157,7 @@ static tir_walk add_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Fills SUM, whose first two fields are given. */
 static void add_up(scratch_sum *sum, const tir_func *func) {
   tir_visitor visitor = {.stmt = add_buffer, .user = sum};
   tir_walk_stmt(func->body, &visitor);

@@ -130,6 +130,7 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
+/* A store that stands alone may still read vectors that overlap. */
 static void emit_store(codegen_emitter *m, const tir_stmt *s) {
   codegen_nears_begin(m, 1, &s);
   codegen_emit_store(m, s);

@@ -306,6 +306,7 @@ void *codegen_symbol(const tn_kernel *kernel, const char *name) {
   return (void *)(uintptr_t)find_symbol(code->jit, code->library, name, false);
 }
 
+/* The new kernel owns nothing: the object goes with the first one, which therefore must be freed last. */
 tn_kernel *codegen_load_other(tn_context *ctx, const tn_kernel *kernel, const char *name) {
   const loaded *code = kernel->owner;
   int n_args;

@@ -17,6 +17,7 @@ typedef struct spec {
   int64_t ram, flash; /* bytes; 0: not given */
 } spec;
 
+/* A bit for each feature that LLVM knows of the architecture, in the order of its table. */
 typedef struct feature_set {
   const codegen_arch *arch;
   uint64_t on[CODEGEN_FEATURE_WORDS];
@@ -120,6 +121,7 @@ static bool set_ram(spec *s, const char *value) { return (s->ram = read_size(s, 
 
 static bool set_flash(spec *s, const char *value) { return (s->flash = read_size(s, "flash", value)) > 0; }
 
+/* The words of a target's text. SET refuses with a message. */
 static const struct spec_key {
   const char *name;
   bool (*set)(spec *s, const char *value);

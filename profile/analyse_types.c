@@ -44,6 +44,7 @@ static bool sum_phase(const tn_rows *steps, int row, int64_t first, int64_t *cal
   return true;
 }
 
+/* The first rows are the means of all rounds but the first, as round 0. Behind them stand the rounds themselves. */
 static bool load_step_phase(const tn_rows *const *tables, tn_rows *out) {
   const tn_rows *steps = tables[0];
   int64_t last = steps->n ? (int64_t)analysis_number(steps, steps->n - 1, "round") : 0, first = last > 1 ? 2 : 1;
@@ -68,6 +69,7 @@ static const tn_column category_columns[] = {{"category", TN_CELL_TEXT},
                                              {"self_ns", TN_CELL_INT},
                                              {"share", TN_CELL_REAL}};
 
+/* What one category of events takes: how many names it has, their calls, and their time without children. */
 typedef struct category_sum {
   int64_t names, calls, self_ns;
 } category_sum;

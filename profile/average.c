@@ -361,6 +361,7 @@ static bool average(tn_averages *a, const tn_recording *r) {
   return done;
 }
 
+/* The rows point into the recording, which must live as long. */
 tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording, const tn_average_options *options) {
   if (!recording) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "key_averages: there is no recording"), NULL;
   tn_averages *a = calloc(1, sizeof *a);

@@ -17,6 +17,7 @@ typedef enum profiler_json_kind {
   PROFILER_JSON_OBJECT
 } profiler_json_kind;
 
+/* A value of JSON, with what it holds as a list. It lies in the arena of whoever reads. */
 typedef struct profiler_json {
   profiler_json_kind kind;
   const char *key;  /* in an object */

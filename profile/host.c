@@ -36,6 +36,7 @@ static int count_cores(void) {
   return RUNTIME_MAX(n, 1);
 }
 
+/* What this process may use, and not what the machine was sold with: the system can switch AVX off. */
 static int vector_bits(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -69,6 +70,7 @@ DEFINE_CHAINS(chains_256, 8, __attribute__((target("avx2,fma"), optimize("O2", "
 #endif
 DEFINE_CHAINS(chains_128, 4, __attribute__((optimize("O2", "fp-contract=fast"))))
 
+/* A loop of multiply-adds in registers that never wait for each other, and how many floats one of them holds. */
 typedef struct arithmetic {
   float (*run)(void);
   int lanes;

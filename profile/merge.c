@@ -5,6 +5,7 @@
  * The inputs are only read; all texts are interned anew. */
 #include "profile/files.h"
 
+/* A merge while it goes on, one input after the other. */
 typedef struct merger {
   tn_recording *into;
   uint64_t last_id; /* the largest id of flows and ranges so far */

@@ -1,6 +1,7 @@
 /* phases.c: self times of the tuner's lane by phase, over the whole recording or round by round. */
 #include "profile/phases.h"
 
+/* Which categories make up a phase: bit 1 << category. */
 static const struct phase {
   const char *name;
   uint32_t categories;

@@ -19,11 +19,13 @@ extern "C" {
 
 typedef enum tn_cell_type { TN_CELL_TEXT, TN_CELL_INT, TN_CELL_REAL } tn_cell_type;
 
+/* A column of a table; all its cells have one type. */
 typedef struct tn_column {
   const char *name; /* with its unit: "total_ns" */
   tn_cell_type type;
 } tn_column;
 
+/* A value; the column says which member counts. Texts belong to the table. */
 typedef struct tn_cell {
   bool is_missing; /* no value; sorts as the smallest */
   union {
@@ -90,6 +92,7 @@ TN_API TN_GIVE char *tn_recording_query(const tn_recording *recording, const cha
 
 /* ---- suggestions ------------------------------------------------------------------------------------------------- */
 
+/* A suggestion. Its texts belong to the advices. */
 typedef struct tn_advice {
   const char *rule;    /* its id: "worker_outlier" */
   const char *label;   /* "tuner", "workers", "memory", "kernel", "recording" */
@@ -129,6 +132,7 @@ TN_API TN_GIVE char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
+/* The machine that this process runs on. */
 typedef struct tn_host {
   char cpu_model[64];
   int cores;       /* that this process may use */

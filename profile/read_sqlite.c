@@ -28,6 +28,7 @@ enum { SQLITE_OK = 0, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_OPEN_READONLY 
   X(const unsigned char *, column_text, (sqlite3_stmt *, int))                       \
   X(const char *, errmsg, (sqlite3 *))
 
+/* The functions of libsqlite3 that are used, by their names without "sqlite3_". */
 typedef struct library {
   void *handle;
 #define X(result, name, parameters) result(*name) parameters;
@@ -90,6 +91,7 @@ static const struct activity {
      ON_DEVICE},
 };
 
+/* A database being read. N_TABLES counts those that it has; without any it is some other program's. */
 typedef struct reader {
   const library *l;
   sqlite3 *db;

@@ -7,6 +7,7 @@
 
 #include "runtime/base.h"
 
+/* A file that nobody sees before it is whole. */
 typedef struct runtime_new_file {
   int fd;     /* to write to; -1: none */
   char *name; /* NULL: it has none yet */

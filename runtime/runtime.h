@@ -56,6 +56,7 @@ extern "C" {
   X(ERROR_MEMORY, "out of memory")                                                                \
   X(ERROR_INTERNAL, "internal error")
 
+/* Success is TN_OK, which is 0. The words are what messages of the command say. */
 typedef enum tn_status {
 #define X(name, words) TN_##name,
   TN_STATUSES(X)
@@ -92,6 +93,7 @@ typedef struct tn_limits {
 #undef X
 } tn_limits;
 
+/* Zeros are the defaults. The text is copied. */
 typedef struct tn_context_options {
   tn_message_fn on_message; /* NULL: messages are only kept */
   void *user;               /* handed to on_message */

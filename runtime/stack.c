@@ -12,6 +12,7 @@
 
 enum { THREAD_BYTES = 8 << 20 };
 
+/* Work for a thread with a larger stack; the caller waits for it, so all lies on the caller's. */
 typedef struct errand {
   void (*run)(void *data);
   void *data;

@@ -204,6 +204,7 @@ static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr 
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
+/* A body on its way to loop IR: VALUES are the axes as expressions of loops. */
 typedef struct expr_lowering {
   lowering *l;
   const lower_stage *ls;

@@ -123,6 +123,7 @@ typedef struct generic_taken {
 
 bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor);
 bool generic_take_group(generic_taken *t, const generic_group *g);
+/* Whether the stage has loops: a compute that is not inlined. */
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */
 bool generic_is_untouched(const generic_draft *p, int stage);

@@ -57,6 +57,7 @@ typedef struct schedule_unfit {
   double most;             /* what it can be */
 } schedule_unfit;
 
+/* A list, the last one first. They are said when lowering has succeeded. */
 typedef struct schedule_warning {
   const char *text;
   const struct schedule_warning *before;

@@ -63,6 +63,7 @@ static void rank(ranking *r, const schedule_plan *plan) {
   r->n = RUNTIME_MIN(r->n + 1, r->max);
 }
 
+/* A search from one start: two fields at a time, until nothing is better. */
 typedef struct descent {
   const plan_choice *choice;
   ranking *ranking;

@@ -25,6 +25,7 @@ typedef struct tn_schedule tn_schedule;
  * block moves back to end with the axis, so that elements are computed twice (data axes; such blocks are not parallel,
  * and a reduction is whole in each). */
 #define TN_TAILS(X) X(GUARD, "guard") X(PEEL, "peel") X(MASK, "mask") X(PAD, "pad") X(OVERLAP, "overlap")
+/* What becomes of the last block of a split that does not divide. */
 typedef enum tn_tail {
 #define X(name, text) TN_TAIL_##name,
   TN_TAILS(X)
@@ -324,6 +325,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(page, "what an access to a page costs more when many others were used since")     \
   X(fork, "starting and ending a parallel loop")
 
+/* Measured on a machine (tenon target --measure). Zeros: nobody measured. */
 typedef struct tn_machine_costs {
 #define X(name, what) double name;
   TN_MACHINE_COSTS(X)

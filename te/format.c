@@ -258,6 +258,8 @@ static bool says_the_same(const format_text *before, const char *text) {
   return same;
 }
 
+/* Only blanks and line ends change: what comes out is read again, and must be the same pieces. Otherwise the text is
+ * refused, never damaged. */
 char *tn_format(tn_context *ctx, const char *text) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || !runtime_check_text(ctx, "the text", text)) return NULL;
   format_text f = {.ctx = ctx, .text = text};

@@ -28,6 +28,8 @@ typedef struct te_site {
   const char *file;                 /* of a text that is a part of a file: its name; else NULL */
 } te_site;
 
+/* Records a failure at the place in the text, if the site has one. Returns the status that was
+ * recorded, for its caller to return. */
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* Reports "out of memory" when POINTER is NULL; returns whether it is not. */
 bool te_has_memory(const te_site *site, const void *pointer);

@@ -70,6 +70,7 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
 
 /* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
+/* A pattern while its reads are taken apart: each input is to be read once. */
 typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;

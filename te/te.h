@@ -452,6 +452,7 @@ TN_API tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value);
 #define tn_program_new(ctx, ...) tn_program_array((ctx), TN_LIST(__VA_ARGS__))
 TN_API tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors);
 
+/* A number that a program's text names. */
 typedef struct tn_param {
   const char *name;
   int64_t value;

@@ -71,6 +71,7 @@ static const tir_expr *load(runtime_arena *arena, const tir_buffer *from, const 
   return tir_load(arena, from, 1, &index, NULL);
 }
 
+/* Where what is too much for the operand numbered SHARED lies: a vector for each operand, one behind the other. */
 static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared) {
   int lanes = d->store[0]->u.store.value->lanes;
   tn_dtype dtype = (tn_dtype)d->store[0]->u.store.index[0]->dtype;

@@ -51,6 +51,7 @@ extern "C" {
   X(USER1, "user1")      \
   X(USER2, "user2")      \
   X(USER3, "user3")
+/* What an event is about. Sessions choose by it, reports colour and sum by it. */
 typedef enum tn_category {
 #define X(name, text) TN_CATEGORY_##name,
   TN_CATEGORIES(X)
@@ -127,6 +128,7 @@ typedef enum tn_event_arg_type {
   TN_EVENT_ARG_F64,
   TN_EVENT_ARG_TEXT
 } tn_event_arg_type;
+/* A named value of an event. KEY and text are copied when it is recorded. */
 typedef struct tn_event_arg {
   const char *key;
   tn_event_arg_type type;
@@ -259,6 +261,7 @@ enum {
 #undef X
       TN_HARDWARE_COUNT
 };
+/* Counters of the whole process since the session began. Only those whose bit HAS says are meaningful. */
 typedef struct tn_hardware {
   uint32_t has; /* bits 1 << TN_HARDWARE_... */
   uint64_t value[TN_HARDWARE_COUNT];
@@ -300,6 +303,7 @@ typedef struct tn_profile_options {
   void *user;
 } tn_profile_options;
 
+/* What a session is doing. There is one in a process at most. */
 typedef enum tn_profile_state {
   TN_PROFILE_IDLE,    /* nothing recorded, nothing to collect */
   TN_PROFILE_WAITING, /* a session with windows, between them */
@@ -353,6 +357,7 @@ typedef struct tn_tracer {
 
 /* ---- what a session records beside the program's scopes ---------------------------------------------------------- */
 
+/* As XProf numbers them. */
 typedef enum tn_device_type {
   TN_DEVICE_UNSPECIFIED = 0,
   TN_DEVICE_CPU = 1,
@@ -406,6 +411,7 @@ TN_API tn_status tn_profile_remove_source(tn_context *ctx, const tn_profile_sour
   X(COUNTER, "counter")   \
   X(FLOW, "flow")         \
   X(MEMORY, "memory")
+/* What kinds of events there are; tn_event's fields say which of them use a field. */
 typedef enum tn_event_kind {
 #define X(name, text) TN_EVENT_##name,
   TN_EVENT_KINDS(X)
@@ -446,6 +452,7 @@ typedef struct tn_event {
   uint16_t flags;
 } tn_event;
 
+/* A thread, or a stream of a device. DROPPED: events that there was no room for. */
 typedef struct tn_lane {
   const char *name;
   int64_t tid;
@@ -454,6 +461,7 @@ typedef struct tn_lane {
   uint64_t dropped;
 } tn_lane;
 
+/* A process that took part. Times of a remote one are moved onto this machine's clock. */
 typedef struct tn_process {
   const char *name, *host;
   int64_t pid;
@@ -462,11 +470,13 @@ typedef struct tn_process {
   int64_t clock_offset_ns, clock_bound_ns; /* of a remote one: what was added to its times, and the error at most */
 } tn_process;
 
+/* Where in a program an event was recorded. */
 typedef struct tn_source {
   const char *file, *function; /* file without folders; "" when unknown */
   int line;
 } tn_source;
 
+/* What a recording knows of itself. */
 typedef struct tn_recording_info {
   int64_t start_ns;      /* of CLOCK_MONOTONIC: 0 of the events' times */
   int64_t duration_ns;   /* start to stop */

@@ -453,6 +453,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, why_not(error));
 }
 
+/* What starting costs is told in the session's statistics. */
 tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   tn_status status = check_options(ctx, options);
   if (status != TN_OK || (status = begin_call(ctx, CALL_START)) != TN_OK) return status;
@@ -463,6 +464,7 @@ tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   return status;
 }
 
+/* Guests are stopped before the state changes: what they still have belongs to the session. */
 tn_status tn_profile_stop(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STOP);
   if (status != TN_OK) return status;
