@@ -506,6 +506,25 @@ TN_API tn_status tn_program_cut(tn_program *program, const tn_target *target, tn
  * as by tn_schedule_auto. OUT (may be NULL): what was used. NULL with TN_ERROR_RECORD: there is no record of any group. */
 TN_API TN_GIVE tn_schedule *tn_apply_cut(tn_program *program, const tn_target *target, const char *log, tn_cut *out);
 
+/* ---- sizes that serve a symbol ------------------------------------------------------------------------------------ */
+
+enum { TN_MAX_BUCKETS = 64 };
+
+/* What one size became. */
+typedef struct tn_bucket {
+  int64_t size;
+  double seconds; /* of the record whose schedule it has; 0: there is none, it has the generic one */
+  bool is_plain;  /* that schedule's steps are not legal for a symbol: between the sizes the program's own loops run */
+} tn_bucket;
+
+/* A schedule of a program with one symbol that chooses by its value when a kernel is called: at each of the N SIZES, which ascend, the
+ * best record of the program with that number (tn_apply_best; LOG may be NULL), without one the generic schedule; below a size and
+ * above the last one that size's schedule on loops of the symbol's extent (tn_schedule_add_variant). One function has them all. OUT (may
+ * be NULL) has room for N. NULL after a message: TN_ERROR_ARGUMENT for sizes that are not the symbol's values, or do not ascend, for no such
+ * symbol, and for a program with several. */
+TN_API TN_GIVE tn_schedule *tn_apply_buckets(tn_program *program, const tn_target *target, const char *log,
+                                             const char *symbol, int n, const int64_t *sizes, tn_bucket *out);
+
 /* One record of a log as a table shows it. Strings belong to the table. */
 typedef struct tn_log_row {
   int line;            /* in the file, from 1 */

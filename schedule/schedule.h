@@ -360,6 +360,13 @@ typedef struct tn_machine {
   X(CONV, "conv", "a sum of products over windows: convolutions of any rank, grouped, dilated, transposed") \
   X(DEPTHWISE, "depthwise", "the same with one filter for each channel")
 
+/* A kernel of several: calls in which the program's only symbol is LEAST to MOST run VARIANT, a schedule of the same program with
+ * tighter limits of the symbol, or with a number in its place where LEAST is MOST. S itself runs for all other values. In ascending
+ * order; VARIANT has to live as long as S. Refused (TN_ERROR_SCHEDULE): values that are not the symbol's, or another variant's; a program
+ * with other arguments, without a symbol or with several, or with strided arguments. What is built of S has all of them in one
+ * function of the same signature; its parts (tn_build_part) are not built. */
+TN_API tn_status tn_schedule_add_variant(tn_schedule *s, int64_t least, int64_t most, const tn_schedule *variant);
+
 /* Schedules the whole program for MACHINE (NULL: this many threads, small vectors) by the operators recognised in it:
  * chains inlined, vectors along contiguous axes, threads where the work is worth them, register tiles and packing for
  * products. Made of ordinary primitives. TVM: topi's schedules. Refused (TN_ERROR_SCHEDULE): a schedule that has steps.

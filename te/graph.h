@@ -181,6 +181,9 @@ int64_t te_size_value(const tn_program *program, const tir_expr *size, const int
 /* The number of a symbol in the program; -1: it is none of its symbols. */
 int te_symbol_number(const tn_program *program, const tir_var *var);
 
+/* The same program for fewer values of its symbol NUMBER: LEAST to MOST, which are among its values; a single one becomes a number. NULL
+ * after a message. */
+tn_program *te_within(const tn_program *program, int number, int64_t least, int64_t most);
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);
 /* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in

@@ -631,6 +631,8 @@ typedef struct tir_pass_options {
   int index_bits;       /* of addresses: lowering refuses loops that need wider indices (64) */
   bool check;           /* run tir_check between passes */
   bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
+  bool
+      versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */

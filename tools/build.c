@@ -20,6 +20,9 @@ static const tools_option options[] = {
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
     TOOLS_OPTION("missing", 0, TEXT, missing, "FILE.tenon",
                  "write the programs that have no record to a network's file, which `tenon tune` takes"),
+    TOOLS_OPTION("buckets", 0, TEXT, buckets, "M=N,N,...",
+                 "of a program with `symbol M`: one function that has the kernels tuned for these sizes\n"
+                 "(tune -p M=N) and chooses by M; between two sizes it runs the larger one's schedule"),
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
     TOOLS_OPTION_LINK,
@@ -43,6 +46,9 @@ const tools_verb tools_build = {
         "needs libc, and libgomp where it has parallel loops. C functions that\n"
         "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
         "\n"
+        "With --buckets M=1,16,128 the function of a program with `symbol M` has a kernel for each of these\n"
+        "sizes, by the records of `tenon tune PROGRAM -p M=16`, and serves every other M, too.\n"
+        "\n"
         "A network's file (NAME.tenon) is built into a folder, -o FOLDER: an object and a header for each\n"
         "distinct program.\n"
         "\n"
@@ -50,6 +56,7 @@ const tools_verb tools_build = {
         "warning; with --strict that is a failure. A failure leaves no file behind.",
     .examples =
         "tenon build layer.te -s auto --link my_gemv.bc -o layer.o\n"
+        "tenon build 'symbol M<=4096; C[i<M, j<64] = sum[k<64](A[i,k] * B[k,j])' --buckets M=1,16,128 -o any.o\n"
         "tenon build examples/networks/resnet50.tenon -o kernels --missing to_tune.tenon\n"
         "tenon build matmul.te --log matmul.json --strict -o matmul.o --header matmul.h --name matmul\n"
         "tenon build 'C[i<64] = A[i] * 2' -s 'vectorize(C, i)' -o twice.so",
@@ -226,9 +233,11 @@ static bool is_network(const char *operand) {
 /* What the line says, or else the program itself, or else what was tuned (LOG). */
 static int build(tools_session *session, const tools_args *args, const char *log) {
   bool is_own = !args->log && !args->schedule && tn_program_schedule(session->program);
-  bool is_said = args->log || args->schedule || is_own;
+  bool is_said = args->log || args->schedule || is_own || args->buckets;
   tools_found found = {.log = log};
-  tn_schedule *schedule = is_said ? choose_schedule(session, args) : tools_find_schedule(session, args, &found);
+  tn_schedule *schedule = args->buckets ? tools_bucket_schedule(session, args, log)
+                          : is_said     ? choose_schedule(session, args)
+                                        : tools_find_schedule(session, args, &found);
   const tn_build_options how = {
       .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
   bool ok = schedule && tools_write_kernel(session, schedule, &how, args->output, args->header);
@@ -238,7 +247,7 @@ static int build(tools_session *session, const tools_args *args, const char *log
                args->output);
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
   if (ok && session->cut.n > 0) tools_tell_cut(&session->cut, args->log);
-  if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
+  if (ok && is_own && !args->buckets) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);
   runtime_str_free(&found.transfers);
   return ok ? TOOLS_OK : TOOLS_FAILED;
@@ -248,6 +257,10 @@ static int build(tools_session *session, const tools_args *args, const char *log
 static int check(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (args->log && args->schedule) return tools_usage(args->verb, "--schedule and --log exclude each other");
+  if (args->buckets && args->schedule)
+    return tools_usage(args->verb,
+                       "--schedule and --buckets exclude each other: each bucket has a schedule of its own");
+  if (args->buckets && args->missing) return tools_usage(args->verb, "--missing is about programs without --buckets");
   if (tools_find_part(args) < 0) return TOOLS_USAGE;
   if (args->is_strict && args->schedule) return tools_usage(args->verb, "--strict is about the records of --log");
   if (!is_network(args->operands[0])) {
@@ -257,11 +270,12 @@ static int check(const tools_args *args) {
                              args->log ? "log" : "schedule")
                : TOOLS_OK;
   }
-  const char *wrong = args->schedule ? "schedule"
-                      : args->header ? "header"
-                      : args->name   ? "name"
-                      : args->part   ? "part"
-                                     : NULL;
+  const char *wrong = args->schedule  ? "schedule"
+                      : args->header  ? "header"
+                      : args->name    ? "name"
+                      : args->part    ? "part"
+                      : args->buckets ? "buckets"
+                                      : NULL;
   return wrong ? tools_usage(args->verb, "--%s is about one program, not a network's file", wrong) : TOOLS_OK;
 }
 
@@ -269,7 +283,7 @@ static int check(const tools_args *args) {
 static int run_with(tools_session *session, const tools_args *args, const char *log) {
   bool is_net = is_network(args->operands[0]);
   if (!tools_open(session, args) || (!is_net && !tools_load(session, args, args->operands[0]))) return TOOLS_FAILED;
-  bool is_said = !is_net && (args->log || args->schedule || tn_program_schedule(session->program));
+  bool is_said = !is_net && (args->log || args->schedule || args->buckets || tn_program_schedule(session->program));
   if (!is_said && !log)
     return tools_usage(args->verb, "give either --log or --schedule: the program has no schedule of its own");
   return is_net ? tools_build_tasks(session, args, log) : build(session, args, log);

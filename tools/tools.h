@@ -43,7 +43,7 @@ typedef struct tools_args {
   int n_plugins;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,
       *objective, *error, *since, *until, *missing, *from, *to, *workload, *program, *sort, *effort, *cost_model, *kind,
-      *report, *rules, *by;
+      *report, *rules, *by, *buckets;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout, patience;
   bool no_sketches, flushes_cache;
