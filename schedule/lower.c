@@ -550,10 +550,18 @@ static tir_func *through_passes(lowering *l, tir_func *f, const tir_pass_options
 
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part, const tir_func **before) {
+  if (s->n_variants > 0 && part != SCHEDULE_WHOLE) {
+    runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                 "a kernel of several variants is not built in parts: each packs its layout_free inputs in another "
+                 "layout; build the "
+                 "whole");
+    return NULL;
+  }
   lowering l = begin(s, arena, part);
   tir_func *f = first_form(&l, name, options);
   if (before != NULL) *before = f;
-  return through_passes(&l, f, options);
+  f = through_passes(&l, f, options);
+  return f && s->n_variants > 0 ? schedule_with_variants(s, f, arena, options) : f;
 }
 
 tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -177,17 +177,9 @@ static const schedule_row schedule_rows[] = {
 
 static void scheduled_in_registers(void **state) {
   const schedule_row *r = *state;
-  char spec[96];
-  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
-  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
-  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, r->program, 0, NULL));
-  tn_schedule_apply(s, r->schedule);
-  check_ok(K.ctx);
-  char *assembly = tn_build_text(s, &options, ".s");
-  check_ok(K.ctx);
+  char *assembly = kit_assembly(r->program, r->schedule, r->cpu);
   check_hottest(assembly, r->vectors);
   free(assembly);
-  tn_schedule_free(s);
 }
 
 /* Rows around an image are zeros, all lanes of them or none: a mask of the load says so. A branch for each would keep LLVM from
