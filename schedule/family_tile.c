@@ -314,6 +314,7 @@ static double elements_read(const tile_facts *f, const generic_read *read, const
 typedef struct stream {
   const generic_read *read;
   bool is_packed;
+  bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
   double bytes;  /* of an element */
   double row;    /* bytes that lie side by side, of a tile */
   double stride; /* bytes between such rows */
@@ -327,6 +328,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   bool is_row = read->stride[f->v] == 1;
+  s.grows = is_row && read->is_window;
   s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
                      : last >= f->reads.n_data && read->stride[last] == 1 ? (double)f->reads.extent[last]
                                                                           : 1);
@@ -343,10 +345,10 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
 /* Bytes that what loops of these lengths read takes in a level, where some rows fall into the same sets. */
 static double footprint(const tile_facts *f, const stream *s, const double *extent, int level) {
   double bytes = elements_read(f, s->read, extent) * s->bytes;
-  double lines = ceil(s->row / COST_LINE) * COST_LINE;
-  if (s->row < COST_LINE && s->stride > 0) bytes *= fmin(lines, s->stride) / s->row;
+  double row = s->grows ? fmax(s->row, extent[f->v] * s->bytes) : s->row, lines = ceil(row / COST_LINE) * COST_LINE;
+  if (row < COST_LINE && s->stride > 0) bytes *= fmin(lines, s->stride) / row;
   if (level > 2 || s->stride == 0 || s->is_packed) return bytes;
-  return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, s->row, s->stride), 1);
+  return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, row, s->stride), 1);
 }
 
 /* The nearest level that holds what all streams of these loops read together. */
