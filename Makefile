@@ -15,7 +15,8 @@
 #   make clone-to-use  what README.md says from the clone to a tuned kernel, in C and in Python, with the time that it takes
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
-#   make bench-networks TIME=10m   whole networks beside oneDNN: three limits of time
+#   make bench-networks TIME=10m   whole networks beside oneDNN: six limits of time
+#   make bench-warm   how many trials the records of programs like it save a search, over 20 shapes; ten minutes
 #   make bench-tune  what tuning costs, its promises and its winners
 #   make bench-auto  generic schedules beside the machine's limits
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
@@ -132,6 +133,10 @@ TIME ?= 10m
 bench-networks: setup build
 	scripts/bench_networks build --for $(TIME) --round-robin
 
+# Records kept in FOLDER are not measured again.
+bench-warm: setup build
+	scripts/bench_warm build $(FOLDER)
+
 # Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
 	scripts/bench_auto build --threads 1,2 --page docs/performance.md
@@ -201,4 +206,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -66,8 +66,10 @@ float autotune_cost_share(const float *row);
 /* ---- cost model (model.c): XGBoost with the pack-sum objective, on top of the analytic cost ----------------------- */
 
 typedef struct autotune_model autotune_model;
+/* XGBoost is loaded when it is first needed. THREADS: that training may use. NULL with a message. */
 TN_GIVE autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(TN_TAKE autotune_model *model);
+/* MEANWHILE is called between rounds of training, so that measuring does not wait for it. */
 void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
 /* Begins a task: programs are only compared with others of theirs, so that one model serves several. Its number. */
 int autotune_model_begin_task(autotune_model *model);
@@ -99,6 +101,7 @@ tn_status autotune_model_predict(autotune_model *model, int n, const int *first_
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
+/* TASK and MODEL must outlive the search. Equal seeds make equal choices. NULL with a message. */
 TN_GIVE autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
 void autotune_search_free(TN_TAKE autotune_search *search);
 /* Zeros leave a choice as it is; EPS below 0: none are random. */

@@ -213,7 +213,10 @@ static tn_status resume(tuner *t) {
 
 static int most(int a, int b) { return a > b ? a : b; }
 
-int tuner_usual_round(const tuner *t) { return TUNER_ROUND + TUNER_ROUND_OF_EACH * (most(t->runner.width, 1) - 1); }
+int tuner_usual_round(const tuner *t) {
+  int n = t->runner.width;
+  return TUNER_ROUND + (n > TUNER_FEW_MACHINES ? TUNER_ROUND_OF_EACH * (n - 1) : 0);
+}
 
 /* As many again wait as are at work, so that nobody idles until the next poll. */
 static void make_stages(tuner *t) {

@@ -14,8 +14,9 @@ typedef enum tuner_kept { TUNER_GENERIC, TUNER_OWN, TUNER_N_KEPT } tuner_kept;
 enum {
   TUNER_MOST_FINALISTS = 15 /* that can be asked for */,
   TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT,
-  TUNER_ROUND = 24,       /* candidates of a round for one machine that times */
-  TUNER_ROUND_OF_EACH = 2 /* more for each further machine: docs/farm.md */
+  TUNER_ROUND = 24,       /* candidates of a round: one seed, one sequence, for a few machines as for one */
+  TUNER_FEW_MACHINES = 4, /* that time */
+  TUNER_ROUND_OF_EACH = 2 /* more for each further machine where there are more: docs/farm.md */
 };
 
 /* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */

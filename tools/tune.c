@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "tools/cut.h"
 #include "tools/profile_session.h"
 #include "tools/report.h"
 #include "tools/tuning.h"
@@ -29,7 +30,11 @@ static const tools_option options[] = {
                  "gained; the default) or round-robin"),
     TOOLS_OPTION("objective", 0, TEXT, objective, "OBJECTIVE",
                  "of several programs, what is to become small: latency (the sum of the times, as often\n"
-                 "as the network has each; the default) or geomean"),
+                 "as the network has each; the default), geomean, or a file of targets: NAME TIME a line,\n"
+                 "as in 'conv3x3 120us'; a task that meets its target gets no more rounds"),
+    TOOLS_OPTION("cut", 0, FLAG, is_cut, NULL,
+                 "tune the groups of a program that are computed together, each as a task of its own; a\n"
+                 "program of more than 48 tensors is cut in any case"),
     TOOLS_OPTION("effort", 'e', TEXT, effort, "EFFORT",
                  "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
@@ -426,8 +431,8 @@ static int tune_all(tools_session *session, const tools_args *args, tn_profiler 
   if (!profiler) return tools_fail(session, "out of memory");
   int status = tools_open_hosts(session, args, &hosts);
   if (status == TOOLS_OK)
-    status = tools_are_tasks(args) ? tools_tune_tasks(session, args, &hosts, profiler)
-                                   : tune_and_print(session, args, &hosts, profiler);
+    status = tools_are_tasks(args) || tools_is_cut(session, args) ? tools_tune_tasks(session, args, &hosts, profiler)
+                                                                  : tune_and_print(session, args, &hosts, profiler);
   tools_free_hosts(&hosts);
   return status;
 }
@@ -440,6 +445,8 @@ static int run_with_log(const tools_args *args) {
   tools_session session;
   int status = TOOLS_FAILED;
   bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
+  if (is_open && args->report && tools_is_cut(&session, args))
+    is_open = tools_fail(&session, "--report is about one program, and this one is tuned in its groups") == TOOLS_OK;
   if (is_open && args->report) is_open = tools_check_report(&session, args->report);
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();

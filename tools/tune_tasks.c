@@ -1,6 +1,8 @@
 /* tune_tasks.c: `tenon tune` of several programs or of a network: what they are, and what is told of them. */
 #include <math.h>
+#include <unistd.h>
 
+#include "tools/cut.h"
 #include "tools/tuning.h"
 
 enum { SHOWN_POINTS = 8, NAME_COLUMNS = 28 };
@@ -25,7 +27,7 @@ static bool is_network(const char *operand) {
 bool tools_are_tasks(const tools_args *args) { return args->n_operands > 1 || is_network(args->operands[0]); }
 
 int tools_check_tasks(const tools_args *args) {
-  if (!tools_are_tasks(args)) {
+  if (!tools_are_tasks(args) && !args->is_cut) {
     if (!args->strategy && !args->objective) return TOOLS_OK;
     return tools_usage(args->verb, "--%s is about several programs", args->strategy ? "schedule" : "objective");
   }
@@ -33,17 +35,29 @@ int tools_check_tasks(const tools_args *args) {
     return tools_usage(args->verb, "--report is about one program: tenon log report LOG PROGRAM, afterwards");
   if (args->strategy && tn_strategy_find(args->strategy) < 0)
     return tools_usage(args->verb, "--schedule is gradient or round-robin, not '%s'", args->strategy);
-  if (args->objective && tn_objective_find(args->objective) < 0)
-    return tools_usage(args->verb, "--objective is latency or geomean, not '%s'", args->objective);
+  if (args->objective && tn_objective_find(args->objective) < 0 && access(args->objective, F_OK) != 0)
+    return tools_usage(args->verb, "--objective is latency or geomean, or a file of targets, not '%s'",
+                       args->objective);
   return TOOLS_OK;
 }
 
 /* ---- what is given ----------------------------------------------------------------------------------------------- */
 
+/* As one, or as its groups where it is cut. */
+static bool add_task(tasks_run *run, const tn_task *task) {
+  tn_network parts = {0};
+  run->session->program = task->program;
+  if (!tools_is_cut(run->session, run->args)) return RUNTIME_PUSH(&run->tasks, *task);
+  bool added = tools_cut_task(run->session, task, &parts);
+  for (int i = 0; added && i < parts.n; ++i) added = RUNTIME_PUSH(&run->tasks, parts.tasks[i]);
+  tn_network_free(&parts);
+  return added;
+}
+
 static bool add_network(tasks_run *run, const char *file) {
   tn_network network;
   bool added = tn_network_read(run->session->ctx, file, &network) == TN_OK;
-  for (int i = 0; added && i < network.n; ++i) added = RUNTIME_PUSH(&run->tasks, network.tasks[i]);
+  for (int i = 0; added && i < network.n; ++i) added = add_task(run, &network.tasks[i]);
   tn_network_free(&network);
   return added;
 }
@@ -52,7 +66,7 @@ static bool add_network(tasks_run *run, const char *file) {
 static bool add_program(tasks_run *run, const char *operand) {
   if (!tools_load(run->session, run->args, operand)) return false;
   tn_task task = {.program = run->session->program, .name = strchr(operand, '=') ? NULL : operand};
-  return RUNTIME_PUSH(&run->tasks, task);
+  return add_task(run, &task);
 }
 
 static bool add_all(tasks_run *run) {
@@ -62,15 +76,24 @@ static bool add_all(tasks_run *run) {
     added = is_network(operand) ? add_network(run, operand) : add_program(run, operand);
   }
   run->session->program = NULL;
-  return added;
+  const char *objective = run->args->objective;
+  if (!added || !objective || tn_objective_find(objective) >= 0) return added;
+  return tools_read_targets(run->session, objective, run->tasks.n, run->tasks.data);
 }
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
+
+/* By the time that the finals gave. */
+static bool is_met(const tn_task_state *task) {
+  return task->result.best_s > 0 && task->result.best_s <= task->target_s;
+}
 
 static void print_head(void) {
   printf("%-*s  %6s  %6s  %6s  %10s  %10s  %8s  %s\n", NAME_COLUMNS, "task", "weight", "rounds", "trials", "best",
          "GFLOPS", "default", "of all");
 }
+
+static bool is_mean(const tools_args *args) { return tn_objective_find(args->objective) == (int)TN_OBJECTIVE_GEOMEAN; }
 
 /* Behind the best how many times as fast as the default schedule it is, and its share of the total. */
 static void print_task(const tasks_run *run, int i) {
@@ -85,7 +108,7 @@ static void print_task(const tasks_run *run, int i) {
   double ratio = r->default_s > 0 ? r->default_s / r->best_s : 0;
   printf("%10s  %10.2f  %7.1fx", tools_time(r->best_s).text, tools_gflops(tn_program_flops(task->program), r->best_s),
          ratio);
-  if (run->result.total_s > 0 && !run->args->objective && task->same_as == i)
+  if (run->result.total_s > 0 && !is_mean(run->args) && task->same_as == i)
     printf("  %.1f %%", 100 * task->weight * r->best_s / run->result.total_s);
   printf("%s\n", equal);
 }
@@ -132,9 +155,23 @@ static void print_going_on(const tools_args *args) {
   printf("go on with: tenon tune");
   for (int i = 0; i < args->n_operands; ++i) tools_print_quoted(args->operands[i]);
   tools_print_options(args);
+  if (args->is_cut) printf(" --cut");
   if (args->strategy) printf(" --schedule %s", args->strategy);
   if (args->objective) printf(" --objective %s", args->objective);
   printf("\n");
+}
+
+/* Of the tasks that have a target. */
+static void print_targets(const tn_tasks_result *r) {
+  int n = 0, met = 0;
+  for (int i = 0; i < r->n_tasks; ++i) {
+    const tn_task_state *task = &r->tasks[i];
+    if (task->same_as != i || task->target_s == 0) continue;
+    ++n;
+    met += is_met(task);
+    if (!is_met(task)) printf("missed   %s: its target is %s\n", task->name, tools_time(task->target_s).text);
+  }
+  if (n > 0) printf("targets  %d of %d are met\n", met, n);
 }
 
 static int print_plain(const tasks_run *run) {
@@ -142,6 +179,7 @@ static int print_plain(const tasks_run *run) {
   print_head();
   for (int i = 0; i < run->result.n_tasks; ++i) print_task(run, i);
   print_total(run);
+  print_targets(&run->result);
   print_failures(&run->result, stdout);
   tools_print_hosts(run->result.n_hosts, run->result.hosts, NULL, stdout);
   char *table = run->args->verbosity == 1 || was_stopped ? NULL : tn_profiler_table(run->profiler);
@@ -159,6 +197,10 @@ static json_t *task_object(const tn_task_state *task, int i) {
                 "trials", r->trials, "failed", r->failed, "reused", r->reused, "seconds", tools_time_or_null(r->best_s),
                 "seconds_default", tools_time_or_null(r->default_s), "gflops",
                 tools_gflops(tn_program_flops(task->program), r->best_s), "end", tn_tune_end_word(r->end));
+  if (object && task->target_s > 0) {
+    json_object_set_new(object, "target", json_real(task->target_s));
+    json_object_set_new(object, "target_met", json_boolean(is_met(task)));
+  }
   if (object && task->same_as != i) json_object_set_new(object, "same_as", json_integer(task->same_as));
   return object;
 }
