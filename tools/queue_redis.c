@@ -116,7 +116,8 @@ bool queue_place_parse(const char *url, queue_place *out, runtime_str *why) {
   if (memchr(pool, '@', n_pool)) /* or the rest of a password would be told as a host, a port or a pool */
     return refuse(why, "an '@' stands behind the first '/': in a user or password '/' is written as %%2F");
   if (at) take_login(out, text, (size_t)(at - text));
-  if (!out->password && getenv("REDISCLI_AUTH")) out->password = strdup(getenv("REDISCLI_AUTH"));
+  const char *usual = getenv("REDISCLI_AUTH");
+  if (!out->password && usual) out->password = strdup(usual);
   snprintf(out->shown, sizeof out->shown, "%s%s", out->is_safe ? safe : plain, host);
   return take_host(out, host, (size_t)(end - host), why) && take_pool(out, pool, n_pool, why) &&
          (!pool[n_pool] || take_files(out, pool + n_pool + 1, why));
