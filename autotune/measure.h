@@ -222,8 +222,6 @@ measure_job *measure_pool_take(measure_pool *pool, measure_lane lane);
 void measure_pool_end(measure_pool *pool, measure_job *job);
 /* Puts a job that its worker was lost over before all others. */
 void measure_pool_again(measure_pool *pool, measure_job *job);
-/* Whether another machine may make the reference that this one cannot. */
-bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference);
 /* A host that cannot make the job's reference is no fault of the program while another machine may: the job goes there, as if it
  * had not been here, and WHY is the host's trouble. False: it stays with this machine, which is where a finalist has to be. */
 bool measure_pool_passes_on(measure_pool *pool, measure_job *job, measure_machine *machine, const char *why);

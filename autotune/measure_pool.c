@@ -130,7 +130,8 @@ static const measure_machine *finals_machine(measure_pool *pool) {
   return pool->finals_on = best;
 }
 
-bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference) {
+/* Whether another machine may make the reference that this one cannot. */
+static bool has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
     bool is_able = other != machine && machine_serves(other, MEASURE_RUNS) && other->unprepared != reference;
@@ -142,7 +143,7 @@ bool measure_pool_has_other_for(const measure_pool *pool, const measure_machine 
 bool measure_pool_passes_on(measure_pool *pool, measure_job *job, measure_machine *machine, const char *why) {
   if (!machine->host || job->candidate->is_final || job->passed_on >= pool->n_machines) return false;
   machine->unprepared = job->reference;
-  if (!measure_pool_has_other_for(pool, machine, job->reference)) return false;
+  if (!has_other_for(pool, machine, job->reference)) return false;
   snprintf(machine->trouble, sizeof machine->trouble, "%s", why);
   job->passed_on++;
   return true;
@@ -154,7 +155,7 @@ static bool suits(measure_pool *pool, const measure_machine *machine, const meas
   measure_lane lane = job->kind->lane;
   if (!machine->host) return true;
   if (lane == MEASURE_RUNS && job->candidate->is_final) return finals_machine(pool) == machine;
-  if (is_unable(machine, job) && measure_pool_has_other_for(pool, machine, job->reference)) return false;
+  if (is_unable(machine, job) && has_other_for(pool, machine, job->reference)) return false;
   return job->avoid != machine || !has_other(pool, machine, job);
 }
 

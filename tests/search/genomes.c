@@ -317,6 +317,7 @@ static void test_hash(void **state) {
       {"split(C, i, 8); split(C, i.inner, 2)", "split(C, i, 2); split(C, i.outer, 4)", true},
       {"split(C, i, 1)", "", true},
       {"split(C, i, 8)", "split(C, i, 4)", false},
+      {"split(C, i, 8)", "split(C, i, 4); reorder(C, i.inner, i.outer)", false}, /* lengths 4 and 8, other strides */
       {"split(C, i, 8); vectorize(C, j)", "split(C, i, 8)", false},
       {"split(C, i, 7, tail=guard)", "split(C, i, 7, tail=peel)", false},
       {"split(C, i, 8, tail=guard)", "split(C, i, 8, tail=peel)", true},
