@@ -15,7 +15,8 @@
 #   make clone-to-use  what README.md says from the clone to a tuned kernel, in C and in Python, with the time that it takes
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
-#   make bench-networks TIME=10m   whole networks beside oneDNN: three limits of time
+#   make bench-networks TIME=10m   whole networks beside oneDNN: six limits of time
+#   make bench-warm   how many trials the records of programs like it save a search, over 20 shapes; ten minutes
 #   make bench-tune  what tuning costs, its promises and its winners
 #   make bench-auto  generic schedules beside the machine's limits
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
@@ -88,18 +89,21 @@ analyze: build
 torture: build
 	TENON=build/tenon tests/torture/torture.py --long --page docs/testing.md
 
-# A part that cannot run here says so and is passed over.
+# A part that cannot run here says so and is passed over. FARM_BUILD: where the programs are, so that others may be built meanwhile.
 FARM_FAULTS ?= 500
+FARM_BUILD ?= $(CURDIR)/build
+QUEUE_FAULTS = tests/farm/queue.py $(FARM_BUILD)/tenon --faults $(FARM_FAULTS) --trials 150 --namespaces; status=$$?; [ $$status = 77 ] || exit $$status
 farm: setup build
 	scripts/setup farm
-	tests/farm/ssh.sh $(CURDIR)/build/tenon $(CURDIR)/build/tests/test_relay; status=$$?; [ $$status = 77 ] || exit $$status
-	TENON_FARM_FAULTS=$(FARM_FAULTS) build/tests/test_measure --farm
-	tests/farm/slurm.sh $(CURDIR)/build/tenon; status=$$?; [ $$status = 77 ] || exit $$status
-	@$(MAKE) farm-queue
+	tests/farm/ssh.sh $(FARM_BUILD)/tenon $(FARM_BUILD)/tests/test_relay; status=$$?; [ $$status = 77 ] || exit $$status
+	tests/farm/slurm.sh $(FARM_BUILD)/tenon; status=$$?; [ $$status = 77 ] || exit $$status
+	TENON_FARM_FAULTS=$(FARM_FAULTS) $(FARM_BUILD)/tests/test_measure --farm
+	$(QUEUE_FAULTS)
+	scripts/bench_farm $(FARM_BUILD) --quick
 
-# Two tuners and four workers behind a real redis-server; a quarter of an hour.
+# Two tuners and four workers in network namespaces (needs root), behind a real redis-server; a quarter of an hour.
 farm-queue: setup build
-	tests/farm/queue.py $(CURDIR)/build/tenon --faults $(FARM_FAULTS) --trials 150; status=$$?; [ $$status = 77 ] || exit $$status
+	$(QUEUE_FAULTS)
 
 runner: setup build
 	tests/farm/runner.sh build/tenon $(CURDIR) 200; status=$$?; [ $$status = 77 ] || exit $$status
@@ -128,6 +132,10 @@ bench-log: build
 TIME ?= 10m
 bench-networks: setup build
 	scripts/bench_networks build --for $(TIME) --round-robin
+
+# Records kept in FOLDER are not measured again.
+bench-warm: setup build
+	scripts/bench_warm build $(FOLDER)
 
 # Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
@@ -198,4 +206,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

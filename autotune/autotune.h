@@ -277,9 +277,9 @@ typedef struct tn_tune_options {
   double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed;   /* (0 is a seed as any other) */
-  int per_round;   /* candidates measured a round (24, or twice as many as machines; at most trials) */
-  int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed; /* (0 is a seed as any other) */
+  int per_round; /* candidates measured a round (24; for more than four machines 22 and two for each; at most trials) */
+  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */
   int generations; /* (4). TVM: evolutionary_search_num_iters */
@@ -321,7 +321,8 @@ typedef struct tn_tune_options {
   X(NO_PROGRESS, "no_progress") /* early_stop */                                 \
   X(STOPPED, "stopped")         /* on_progress said so */                        \
   X(FAILED, "failed")           /* the first candidates failed for one reason */ \
-  X(NO_WORKERS, "no_workers")   /* no host is left: TN_ERROR_WORKER */
+  X(NO_WORKERS, "no_workers")   /* no host is left: TN_ERROR_WORKER */           \
+  X(TARGET, "target") /* the task's target is met; of a run: all are, or the tasks are over for other reasons */
 
 typedef enum tn_tune_end {
 #define X(name, word) TN_TUNE_##name,
@@ -369,6 +370,9 @@ typedef struct tn_task {
   int count;           /* how often the network has it (0: 1): its weight is so many times as large */
   const char *name;    /* for messages and tables; NULL: the program's key */
   const char *fill;    /* what its inputs hold, as tn_tune_options.fill; NULL: that of the options */
+  /* Seconds that are good enough: once a time is not above them the task gets no more rounds. 0: there are none. Of tasks that are
+   * the same program the least counts. Ansor's objective of latency requirements. */
+  double target_s;
 } tn_task;
 
 /* Which task gets the next round. X(NAME, "word") */
@@ -403,6 +407,7 @@ typedef struct tn_task_state {
   int rounds;     /* that it got */
   double spent_s; /* of the run's time */
   tn_tune_result result; /* of the one that it is the same as */
+  double target_s;       /* the least of all that are the same program; 0: none */
 } tn_task_state;
 
 /* The objective after a round; the finals, which time the best anew, are not in it. */
@@ -452,7 +457,7 @@ typedef struct tn_tasks_result {
 
 /* Tunes the tasks in turns, a round of candidates each, over one pool of workers, with one cost model and one log. What is the
  * same program is tuned once. Goes on from what the log holds. Names taken from TASKS have to live as long as the result.
- * TN_ERROR_ARGUMENT: no tasks, a weight that is not above 0; TN_ERROR_TUNE: no task has a valid time. TVM: TaskScheduler. */
+ * TN_ERROR_ARGUMENT: no tasks, a weight or a target that is not above 0; TN_ERROR_TUNE: no task has a valid time. TVM: TaskScheduler. */
 TN_API tn_status tn_tune_tasks(int n, const tn_task *tasks, const tn_tasks_options *options, tn_tasks_result *out);
 TN_API void tn_tasks_result_free(TN_TAKE tn_tasks_result *result);
 
@@ -600,6 +605,13 @@ TN_API tn_status tn_log_compact(tn_context *ctx, const char *log, int keep, cons
  * PROGRAM: those that are refused, and steps without a counterpart, are warnings with their line, and counted in n_wrong. The
  * records have TVM's times, are not checked, and their target has no triple, so that nobody applies them unmeasured. */
 TN_API tn_status tn_log_import_tvm(tn_program *program, const char *file, const char *log, tn_log_sum *out);
+/* Writes the records that FILTER (NULL: all) means to OUT as TVM's auto_scheduler does (v0.6). A step that it does not have, a tail other
+ * than guard where a split does not divide, a program with symbols or C functions are warnings with their line, and counted in n_wrong.
+ * WORKLOAD is TVM's key of the workload, a JSON list whose first item is a text; NULL: that of the record, where it came from TVM, else
+ * ["tenon", KEY]: register a workload of that name whose tensors stand in the program's order. OUT is written whole or not at all, and
+ * not without a record; what was there is replaced. TN_ERROR_ARGUMENT: no such workload or class of failure; TN_ERROR_IO. */
+TN_API tn_status tn_log_export_tvm(tn_context *ctx, const char *log, const tn_log_filter *filter, const char *workload,
+                                   const char *out, tn_log_sum *sum);
 /* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
 TN_API const char *tn_measure_error_word(tn_measure_error error);
 

@@ -14,7 +14,7 @@ typedef struct log_span {
 
 /* What a line says on its first level, without parsing what lies inside. Spans point into the line. */
 typedef struct log_glance {
-  log_span key, program, target, error, steps, costs, event;
+  log_span key, program, target, error, steps, costs, plan, event;
   bool checked, is_final;
   int rank;
   int64_t time_s;
@@ -31,6 +31,11 @@ double log_glance_cost(const log_glance *line);
 /* The numbers that records are looked up by: of the key; and of those words of a target that make times comparable. */
 uint64_t log_key_hash(const char *key, size_t n);
 uint64_t log_target_hash(const char *target, size_t n);
+/* Of a program's text but for its numbers (neighbour.c): programs that are alike have the same. IS_JSON: as JSON writes it. */
+uint32_t log_shape_hash(const char *program, size_t n, bool is_json);
+/* Whether a plan is of families, which may serve programs of other sizes. A sketch's lengths belong to its program's sizes. */
+bool log_is_family_plan(const json_t *plan);
+bool log_glance_is_family_plan(const log_glance *line);
 
 /* What is to be done with a line after a glance. */
 typedef enum log_answer { LOG_PASS, LOG_READ, LOG_STOP } log_answer;
@@ -44,8 +49,9 @@ typedef struct log_reading {
   int64_t offset;  /* set: of the line that is looked at or visited; its text, and that's bytes without the newline */
   const char *text;
   size_t bytes;
-  bool is_locked;   /* the caller holds the log's lock */
-  bool sees_events; /* LOOK is asked of lines that say that a run began or ended, too */
+  const autotune_claims *claims; /* whose descriptor is read from where it is the log's; may be NULL */
+  bool is_locked;                /* the caller holds the log's lock */
+  bool sees_events;              /* LOOK is asked of lines that say that a run began or ended, too */
   /* NULL: every record is read. TEXT: the line. */
   log_answer (*look)(void *user, int line, const log_glance *glance, const char *text);
   bool (*visit)(void *user, int line, autotune_record *record); /* NULL: nothing is read */
@@ -60,14 +66,15 @@ tn_status log_read(tn_context *ctx, const char *path, log_reading *reading, auto
 
 /* ---- the index (log_index.c) --------------------------------------------------------------------------------------- */
 
-enum { LOG_CHECKED = 1, LOG_FINAL = 2, LOG_WINNER = 4, LOG_VALID = 8 };
+/* PLANNED: its plan may serve programs that are like its own. */
+enum { LOG_CHECKED = 1, LOG_FINAL = 2, LOG_WINNER = 4, LOG_VALID = 8, LOG_PLANNED = 16 };
 
 /* A record in an index. */
 typedef struct log_entry {
   uint64_t key, target; /* hashes */
   int64_t offset;
   double cost_s; /* 0 where it failed */
-  uint32_t line, bytes, flags, unused;
+  uint32_t line, bytes, flags, shape;
 } log_entry;
 
 /* What is known of a log beside its records: the entries of a key stand together, by line. */
@@ -89,10 +96,13 @@ typedef struct log_index {
 /* Opens the index of the log, making it anew when it is stale; *IS_THERE is false where the log is so small that reading it is
  * as quick. Broken lines are told when they are first met. A folder that cannot be written to costs only time. */
 tn_status log_index_open(tn_context *ctx, const char *path, log_index *out, bool *is_there);
+/* The same, but a small log has an index in memory, and a log that is not there an empty one. */
+tn_status log_index_open_any(tn_context *ctx, const char *path, log_index *out);
 void log_index_close(log_index *index);
 /* The entries of a key: two parts, each may be empty. */
 void log_index_find(const log_index *index, const char *key, log_part out[2]);
-/* Reads one line that an entry names, and gives its record. False: it is not there any more, the index is stale. */
+/* Reads one line that an entry names, and gives its record. KEY may be NULL: any that the entry's hash fits. False: it is not
+ * there any more, the index is stale. */
 bool log_entry_read(const char *path, const log_entry *entry, const char *key, autotune_record *out);
 
 #endif

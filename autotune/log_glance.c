@@ -103,7 +103,7 @@ static bool take_field(log_glance *out, const log_span *name, char kind, const l
   } texts[] = {{"key", '"', false, &out->key},       {"program", '"', true, &out->program},
                {"target", '"', false, &out->target}, {"error", '"', false, &out->error},
                {"steps", '[', true, &out->steps},    {"costs", '[', true, &out->costs},
-               {"event", '"', true, &out->event}};
+               {"plan", '[', true, &out->plan},      {"event", '"', true, &out->event}};
   for (int i = 0; i < RUNTIME_COUNT(texts); ++i) {
     if (!log_span_is(name, texts[i].name)) continue;
     if (kind != texts[i].kind || texts[i].place->at) return false;
@@ -137,6 +137,24 @@ bool log_look(const char *line, size_t n, log_glance *out) {
   if (!take(&g, '}')) return false;
   skip_blanks(&g);
   return g.at == g.end && is_ours && has_fields(out);
+}
+
+/* [{"stage": "C", "family": "tile", ...}, ...]: its first object says it. */
+bool log_glance_is_family_plan(const log_glance *line) {
+  glance g = {line->plan.at, line->plan.at + line->plan.n};
+  log_span name, value;
+  char kind;
+  if (!line->plan.at || !take(&g, '[') || !take(&g, '{')) return false;
+  do {
+    if (!take(&g, '"') || !take_string(&g, &name) || !take(&g, ':') || !take_value(&g, &kind, &value)) return false;
+    if (log_span_is(&name, "family")) return kind == '"' && !log_span_is(&value, "sketch");
+  } while (take(&g, ','));
+  return false;
+}
+
+bool log_is_family_plan(const json_t *plan) {
+  const char *family = json_string_value(json_object_get(json_array_get(plan, 0), "family"));
+  return family && strcmp(family, "sketch") != 0;
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ typedef struct index_header {
   int64_t changed_ns; /* of the log, when it was as long as COVERED; an edit in its place shows */
 } index_header;
 
-static const char magic[8] = "tnindex1";
+static const char magic[8] = "tnindex2";
 
 /* ---- entries ------------------------------------------------------------------------------------------------------ */
 
@@ -43,32 +43,43 @@ typedef struct entry_list {
   bool failed; /* no memory */
 } entry_list;
 
+/* Of a record that took COST_S; INFINITY: it failed. */
+static uint32_t flags_of(double cost_s, bool checked, bool is_final, int rank, bool is_planned) {
+  return (checked ? LOG_CHECKED : 0u) | (is_final ? LOG_FINAL : 0u) | (rank == 1 ? LOG_WINNER : 0u) |
+         (isfinite(cost_s) ? LOG_VALID : 0u) | (is_planned ? LOG_PLANNED : 0u);
+}
+
 /* A line of 4 GiB or more has no entry. False: no memory. */
-static bool add_entry(entry_list *list, int line, log_entry entry, double cost_s, bool is_final, bool is_winner,
-                      bool checked) {
+static bool add_entry(entry_list *list, int line, log_entry entry) {
   entry.offset = list->reading.offset;
   entry.bytes = (uint32_t)list->reading.bytes;
   entry.line = (uint32_t)line;
-  entry.cost_s = isfinite(cost_s) ? cost_s : 0;
-  entry.flags = (checked ? LOG_CHECKED : 0) | (is_final ? LOG_FINAL : 0) | (is_winner ? LOG_WINNER : 0) |
-                (isfinite(cost_s) ? LOG_VALID : 0);
+  if (isinf(entry.cost_s)) entry.cost_s = 0;
   if (list->reading.bytes <= UINT32_MAX && !RUNTIME_PUSH(&list->entries, entry)) list->failed = true;
   return !list->failed;
 }
 
 static log_answer look(void *user, int line, const log_glance *g, const char *text) {
+  double cost_s = log_glance_cost(g);
   (void)text;
-  log_entry entry = {.key = log_key_hash(g->key.at, g->key.n), .target = log_target_hash(g->target.at, g->target.n)};
-  bool added = add_entry(user, line, entry, log_glance_cost(g), g->is_final, g->rank == 1, g->checked);
-  return added ? LOG_PASS : LOG_STOP;
+  log_entry entry = {.key = log_key_hash(g->key.at, g->key.n),
+                     .target = log_target_hash(g->target.at, g->target.n),
+                     .shape = log_shape_hash(g->program.at, g->program.n, true),
+                     .cost_s = cost_s,
+                     .flags = flags_of(cost_s, g->checked, g->is_final, g->rank, log_glance_is_family_plan(g))};
+  return add_entry(user, line, entry) ? LOG_PASS : LOG_STOP;
 }
 
 /* What a glance did not understand. */
 static bool visit(void *user, int line, autotune_record *record) {
+  double cost_s = autotune_record_cost(record);
+  bool is_planned = log_is_family_plan(json_object_get(record->json, "plan"));
   log_entry entry = {.key = log_key_hash(record->key, strlen(record->key)),
-                     .target = log_target_hash(record->target, strlen(record->target))};
-  return add_entry(user, line, entry, autotune_record_cost(record), record->is_final, record->rank == 1,
-                   record->checked);
+                     .target = log_target_hash(record->target, strlen(record->target)),
+                     .shape = log_shape_hash(record->program, strlen(record->program), false),
+                     .cost_s = cost_s,
+                     .flags = flags_of(cost_s, record->checked, record->is_final, record->rank, is_planned)};
+  return add_entry(user, line, entry);
 }
 
 static int by_key(const void *a, const void *b) {
@@ -211,6 +222,14 @@ tn_status log_index_open(tn_context *ctx, const char *path, log_index *out, bool
   return status;
 }
 
+tn_status log_index_open_any(tn_context *ctx, const char *path, log_index *out) {
+  bool is_there;
+  tn_status status = log_index_open(ctx, path, out, &is_there);
+  if (status == TN_OK && !is_there) status = collect(ctx, path, &out->place, &out->parts[1], &out->owned[1]);
+  if (status != TN_OK) log_index_close(out);
+  return status;
+}
+
 void log_index_close(log_index *index) {
   if (index->mapped) munmap(index->mapped, index->mapped_bytes);
   free(index->owned[0]);
@@ -250,7 +269,8 @@ bool log_entry_read(const char *path, const log_entry *entry, const char *key, a
   if (fd >= 0) close(fd);
   free(text);
   if (!json || !autotune_record_parse(json, out, why, sizeof why)) return false;
-  if (strcmp(out->key, key) == 0) return true;
+  bool is_ours = key ? strcmp(out->key, key) == 0 : log_key_hash(out->key, strlen(out->key)) == entry->key;
+  if (is_ours) return true;
   autotune_record_free(out);
   return false;
 }

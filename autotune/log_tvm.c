@@ -143,21 +143,25 @@ static void add_target(const json_t *task, runtime_str *out) {
                    (long long)number_at(json_array_get(task, 2), 0));
 }
 
-/* TVM's numbers are ours up to 8; what failed has a cost of 1e10 there. */
+/* TVM's numbers are ours up to 8; what failed has a cost of 1e10 there. What we have no field for is kept as it is, for
+ * tn_log_export_tvm. */
 static json_t *record_of(importing *m, const json_t *line, const char *steps) {
   const json_t *task = json_array_get(json_object_get(line, "i"), 0), *result = json_object_get(line, "r");
   const json_t *times = json_array_get(result, 0);
   tn_measure_error error = (tn_measure_error)number_at(result, 1);
+  const char *version = json_string_value(json_object_get(line, "v"));
+  char from[32];
   runtime_str target = {0};
   json_t *costs = json_array();
   add_target(task, &target);
+  snprintf(from, sizeof from, "tvm %.20s", version);
   for (size_t i = 0; error == TN_MEASURE_NONE && i < json_array_size(times) && i < TN_MAX_COSTS; ++i)
     json_array_append(costs, json_array_get(times, i));
-  json_t *record =
-      json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:s, s:b, s:s, s:I}", "v", 1, "key", tn_program_key(m->program),
-                "program", tn_program_text(m->program), "target", target.failed ? "" : target.data, "steps",
-                json_loads(steps, 0, NULL), "costs", costs, "error", tn_measure_error_word(error), "checked", false,
-                "from", "tvm v0.6", "time", (json_int_t)number_at(result, 3));
+  json_t *record = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:s, s:b, s:s, s:{s:O, s:O}, s:I}", "v", 1, "key",
+                             tn_program_key(m->program), "program", tn_program_text(m->program), "target",
+                             target.failed ? "" : target.data, "steps", json_loads(steps, 0, NULL), "costs", costs,
+                             "error", tn_measure_error_word(error), "checked", false, "from", from, "tvm", "task", task,
+                             "all_cost", json_array_get(result, 2), "time", (json_int_t)number_at(result, 3));
   runtime_str_free(&target);
   return record;
 }
@@ -168,7 +172,7 @@ static bool is_tvm_line(const json_t *line) {
   const json_t *result = json_object_get(line, "r");
   bool is_known =
       version && strncmp(version, "v0.", 3) == 0 && atoi(version + 3) >= EARLIEST && atoi(version + 3) <= LATEST;
-  return is_known && json_is_array(json_object_get(line, "i")) && json_array_size(result) >= 4 &&
+  return is_known && json_is_array(json_array_get(json_object_get(line, "i"), 0)) && json_array_size(result) >= 4 &&
          number_at(result, 1) >= 0 && number_at(result, 1) < TN_MEASURE_MEMORY;
 }
 

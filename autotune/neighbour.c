@@ -10,19 +10,27 @@ static const double machine_distance = 2;
 
 /* ---- texts as structures ----------------------------------------------------------------------------------------- */
 
-/* A reading of a program's text, as it is or as JSON writes it. */
+/* A reading of a program's text. */
 typedef struct walker {
   const char *at, *end;
+  bool is_json; /* as JSON writes it */
   bool in_name; /* a digit here belongs to a name */
 } walker;
 
 enum { END = -1, NUMBER = 256 };
 
+/* Not at the end. Escapes that programs have no use for stay as they are. */
+static char next_character(walker *w) {
+  char c = *w->at++;
+  if (!w->is_json || c != '\\' || w->at == w->end || !strchr("nt\"\\/", *w->at)) return c;
+  c = *w->at++;
+  return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+}
+
 /* The next character, or NUMBER with *VALUE: numbers of several digits are one. */
 static int next_token(walker *w, double *value) {
   if (w->at == w->end) return END;
-  char c = *w->at++;
-  if (c == '\\' && w->at < w->end && *w->at == 'n') c = '\n', w->at++;
+  char c = next_character(w);
   if (!isdigit((unsigned char)c) || w->in_name) {
     w->in_name = isalnum((unsigned char)c) || c == '_';
     return (unsigned char)c;
@@ -32,8 +40,9 @@ static int next_token(walker *w, double *value) {
 }
 
 /* Factors of two between the numbers of two texts, added up; INFINITY: they differ in more than numbers. */
-static double distance(const char *program, const log_span *text) {
-  walker a = {program, program + strlen(program), false}, b = {text->at, text->at + text->n, false};
+static double distance(const char *one_text, const char *other_text) {
+  walker a = {.at = one_text, .end = one_text + strlen(one_text)};
+  walker b = {.at = other_text, .end = other_text + strlen(other_text)};
   double sum = 0;
   for (;;) {
     double x = 0, y = 0;
@@ -44,9 +53,17 @@ static double distance(const char *program, const log_span *text) {
   }
 }
 
+uint32_t log_shape_hash(const char *program, size_t n, bool is_json) {
+  walker w = {.at = program, .end = program + n, .is_json = is_json};
+  uint64_t hash = 0;
+  double value;
+  for (int token; (token = next_token(&w, &value)) != END;) hash = (hash ^ (uint64_t)token) * UINT64_C(0x100000001B3);
+  return (uint32_t)(hash ^ hash >> 32);
+}
+
 /* "512x512x64": the extents of the axes, in their order, as many as there is room for. */
 static void take_sizes(const char *program, char *out, size_t n) {
-  walker w = {program, program + strlen(program), false};
+  walker w = {.at = program, .end = program + strlen(program)};
   size_t used = 0;
   int last = 0;
   double value;
@@ -64,72 +81,62 @@ static void take_sizes(const char *program, char *out, size_t n) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* One reading. FOUND has the best record of each program and target that is like ours. */
+/* One look-up. FOUND has the best record of each program and target that may be like ours. */
 typedef struct neighbourhood {
-  const char *key, *program, *target;
-  uint64_t own_target;
-  RUNTIME_VEC(autotune_neighbour) found;
+  const char *program, *log;
+  uint64_t own_key, own_target;
+  uint32_t shape;
+  RUNTIME_VEC(const log_entry *) found;
   runtime_map places; /* of a program and target in FOUND, one more */
-  uint64_t id;        /* of the line that is looked at */
-  double distance;
+  RUNTIME_VEC(autotune_neighbour) near;
   bool failed; /* no memory */
 } neighbourhood;
 
-/* NULL: it is the first record of its program and target. */
-static autotune_neighbour *find(neighbourhood *n) {
-  const runtime_map_value *place = runtime_map_find(&n->places, n->id);
-  return place ? &n->found.data[place->i - 1] : NULL;
-}
-
 /* Records of the program itself on this machine are no neighbours. */
-static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
-  neighbourhood *n = user;
-  double cost_s = log_glance_cost(glance);
-  (void)line, (void)text;
-  if (!glance->checked || !isfinite(cost_s)) return LOG_PASS;
-  uint64_t target = log_target_hash(glance->target.at, glance->target.n);
-  bool is_here = target == n->own_target;
-  if (is_here && log_span_is(&glance->key, n->key)) return LOG_PASS;
-  n->distance = distance(n->program, &glance->program) + (is_here ? 0 : machine_distance);
-  n->id = log_key_hash(glance->key.at, glance->key.n) ^ (target * 3);
-  const autotune_neighbour *known = isfinite(n->distance) ? find(n) : NULL;
-  return isinf(n->distance) || (known && known->cost_s <= cost_s) ? LOG_PASS : LOG_READ;
+static bool may_be_like(const neighbourhood *n, const log_entry *e) {
+  const uint32_t needed = LOG_CHECKED | LOG_VALID | LOG_PLANNED;
+  bool is_own = e->key == n->own_key && e->target == n->own_target;
+  return e->shape == n->shape && (e->flags & needed) == needed && !is_own;
 }
 
-/* A sketch's lengths belong to its program's sizes; plans are those of families. */
-static char *plan_of(const autotune_record *record) {
-  const json_t *plan = json_object_get(record->json, "plan");
-  const char *family = json_string_value(json_object_get(json_array_get(plan, 0), "family"));
-  return family && strcmp(family, "sketch") != 0 ? json_dumps(plan, JSON_COMPACT) : NULL;
-}
-
-/* False: no memory. */
-static bool add(neighbourhood *n, autotune_neighbour *known, const autotune_neighbour *found) {
-  if (known) {
-    free(known->plan);
-    *known = *found;
-    return true;
+/* Of equal times the first one stays. */
+static void take_entry(neighbourhood *n, const log_entry *e) {
+  runtime_map_value *place = runtime_map_at(&n->places, runtime_hash(&e->target, sizeof e->target, e->key) | 1);
+  if (!place || (place->i == 0 && !RUNTIME_PUSH(&n->found, e))) {
+    n->failed = true;
+  } else if (place->i == 0) {
+    place->i = n->found.n;
+  } else {
+    const log_entry **known = &n->found.data[place->i - 1];
+    if (e->cost_s < (*known)->cost_s) *known = e;
   }
-  runtime_map_value *place = runtime_map_at(&n->places, n->id);
-  if (!place || !RUNTIME_PUSH(&n->found, *found)) return false;
-  place->i = n->found.n;
-  return true;
 }
 
-/* Only lines that LOOK asked for. */
-static bool visit(void *user, int line, autotune_record *record) {
-  neighbourhood *n = user;
-  char *plan = plan_of(record);
-  (void)line;
-  if (!plan) return true;
-  autotune_neighbour found = {.distance = n->distance,
-                              .cost_s = autotune_record_cost(record),
-                              .is_other_machine = !autotune_same_target(record->target, n->target),
-                              .plan = plan};
-  take_sizes(record->program, found.sizes, sizeof found.sizes);
-  n->failed = !add(n, find(n), &found);
-  if (n->failed) free(plan);
-  return !n->failed;
+/* All of an index is looked at: entries are small, and those of a shape do not stand together. */
+static void take_index(neighbourhood *n, const log_index *index) {
+  for (int i = 0; i < 2; i++) {
+    const log_part *part = &index->parts[i];
+    for (size_t k = 0; k < part->n && !n->failed; k++)
+      if (may_be_like(n, &part->entries[k])) take_entry(n, &part->entries[k]);
+  }
+}
+
+/* Lines that are not there any more, or whose programs had the same hash only, are passed over. */
+static void add(neighbourhood *n, const log_entry *e) {
+  autotune_record record;
+  if (!log_entry_read(n->log, e, NULL, &record)) return;
+  bool is_here = e->target == n->own_target;
+  autotune_neighbour near = {.distance = distance(n->program, record.program) + (is_here ? 0 : machine_distance),
+                             .cost_s = e->cost_s,
+                             .is_other_machine = !is_here};
+  const json_t *plan = json_object_get(record.json, "plan");
+  if (isfinite(near.distance) && log_is_family_plan(plan)) {
+    take_sizes(record.program, near.sizes, sizeof near.sizes);
+    near.plan = json_dumps(plan, JSON_COMPACT);
+    n->failed |= !near.plan || !RUNTIME_PUSH(&n->near, near);
+    if (n->failed) free(near.plan);
+  }
+  autotune_record_free(&record);
 }
 
 /* Of those as near, the first in the log. */
@@ -142,25 +149,35 @@ void autotune_neighbours_free(int n, autotune_neighbour *neighbours) {
   for (int i = 0; i < n; i++) free(neighbours[i].plan);
 }
 
+/* Lines that are no records are told by those who read the log for its own sake. */
+static tn_status look_up(tn_context *ctx, neighbourhood *n) {
+  log_index index;
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
+  tn_status status = log_index_open_any(ctx, n->log, &index);
+  if (runtime_quiet_end_loud(&quiet) != TN_OK || status != TN_OK) return status;
+  take_index(n, &index);
+  for (int i = 0; i < n->found.n && !n->failed; i++) add(n, n->found.data[i]);
+  log_index_close(&index);
+  return n->failed ? runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", n->log) : TN_OK;
+}
+
 tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max,
                               autotune_neighbour *out, int *n_out) {
-  neighbourhood n = {
-      .key = tn_program_key(program), .program = tn_program_text(program), .target = tn_target_text(target)};
+  neighbourhood n = {.program = tn_program_text(program), .log = log};
+  const char *key = tn_program_key(program), *own_target = tn_target_text(target);
   *n_out = 0;
-  if (!n.key || !n.program || !n.target) return tn_context_status(program->ctx);
-  n.own_target = log_target_hash(n.target, strlen(n.target));
-  autotune_log_place start = {0};
-  log_reading reading = {.missing_ok = true, .look = look, .visit = visit, .user = &n};
-  runtime_quiet quiet = runtime_quiet_begin(program->ctx);
-  tn_status status = log_read(program->ctx, log, &reading, &start);
-  runtime_quiet_end(&quiet);
-  if (n.failed) status = runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
-  if (n.found.n > 1) qsort(n.found.data, (size_t)n.found.n, sizeof *n.found.data, by_distance);
-  for (int i = 0; i < n.found.n; i++)
+  if (!key || !n.program || !own_target) return tn_context_status(program->ctx);
+  n.own_key = log_key_hash(key, strlen(key));
+  n.own_target = log_target_hash(own_target, strlen(own_target));
+  n.shape = log_shape_hash(n.program, strlen(n.program), false);
+  tn_status status = look_up(program->ctx, &n);
+  if (n.near.n > 1) qsort(n.near.data, (size_t)n.near.n, sizeof *n.near.data, by_distance);
+  for (int i = 0; i < n.near.n; i++)
     if (i < max && status == TN_OK)
-      out[(*n_out)++] = n.found.data[i];
+      out[(*n_out)++] = n.near.data[i];
     else
-      free(n.found.data[i].plan);
+      free(n.near.data[i].plan);
+  RUNTIME_VEC_FREE(&n.near);
   RUNTIME_VEC_FREE(&n.found);
   runtime_map_free(&n.places);
   return status;

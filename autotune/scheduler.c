@@ -48,10 +48,13 @@ static double coming_gain(const scheduler_task *t, double limit_s) {
   return last > 0 ? fmin(usual, fmax(t->best_s - limit_s, 0) / last) : usual;
 }
 
+bool scheduler_is_target_met(const scheduler_task *t) { return t->best_s > 0 && t->best_s <= t->target_s; }
+
+/* What falls below its target gains nothing. */
 double scheduler_gain(const scheduler *s, int i) {
   const scheduler_task *t = &s->tasks[i];
   if (t->best_s <= 0 || t->spent <= 0) return 0;
-  double limit_s = do_limits_hold(s) ? t->limit_s : 0;
+  double limit_s = fmax(do_limits_hold(s) ? t->limit_s : 0, t->target_s);
   double gain = past_share * past_gain(t) + (1 - past_share) * coming_gain(t, limit_s);
   return slope(s, t) * fmax(gain, 0);
 }

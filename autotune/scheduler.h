@@ -14,10 +14,11 @@ typedef struct scheduler_point {
 
 /* A task as the scheduler sees it. Zero-initialise, then set weight. */
 typedef struct scheduler_task {
-  double weight;  /* of its time in the objective: weight times count */
-  double limit_s; /* no schedule is faster, as far as the machine is known; 0: not known. Not believed once one is */
-  double best_s;  /* the least of its times; 0: none is known yet */
-  double spent;   /* of the budget, in seconds or in trials */
+  double weight;   /* of its time in the objective: weight times count */
+  double limit_s;  /* no schedule is faster, as far as the machine is known; 0: not known. Not believed once one is */
+  double target_s; /* a time that is good enough; 0: none */
+  double best_s;   /* the least of its times; 0: none is known yet */
+  double spent;    /* of the budget, in seconds or in trials */
   int n_rounds;
   int last_turn;                              /* of all rounds, when it had its last one */
   bool is_over;                               /* it gets no more rounds */
@@ -35,6 +36,8 @@ typedef struct scheduler {
 int scheduler_next(const scheduler *s);
 /* Tells what a round of task I came to. SPENT: of the budget. BEST_S: the least of all its times, 0 while there is none. */
 void scheduler_tell(scheduler *s, int i, double spent, double best_s);
+/* Whether a task has a time that is good enough. */
+bool scheduler_is_target_met(const scheduler_task *t);
 /* By how much a unit of the budget lets the objective fall, if it goes to task I: never negative. */
 double scheduler_gain(const scheduler *s, int i);
 /* The objective: the weighted sum of the least times in seconds, or their weighted geometric mean. Tasks that are over without

@@ -8,7 +8,7 @@
 #include "autotune/scheduler.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8, USUAL_ROUND = 24 };
+enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8 };
 
 /* Of a run with a limit of time, what is left to the finals of all tasks, and to one. */
 #define FINALS_SHARE 0.2
@@ -67,6 +67,10 @@ static tn_status check_task(tn_context *ctx, const tn_task *task, int i) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                         "tn_tune_tasks: the weight of tasks[%d] is %g: give a number above 0, or 0 for 1", i,
                         task->weight);
+  if (!(task->target_s >= 0) || isinf(task->target_s))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                        "tn_tune_tasks: the target of tasks[%d] is %g s: give a time above 0, or 0 for none", i,
+                        task->target_s);
   if (task->count < 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                         "tn_tune_tasks: the count of tasks[%d] is %d: give 1 or more, or 0 for 1", i, task->count);
@@ -120,6 +124,11 @@ static int tuner_of(network *w, const tn_task *tasks, int i) {
   return w->n++;
 }
 
+/* The least of both that is given. */
+static void take_target(const tn_task *task, scheduler_task *out) {
+  if (task->target_s > 0 && (out->target_s == 0 || task->target_s < out->target_s)) out->target_s = task->target_s;
+}
+
 /* Weights of equal tasks add up. */
 static void take_tasks(network *w, const tn_task *tasks) {
   for (int i = 0; i < w->n_tasks; ++i) {
@@ -131,8 +140,13 @@ static void take_tasks(network *w, const tn_task *tasks) {
                                    .same_as = w->first[k]};
     w->states[w->first[k]].weight += weight;
     w->schedule.tasks[k].weight += weight;
+    take_target(task, &w->schedule.tasks[k]);
+    w->states[w->first[k]].target_s = w->schedule.tasks[k].target_s;
   }
-  for (int i = 0; i < w->n_tasks; ++i) w->states[i].weight = w->states[w->states[i].same_as].weight;
+  for (int i = 0; i < w->n_tasks; ++i) {
+    w->states[i].weight = w->states[w->states[i].same_as].weight;
+    w->states[i].target_s = w->states[w->states[i].same_as].target_s;
+  }
   w->schedule.n = w->n;
 }
 
@@ -248,6 +262,10 @@ static tn_status open_tuner(network *w, const tn_task *tasks, int i) {
   if (i == 0) w->model = w->tuners[0].model; /* the first one's, which is closed last */
   w->schedule.tasks[i].best_s = w->tuners[i].result.best_s;
   w->schedule.tasks[i].limit_s = least_time(&w->tuners[i]);
+  if (scheduler_is_target_met(&w->schedule.tasks[i])) { /* by what the log holds */
+    w->schedule.tasks[i].is_over = true;
+    w->tuners[i].result.end = TN_TUNE_TARGET;
+  }
   return TN_OK;
 }
 
@@ -335,7 +353,7 @@ static tn_status start_task(network *w, int i) {
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
   int given = w->options->tune.per_round;
-  int usual = given > 0 ? given : RUNTIME_MAX(USUAL_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
+  int usual = given > 0 ? given : tuner_usual_round(t);
   bool is_first = !w->has_started[i];
   t->options.per_round = is_first ? RUNTIME_MIN(FIRST_ROUND, usual) : usual;
   tn_status status = is_first ? start_task(w, i) : TN_OK;
@@ -346,10 +364,14 @@ static tn_status run_round(network *w, int i) {
 /* Whether the task, not the run, has come to its end. */
 static bool is_task_over(const network *w, int i) {
   tuner *t = &w->tuners[i];
+  if (scheduler_is_target_met(&w->schedule.tasks[i])) t->result.end = TN_TUNE_TARGET;
   int early_stop = w->options->tune.early_stop;
   if (early_stop == 0 && w->options->tune.effort == TN_EFFORT_THOROUGH) early_stop = 300;
   if (early_stop > 0 && t->since_best >= early_stop) t->result.end = TN_TUNE_NO_PROGRESS;
-  return t->result.end == TN_TUNE_NO_PROGRESS || t->result.end == TN_TUNE_EXHAUSTED || t->result.end == TN_TUNE_FAILED;
+  static const tn_tune_end own[] = {TN_TUNE_NO_PROGRESS, TN_TUNE_EXHAUSTED, TN_TUNE_FAILED, TN_TUNE_TARGET};
+  for (int k = 0; k < RUNTIME_COUNT(own); ++k)
+    if (t->result.end == own[k]) return true;
+  return false;
 }
 
 /* A task that is over gives up what it has under way: the next tuner would be given its jobs. */
@@ -369,13 +391,20 @@ static tn_status take_turn(network *w, int i) {
   return w->schedule.tasks[i].is_over ? tuner_end_rounds(t, status) : status;
 }
 
+/* Why a run ends in which every task is over. */
+static tn_tune_end end_of_all(const network *w) {
+  for (int i = 0; i < w->n; ++i)
+    if (w->tuners[i].result.end == TN_TUNE_TARGET) return TN_TUNE_TARGET;
+  return TN_TUNE_EXHAUSTED;
+}
+
 /* The first reason that holds, for the run as a whole. */
 static tn_tune_end end_of(const network *w) {
   bool is_late = w->seconds > 0 && elapsed_s(w) >= w->seconds - finals_s(w) - LAST_S;
   if (w->is_stopped) return TN_TUNE_STOPPED;
   if (count_held(w) >= w->trials_wanted) return TN_TUNE_TRIALS;
   if (is_late) return TN_TUNE_TIME;
-  return scheduler_next(&w->schedule) < 0 ? TN_TUNE_EXHAUSTED : TN_TUNE_RUNNING;
+  return scheduler_next(&w->schedule) < 0 ? end_of_all(w) : TN_TUNE_RUNNING;
 }
 
 static tn_status run_turns(network *w, tn_tune_end *end) {

@@ -581,6 +581,7 @@ const tir_stmt *tir_substitute_stmt(runtime_arena *arena, const tir_stmt *s, int
 
 /* ---- analysis ---------------------------------------------------------------------------------------------------- */
 
+/* All integers from LO to HI. Empty where LO is above HI. */
 typedef struct tir_interval {
   int64_t lo, hi; /* inclusive; INT64_MIN / INT64_MAX: unbounded */
 } tir_interval;

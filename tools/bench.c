@@ -467,12 +467,14 @@ static void add_side_object(const bench *b, json_t *object, const side *s) {
     return;
   }
   const char *note = s->vendor.kernel.note[0] ? s->vendor.kernel.note : NULL;
+  const char *operator= is_own_side(s->name) ? NULL : tools_vendor_operator(&s->vendor);
   char *ratio =
       runtime_format(&b->session.ctx->arena, "ratio_%s", s->name); /* NULL: the object lacks it, and printing says so */
-  json_object_set_new(object, s->name,
-                      json_pack("{s:f, s:f, s:f, s:f, s:f, s:s*}", "gflops", tools_gflops(b->flops, s->timed.median),
-                                "seconds", s->timed.median, "spread", s->timed.spread, "ratio", s->ratio,
-                                "ratio_spread", s->ratio_spread, "config", note));
+  json_object_set_new(
+      object, s->name,
+      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:s*, s:s*}", "gflops", tools_gflops(b->flops, s->timed.median),
+                "seconds", s->timed.median, "seconds_least", s->timed.least, "spread", s->timed.spread, "ratio",
+                s->ratio, "ratio_spread", s->ratio_spread, "operator", operator, "config", note));
   if (ratio) json_object_set_new(object, ratio, json_real(s->ratio));
   json_object_set_new(object, "ratio_spread", json_real(s->ratio_spread)); /* of the last */
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
@@ -488,6 +490,7 @@ static int print_object(bench *b) {
       b->sides[OURS].timed.median, "spread", b->sides[OURS].timed.spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  json_object_set_new(object, "seconds_least", json_real(b->sides[OURS].timed.least));
   json_object_set_new(object, "gbytes_per_s",
                       json_real(tools_gflops(tn_program_bytes(s->program), b->sides[OURS].timed.median)));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));

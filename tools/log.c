@@ -24,6 +24,9 @@ static const tools_option options[] = {
     TOOLS_OPTION("until", 0, TEXT, until, "DAY", "only records measured before YYYY-MM-DD"),
     TOOLS_OPTION("csv", 0, FLAG, is_csv, NULL, "best, top, list: as comma-separated values, a line of names first"),
     TOOLS_OPTION("from", 0, TEXT, from, "FORMAT", "import: the files' format, tvm (auto_scheduler's, v0.2 to v0.6)"),
+    TOOLS_OPTION("to", 0, TEXT, to, "FORMAT", "export: the format of OUT, tvm (auto_scheduler's, v0.6)"),
+    TOOLS_OPTION("workload", 0, TEXT, workload, "KEY",
+                 "export --to tvm: TVM's workload key, a JSON list such as [\"matmul\", 128, 128, 128]"),
     TOOLS_OPTION("program", 0, TEXT, program, "PROGRAM", "import --from tvm: the program that the files are about"),
     TOOLS_OPTION("remeasure", 0, FLAG, remeasures, NULL,
                  "check: build and time the best records of this target again, and print both times;\n"
@@ -54,7 +57,7 @@ const tools_verb tools_log = {
         "merge LOG... -o OUT    all lines of the logs, each once, into OUT, whose own lines stay\n"
         "compact LOG [-n N]     keep the N fastest checked records of each program and target, and the winners;\n"
         "                       in place, or as OUT\n"
-        "export LOG [PROGRAM] -o OUT   the lines that the filters mean\n"
+        "export LOG [PROGRAM] -o OUT   the lines that the filters mean; --to tvm: as records of TVM\n"
         "import LOG FILE...     add the lines of other logs to LOG; --from tvm --program P: records of TVM\n"
         "\n"
         "With PROGRAM only its records count. Lines that are no records are warned about by number; when logs\n"
@@ -67,6 +70,7 @@ const tools_verb tools_log = {
         "tenon log merge monday.json tuesday.json -o all.json\n"
         "tenon log compact all.json -n 8\n"
         "tenon log import gmm.json tvm.json --from tvm --program gmm.te --remeasure\n"
+        "tenon log export tvm.json -o again.json --to tvm\n"
         "tenon log report matmul.json -o matmul.html",
     .options = options,
     .min_operands = 2,
@@ -311,6 +315,10 @@ static int check_word(const tools_args *args, const struct word *word) {
     return tools_usage(args->verb, "--remeasure is for check, and for import --from tvm");
   if (args->from && (!is_tvm || strcmp(args->from, "tvm") != 0))
     return tools_usage(args->verb, "--from is for import, and takes tvm, not '%s'", args->from);
+  bool is_export = strcmp(word->name, "export") == 0;
+  if (args->to && (!is_export || strcmp(args->to, "tvm") != 0))
+    return tools_usage(args->verb, "--to is for export, and takes tvm, not '%s'", args->to);
+  if (args->workload && !args->to) return tools_usage(args->verb, "--workload is for export --to tvm");
   if (!args->from != !args->program) return tools_usage(args->verb, "--from tvm and --program belong together");
   return TOOLS_OK;
 }

@@ -180,7 +180,23 @@ int tools_log_merge(tools_session *session, const tools_args *args) {
   return write_merged(session, args, args->n_operands - 1, args->operands + 1, args->output);
 }
 
+/* Records as TVM writes them. */
+static int export_tvm(tools_session *session, const tools_args *args) {
+  tn_log_sum sum;
+  tn_log_filter filter;
+  if (!tools_log_filter(session, args, &filter)) return TOOLS_USAGE;
+  if (tn_log_export_tvm(session->ctx, args->operands[1], &filter, args->workload, args->output, &sum) != TN_OK)
+    return TOOLS_FAILED;
+  if (sum.kept == 0)
+    return tools_fail(session, "%s: none of its %lld records that are meant can be said to TVM", args->operands[1],
+                      (long long)sum.records);
+  if (args->is_json) return tools_print_json(session, sum_object(args->output, &sum));
+  printf("%s: %lld records, %d are refused\n", args->output, (long long)sum.kept, sum.n_wrong);
+  return TOOLS_OK;
+}
+
 int tools_log_export(tools_session *session, const tools_args *args) {
+  if (args->to) return export_tvm(session, args);
   return write_merged(session, args, 1, args->operands + 1, args->output);
 }
 

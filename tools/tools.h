@@ -42,8 +42,8 @@ typedef struct tools_args {
   const char *plugins[TOOLS_MAX_PLUGINS];
   int n_plugins;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,
-      *objective, *error, *since, *until, *missing, *from, *program, *sort, *effort, *cost_model, *kind, *report,
-      *rules, *by, *buckets;
+      *objective, *error, *since, *until, *missing, *from, *to, *workload, *program, *sort, *effort, *cost_model, *kind,
+      *report, *rules, *by, *buckets;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout, patience;
   bool no_sketches, flushes_cache;

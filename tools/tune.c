@@ -30,7 +30,8 @@ static const tools_option options[] = {
                  "gained; the default) or round-robin"),
     TOOLS_OPTION("objective", 0, TEXT, objective, "OBJECTIVE",
                  "of several programs, what is to become small: latency (the sum of the times, as often\n"
-                 "as the network has each; the default) or geomean"),
+                 "as the network has each; the default), geomean, or a file of targets: NAME TIME a line,\n"
+                 "as in 'conv3x3 120us'; a task that meets its target gets no more rounds"),
     TOOLS_OPTION("cut", 0, FLAG, is_cut, NULL,
                  "tune the groups of a program that are computed together, each as a task of its own; a\n"
                  "program of more than 48 tensors is cut in any case"),
@@ -39,7 +40,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
     TOOLS_OPTION("finalists", 0, COUNT, finalists, "N", "how many of the fastest are timed again at the end (8)"),
     TOOLS_OPTION("round", 0, COUNT, per_round, "N",
-                 "candidates between two trainings of the cost model (24, or twice as many as machines)"),
+                 "candidates between two trainings of the cost model (24, and two more for each further machine)"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
     TOOLS_OPTION("worker", 0, WORKER, workers, "COMMAND",

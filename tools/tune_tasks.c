@@ -1,5 +1,6 @@
 /* tune_tasks.c: `tenon tune` of several programs or of a network: what they are, and what is told of them. */
 #include <math.h>
+#include <unistd.h>
 
 #include "tools/cut.h"
 #include "tools/tuning.h"
@@ -34,8 +35,9 @@ int tools_check_tasks(const tools_args *args) {
     return tools_usage(args->verb, "--report is about one program: tenon log report LOG PROGRAM, afterwards");
   if (args->strategy && tn_strategy_find(args->strategy) < 0)
     return tools_usage(args->verb, "--schedule is gradient or round-robin, not '%s'", args->strategy);
-  if (args->objective && tn_objective_find(args->objective) < 0)
-    return tools_usage(args->verb, "--objective is latency or geomean, not '%s'", args->objective);
+  if (args->objective && tn_objective_find(args->objective) < 0 && access(args->objective, F_OK) != 0)
+    return tools_usage(args->verb, "--objective is latency or geomean, or a file of targets, not '%s'",
+                       args->objective);
   return TOOLS_OK;
 }
 
@@ -74,15 +76,24 @@ static bool add_all(tasks_run *run) {
     added = is_network(operand) ? add_network(run, operand) : add_program(run, operand);
   }
   run->session->program = NULL;
-  return added;
+  const char *objective = run->args->objective;
+  if (!added || !objective || tn_objective_find(objective) >= 0) return added;
+  return tools_read_targets(run->session, objective, run->tasks.n, run->tasks.data);
 }
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
+
+/* By the time that the finals gave. */
+static bool is_met(const tn_task_state *task) {
+  return task->result.best_s > 0 && task->result.best_s <= task->target_s;
+}
 
 static void print_head(void) {
   printf("%-*s  %6s  %6s  %6s  %10s  %10s  %8s  %s\n", NAME_COLUMNS, "task", "weight", "rounds", "trials", "best",
          "GFLOPS", "default", "of all");
 }
+
+static bool is_mean(const tools_args *args) { return tn_objective_find(args->objective) == (int)TN_OBJECTIVE_GEOMEAN; }
 
 /* Behind the best how many times as fast as the default schedule it is, and its share of the total. */
 static void print_task(const tasks_run *run, int i) {
@@ -97,7 +108,7 @@ static void print_task(const tasks_run *run, int i) {
   double ratio = r->default_s > 0 ? r->default_s / r->best_s : 0;
   printf("%10s  %10.2f  %7.1fx", tools_time(r->best_s).text, tools_gflops(tn_program_flops(task->program), r->best_s),
          ratio);
-  if (run->result.total_s > 0 && !run->args->objective && task->same_as == i)
+  if (run->result.total_s > 0 && !is_mean(run->args) && task->same_as == i)
     printf("  %.1f %%", 100 * task->weight * r->best_s / run->result.total_s);
   printf("%s\n", equal);
 }
@@ -150,11 +161,25 @@ static void print_going_on(const tools_args *args) {
   printf("\n");
 }
 
+/* Of the tasks that have a target. */
+static void print_targets(const tn_tasks_result *r) {
+  int n = 0, met = 0;
+  for (int i = 0; i < r->n_tasks; ++i) {
+    const tn_task_state *task = &r->tasks[i];
+    if (task->same_as != i || task->target_s == 0) continue;
+    ++n;
+    met += is_met(task);
+    if (!is_met(task)) printf("missed   %s: its target is %s\n", task->name, tools_time(task->target_s).text);
+  }
+  if (n > 0) printf("targets  %d of %d are met\n", met, n);
+}
+
 static int print_plain(const tasks_run *run) {
   bool was_stopped = run->result.end == TN_TUNE_STOPPED || run->result.end == TN_TUNE_NO_WORKERS;
   print_head();
   for (int i = 0; i < run->result.n_tasks; ++i) print_task(run, i);
   print_total(run);
+  print_targets(&run->result);
   print_failures(&run->result, stdout);
   tools_print_hosts(run->result.n_hosts, run->result.hosts, NULL, stdout);
   char *table = run->args->verbosity == 1 || was_stopped ? NULL : tn_profiler_table(run->profiler);
@@ -172,6 +197,10 @@ static json_t *task_object(const tn_task_state *task, int i) {
                 "trials", r->trials, "failed", r->failed, "reused", r->reused, "seconds", tools_time_or_null(r->best_s),
                 "seconds_default", tools_time_or_null(r->default_s), "gflops",
                 tools_gflops(tn_program_flops(task->program), r->best_s), "end", tn_tune_end_word(r->end));
+  if (object && task->target_s > 0) {
+    json_object_set_new(object, "target", json_real(task->target_s));
+    json_object_set_new(object, "target_met", json_boolean(is_met(task)));
+  }
   if (object && task->same_as != i) json_object_set_new(object, "same_as", json_integer(task->same_as));
   return object;
 }

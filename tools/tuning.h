@@ -51,6 +51,9 @@ tn_tune_options tools_tune_options(const tools_session *session, const tools_arg
 bool tools_are_tasks(const tools_args *args);
 /* TOOLS_OK, or TOOLS_USAGE after a message: options that do not go with so many programs, or are no such words. */
 int tools_check_tasks(const tools_args *args);
+/* Gives the tasks the targets of a file, `NAME TIME` a line. False after a message with file and line: a task that is not there or
+ * has one already, no time, a file without any. */
+bool tools_read_targets(tools_session *session, const char *file, int n, tn_task *tasks);
 /* Tunes them under one budget. Returns the exit status. */
 int tools_tune_tasks(tools_session *session, const tools_args *args, const tools_hosts *hosts, tn_profiler *profiler);
 

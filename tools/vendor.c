@@ -78,12 +78,18 @@ static bool find_whole(tools_session *session, tools_vendor *v) {
 
 /* ---- the vendor -------------------------------------------------------------------------------------------------- */
 
+/* Of an image or a matrix with weights. */
+static bool is_product(const tools_vendor *v) {
+  return v->problem.op != VENDOR_SOFTMAX && v->problem.op != VENDOR_LAYERNORM;
+}
+
 /* The library writes into an array of its own, so both results can be compared. False after a warning: bench goes on
  * without this side. */
 static bool prepare(tools_session *session, DLTensor *const *args, int threads, tools_vendor *v) {
   void *data[VENDOR_MAX_DIMS];
   char why[VENDOR_TEXT];
   int n = 0;
+  v->problem.has_constant_weights = is_product(v) && session->program->args[v->inputs[1]]->is_layout_free;
   for (int i = 0; i < v->n_inputs; ++i) data[n++] = args[v->inputs[i]]->data;
   data[n++] = v->result->data;
   if (v->addend >= 0) data[n++] = args[v->addend]->data;
@@ -140,6 +146,22 @@ bool tools_vendor_arithmetic(const tn_program *program, int threads, vendor_kern
   *wanted = counts[VENDOR_FUSED];
   for (int k = 0; k < VENDOR_OPERATIONS; ++k) *wanted += counts[k];
   return vendor_limit_mix(counts, threads, out, work, why);
+}
+
+const char *tools_vendor_operator(const tools_vendor *vendor) {
+  switch (vendor->problem.op) {
+    case VENDOR_CONV:
+    case VENDOR_TRANSPOSED: return "convolution";
+    case VENDOR_SOFTMAX: return "softmax";
+    case VENDOR_LAYERNORM: return "layer_norm";
+    case VENDOR_NONE: return "none";
+    case VENDOR_GEMM:
+    case VENDOR_GEMM_F64:
+    case VENDOR_GEMM_BF16:
+    case VENDOR_GEMM_U8:
+    case VENDOR_GEMM_I8: return "product";
+  }
+  return "none";
 }
 
 void tools_vendor_close(tools_vendor *vendor) {

@@ -18,6 +18,8 @@ typedef struct tools_vendor {
 /* Recognises what the session's program computes and makes the vendor NAME ready to do it on the program's inputs,
  * which stand in ARGS. False after a message; close in either case. */
 bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const *args, int threads, tools_vendor *out);
+/* "product", "convolution", "softmax", "layer_norm": what it was found to be. */
+const char *tools_vendor_operator(const tools_vendor *vendor);
 void tools_vendor_close(tools_vendor *vendor);
 /* What the program multiplies, for the machine's limit: of its inputs, the smallest say it. */
 vendor_number tools_vendor_number(const tn_program *program);

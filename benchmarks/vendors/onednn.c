@@ -15,7 +15,7 @@
   X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy)       \
   X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                                    \
   X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_softmax_forward_desc_init) X(dnnl_matmul_desc_init)        \
-  X(dnnl_layer_normalization_forward_desc_init) X(dnnl_deconvolution_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
+  X(dnnl_layer_normalization_forward_desc_init) X(dnnl_inner_product_forward_desc_init) X(dnnl_deconvolution_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
 /* clang-format on */
 
 static struct {
@@ -56,6 +56,7 @@ enum { MAX_ARGS = 5 };
 
 typedef struct call {
   int threads;
+  bool packs_before;      /* weights are the same in every call: they are copied into oneDNN's layout once, here */
   vendor_problem product; /* a plain one */
   void *data[4];
   dnnl_primitive_t primitive; /* NULL: the plain product */
@@ -89,12 +90,18 @@ static int32_t run(void *state) {
   return !(d.dnnl_stream_wait(d.stream) == dnnl_success && went);
 }
 
+static void drop_reorder(call *x) {
+  if (x->reorder == NULL) return;
+  d.dnnl_primitive_destroy(x->reorder);
+  d.dnnl_memory_destroy(x->reorder_args[0].memory);
+  x->reorder = NULL;
+}
+
 static void clear(call *x) {
   if (x->primitive != NULL) d.dnnl_primitive_destroy(x->primitive);
-  if (x->reorder != NULL) d.dnnl_primitive_destroy(x->reorder);
-  if (x->reorder != NULL) d.dnnl_memory_destroy(x->reorder_args[0].memory);
+  drop_reorder(x);
   for (int i = 0; i < x->n_args; ++i) d.dnnl_memory_destroy(x->args[i].memory);
-  *x = (call){.threads = x->threads};
+  *x = (call){.threads = x->threads, .packs_before = x->packs_before};
 }
 
 static void release(void *state) {
@@ -136,7 +143,15 @@ static bool make(call *x, const void *op, dnnl_memory_desc_t *weights) {
   return made;
 }
 
-/* Weights come at DATA in layout PLAIN and are copied into layout WANTED before each call. */
+/* Once, and not before each call. */
+static bool reorder_now(call *x) {
+  bool went = d.dnnl_primitive_execute(x->reorder, d.stream, 2, x->reorder_args) == dnnl_success &&
+              d.dnnl_stream_wait(d.stream) == dnnl_success;
+  drop_reorder(x);
+  return went;
+}
+
+/* Weights come at DATA in layout PLAIN and are copied into layout WANTED, before each call or once. */
 static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *wanted, void *data) {
   dnnl_primitive_desc_t desc;
   if (d.dnnl_reorder_primitive_desc_create(&desc, plain, d.engine, wanted, d.engine, NULL) != dnnl_success)
@@ -147,19 +162,46 @@ static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_m
   x->reorder_args[0].arg = DNNL_ARG_FROM;
   d.dnnl_memory_create(&x->reorder_args[0].memory, plain, d.engine, data);
   x->reorder_args[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, x->args[x->n_args - 1].memory};
-  return made;
+  return made && (!x->packs_before || reorder_now(x));
 }
 
 /* ---- the operators ----------------------------------------------------------------------------------------------- */
 
+static bool plain_product(call *x, const vendor_problem *c, void *const *data) {
+  x->product = *c;
+  memcpy(x->data, data, (c->addend_elements > 0 ? 4 : 3) * sizeof *data);
+  return true;
+}
+
+/* Two ways of a product whose right factor is packed before: as a matmul, or as an inner product, whose weights are the
+ * right factor transposed. */
+static bool packed_product(call *x, const vendor_problem *c, void *const *data, bool is_inner) {
+  int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
+  bool ta = c->is_a_transposed, tb = c->is_b_transposed;
+  dnnl_memory_desc_t left = array(2, (int64_t[]){m, k}, (int64_t[]){ta ? 1 : k, ta ? m : 1});
+  dnnl_memory_desc_t plain = is_inner ? array(2, (int64_t[]){n, k}, (int64_t[]){tb ? k : 1, tb ? 1 : n})
+                                      : array(2, (int64_t[]){k, n}, (int64_t[]){tb ? 1 : n, tb ? k : 1});
+  dnnl_memory_desc_t out = array(2, (int64_t[]){m, n}, NULL), right = plain, wanted;
+  dnnl_matmul_desc_t matmul;
+  dnnl_inner_product_desc_t inner;
+  right.format_kind = dnnl_format_kind_any;
+  bool described = is_inner ? d.dnnl_inner_product_forward_desc_init(&inner, dnnl_forward_inference, &left, &right,
+                                                                     NULL, &out) == dnnl_success
+                            : d.dnnl_matmul_desc_init(&matmul, &left, &right, NULL, &out) == dnnl_success;
+  const void *op = is_inner ? (const void *)&inner : (const void *)&matmul;
+  if (!described || !make(x, op, &wanted)) return false;
+  add(x, DNNL_ARG_SRC, &left, data[0]);
+  add(x, DNNL_ARG_DST, &out, data[2]);
+  return add_reordered(x, &plain, &wanted, data[1]);
+}
+
+static bool fastest_product(call *x, const vendor_problem *c, void *const *data);
+
 static bool gemm(call *x, const vendor_problem *c, void *const *data) {
   int64_t b = c->dim[0], m = c->dim[1], n = c->dim[2], k = c->dim[3];
   dnnl_matmul_desc_t op;
-  if (b == 1) {
-    x->product = *c;
-    memcpy(x->data, data, (c->addend_elements > 0 ? 4 : 3) * sizeof *data);
-    return true;
-  }
+  if (b == 1 && c->has_constant_weights && c->addend_elements == 0) return fastest_product(x, c, data);
+  if (b == 1) return plain_product(x, c, data);
   dnnl_memory_desc_t left = array(3, (int64_t[]){b, m, k}, NULL), right = array(3, (int64_t[]){b, k, n}, NULL);
   dnnl_memory_desc_t out = array(3, (int64_t[]){b, m, n}, NULL);
   if (d.dnnl_matmul_desc_init(&op, &left, &right, NULL, &out) != dnnl_success || !make(x, &op, NULL)) return false;
@@ -215,7 +257,7 @@ static bool layernorm(call *x, const vendor_problem *c, void *const *data) {
   return true;
 }
 
-/* Data: the image, weights in memory as PLAIN, the result. WANTED: the weights are copied to that layout in each call; NULL: not. */
+/* Data: the image, weights in memory as PLAIN, the result. WANTED: the weights are copied to that layout; NULL: not. */
 static bool add_image(call *x, const dnnl_memory_desc_t *src, const dnnl_memory_desc_t *dst,
                       const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *wanted, void *const *data) {
   add(x, DNNL_ARG_SRC, src, data[0]);
@@ -277,7 +319,19 @@ static double least_time(call *x) {
   return best;
 }
 
-/* The faster of two ways: weights as they are, or copied each time into the layout that oneDNN likes best. */
+/* The fastest of three ways, of which two have their weights packed before. */
+static bool fastest_product(call *x, const vendor_problem *c, void *const *data) {
+  double matmul = packed_product(x, c, data, false) ? least_time(x) : 1e9;
+  clear(x);
+  double inner = packed_product(x, c, data, true) ? least_time(x) : 1e9;
+  clear(x);
+  double plain = plain_product(x, c, data) ? least_time(x) : 1e9;
+  if (plain <= matmul && plain <= inner) return true;
+  clear(x);
+  return packed_product(x, c, data, inner < matmul);
+}
+
+/* The faster of two ways: weights as they are, or copied, each time or before, into the layout that oneDNN likes best. */
 static bool faster(call *x, const vendor_problem *c, void *const *data,
                    bool (*with)(call *, const vendor_problem *, void *const *, bool)) {
   bool good = with(x, c, data, true);
@@ -314,6 +368,7 @@ bool vendor_onednn_prepare(const vendor_problem *problem, void *const *data, int
   call *x = calloc(1, sizeof *x);
   if (x == NULL) return snprintf(why, VENDOR_TEXT, "out of memory"), false;
   x->threads = threads;
+  x->packs_before = problem->has_constant_weights;
   d.set_threads(threads);
   if (!operators[problem->op](x, problem, data)) {
     release(x);
@@ -321,7 +376,8 @@ bool vendor_onednn_prepare(const vendor_problem *problem, void *const *data, int
   }
   *out = (vendor_kernel){.call = run, .free = release, .self = x};
   const dnnl_version_t *version = d.dnnl_version();
-  snprintf(out->note, sizeof out->note, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
+  snprintf(out->note, sizeof out->note, "oneDNN %d.%d.%d%s", version->major, version->minor, version->patch,
+           x->packs_before ? ", weights in its own layout, packed before" : "");
   return true;
 }
 

@@ -103,6 +103,9 @@ bool vendor_time_rounds(int n_sides, vendor_side *sides, const vendor_timing *t)
   for (int i = 0; i < n_sides; ++i) {
     vendor_side *s = &sides[i];
     if (!summarise_copy(s->n_rounds, s->rounds, &s->low, &s->median, &s->spread)) return false;
+    s->least = s->samples[0];
+    for (int k = 1; k < s->n_samples; ++k)
+      if (s->samples[k] < s->least) s->least = s->samples[k];
   }
   return true;
 }

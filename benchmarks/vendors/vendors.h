@@ -29,6 +29,7 @@ typedef struct vendor_problem {
   int64_t dim[VENDOR_MAX_DIMS];
   bool is_a_transposed, is_b_transposed; /* products: A is k by m, B is n by k */
   int64_t addend_elements;               /* products: m*n, or n (one row for all); 0: nothing is added */
+  bool has_constant_weights;             /* the second input is the same in every call: it may be packed once, before */
   double epsilon;                        /* layer normalization's; 0: 1e-5 */
 } vendor_problem;
 
@@ -95,6 +96,7 @@ typedef struct vendor_side {
   double *samples; /* of all rounds; several short calls are one sample */
   double *rounds;  /* the median of each round */
   int n_samples, n_rounds, room;
+  double least;               /* of the samples: what other work on the machine disturbs least */
   double low, median, spread; /* of the rounds: the lower quartile; the median; (p75 - p25) / median */
 } vendor_side;
 

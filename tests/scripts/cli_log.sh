@@ -50,6 +50,12 @@ printf '%s\n' '{"i": [["k", "llvm -mcpu=haswell", [2, 64, 64, 0, 0, 0, 0, 0], ""
 shows 'line 1: 1.00 ms there' log import imported.json tvm.json --from tvm --program "$product" --remeasure
 run log best imported.json --json
 [ "$(json out 'len(o["rows"]), o["rows"][0]["checked"]')" = '(1, True)' ] || complain "the imported record was not measured: $(cat out)"
+shows 'again.json: 2 records, 0 are refused' log export imported.json -o again.json --to tvm
+head -1 again.json | cmp -s - tvm.json || complain "a record of TVM's did not come back as it was: $(cat again.json)"
+refuses 2 'is for export, and takes tvm' log export imported.json -o again.json --to halide
+refuses 2 'is for export, and takes tvm' log merge imported.json -o again.json --to tvm
+refuses 2 'is for export --to tvm' log export imported.json -o again.json --workload '["k"]'
+refuses 1 'no workload key of auto_scheduler' log export imported.json -o again.json --to tvm --workload k
 refuses 1 'no record of it fits the program' log import imported.json tvm.json --from tvm --program 'C = 1'
 refuses 2 'belong together' log import imported.json tvm.json --from tvm
 refuses 2 'takes tvm' log import imported.json tvm.json --from halide --program "$product"

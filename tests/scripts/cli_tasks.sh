@@ -34,7 +34,27 @@ run tune "$product" "$sums" --log two.json --for 2s --objective geomean --json
 [ "$(json out 'o["elapsed"] < 4 and o["end"] == "time" and len(o["tasks"]) == 2')" = True ] || complain "two programs: $(cat out)"
 
 refuses 2 'is gradient or round-robin' tune "$product" "$sums" --log t.json --schedule fair
-refuses 2 'is latency or geomean' tune "$product" "$sums" --log t.json --objective speed
+# A target that any schedule meets ends its task after the first round; one that none meets does not.
+printf 'product 1s # enough\n\n sums 0.001ns\n' >targets
+run tune net/small.tenon --log targets.json --trials 80 --objective targets --json
+[ "$got" -eq 0 ] || complain "targets: $(cat err)"
+[ "$(json out '[t["target_met"] for t in o["tasks"] if "same_as" not in t]')" = '[True, False]' ] || complain "targets that are met: $(cat out)"
+[ "$(json out '[t["end"] == "target" for t in o["tasks"] if "same_as" not in t]')" = '[True, False]' ] || complain "the ends by targets: $(cat out)"
+echo 'sums 1s' >>targets
+sed -i 2,3d targets
+run tune net/small.tenon --log targets.json --trials 200 --objective targets
+[ "$got" -eq 0 ] || complain "targets that are met by the log: $(cat err)"
+grep -q 'trials   0 measured' out && grep -q 'targets  2 of 2 are met' out || complain "targets that the log meets cost trials: $(cat out)"
+for line in 'produkt 1s|there is no task produkt; did you mean product' 'nothing 1s|there is no task nothing: write a name as the table' \
+  "product 1|targets:1: '1' is no time: write a number above 0" 'product 0ms|is no time' 'product -1s|is no time' "product|targets:1: 'product' is no target: write NAME TIME"; do
+  echo "${line%%|*}" >targets
+  refuses 1 "${line#*|}" tune net/small.tenon --log t.json --objective targets
+done
+printf 'product 1s\nproduct 2s\n' >targets
+refuses 1 'targets:2: product has a target already' tune net/small.tenon --log t.json --objective targets
+echo '# none' >targets
+refuses 1 'targets names no target' tune net/small.tenon --log t.json --objective targets
+refuses 2 'is latency or geomean, or a file of targets' tune "$product" "$sums" --log t.json --objective speed
 refuses 2 'is about several programs' tune "$product" --log t.json --objective latency
 refuses 2 'such as 30s, 10m or 2h' tune "$product" --log t.json --for 30
 refuses 2 'such as 30s, 10m or 2h' tune "$product" --log t.json --for 3d

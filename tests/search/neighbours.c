@@ -97,6 +97,48 @@ static void others_are_no_neighbours(void **state) {
   drop(&f);
 }
 
+/* A line that a glance does not understand, here by an escape in the key, is judged as others are: of these one failed, and both are of other programs. */
+static void unusual_lines_are_no_exception(void **state) {
+  (void)state;
+  fixture f = make();
+  autotune_neighbour near[4];
+  add_line(f.file, f.ctx, MATMUL(64, 128, 128), tn_target_text(f.target), "none", true, 1e-5, "tile", 1);
+  static const char unusual[] =
+      "{\"v\":1,\"key\":\"\\u0030\",\"program\":\"B[i<8] = A[i]\",\"target\":\"" OTHER
+      "\",\"steps\":[],\"costs\":[%s],\"error\":\"%s\",\"checked\":%s,\"plan\":[{\"family\":\"tile\"}]}\n";
+  fprintf(f.file, unusual, "", "compile", "false");
+  fprintf(f.file, unusual, "1e-9", "none", "true");
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 1);
+  assert_string_equal(near[0].sizes, "64x128x128");
+  autotune_neighbours_free(1, near);
+  drop(&f);
+}
+
+/* A large log is looked up by its index, which is made; what was appended since counts, too. */
+static void a_large_log_is_not_read_again(void **state) {
+  (void)state;
+  enum { LINES = 14000 };
+  fixture f = make();
+  autotune_neighbour near[4];
+  char index[80];
+  snprintf(index, sizeof index, "%s.index", f.log);
+  add_line(f.file, f.ctx, MATMUL(64, 128, 128), tn_target_text(f.target), "none", true, 2e-5, "tile", 1);
+  for (int i = 0; i < LINES; i++)
+    add_line(f.file, f.ctx, "B[i<8] = A[i] + 1", tn_target_text(f.target), "none", true, 1e-5, "move", 1);
+  add_line(f.file, f.ctx, MATMUL(64, 128, 128), tn_target_text(f.target), "none", true, 1e-5, "tile", 2);
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 1);
+  assert_non_null(strstr(near[0].plan, "\"panels\":2"));
+  autotune_neighbours_free(1, near);
+  assert_int_equal(access(index, F_OK), 0);
+  f.file = fopen(f.log, "a");
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), tn_target_text(f.target), "none", true, 1e-5, "tile", 3);
+  assert_int_equal(ask(&f, MATMUL(128, 128, 128), 4, near), 2);
+  assert_non_null(strstr(near[0].plan, "\"panels\":3"));
+  autotune_neighbours_free(2, near);
+  unlink(index);
+  drop(&f);
+}
+
 /* The plan that is advised, its values the nearest that there are, is proposed behind the fixed ones and only once. */
 static void a_search_begins_with_advice(void **state) {
   (void)state;
@@ -142,6 +184,8 @@ int run_neighbour_tests(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_nearest_come_first),
       cmocka_unit_test(others_are_no_neighbours),
+      cmocka_unit_test(unusual_lines_are_no_exception),
+      cmocka_unit_test(a_large_log_is_not_read_again),
       cmocka_unit_test(a_search_begins_with_advice),
       cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"C\",\"family\":\"rows\"}]"),
       cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"D\",\"family\":\"tile\"}]"),

@@ -44,6 +44,7 @@ int run_genome_tests(void);
 int run_planned_tests(void);
 int run_proposal_tests(void);
 int run_tune_tests(void);
+int run_judging_tests(void);
 int run_pipeline_tests(void);
 int run_replay_tests(void);
 int run_task_tests(void);

@@ -387,6 +387,35 @@ static void early_stop_ends_a_task(void **state) {
   assert_true(f->machine.n_runs < 2000);
 }
 
+/* What any schedule meets gets one round; the others have all trials. */
+static void a_target_ends_a_task(void **state) {
+  fixture *f = *state;
+  f->tasks[0].target_s = 1e3;
+  assert_int_equal(tune(f, 3), TN_OK);
+  assert_int_equal(f->result.tasks[0].result.end, TN_TUNE_TARGET);
+  assert_int_equal(f->result.tasks[0].rounds, 1);
+  assert_int_equal(f->result.tasks[1].result.end, TN_TUNE_TRIALS);
+  int before = f->machine.n_runs;
+  for (int i = 0; i < 3; ++i) f->tasks[i].target_s = 1e3;
+  f->options.tune.trials = 400;
+  assert_int_equal(tune(f, 3), TN_OK); /* all are met by what the log holds */
+  assert_int_equal(f->result.end, TN_TUNE_TARGET);
+  for (int i = 0; i < 3; ++i) assert_int_equal(f->result.tasks[i].result.trials, 0);
+  assert_int_equal(f->machine.n_runs, before);
+  assert_true(f->result.total_s > 0);
+}
+
+/* Of equal programs the harder target counts. */
+static void equal_tasks_have_one_target(void **state) {
+  fixture *f = *state;
+  f->tasks[1] = f->tasks[0];
+  f->tasks[0].target_s = 1e3;
+  f->tasks[1].target_s = 1e-30;
+  assert_int_equal(tune(f, 2), TN_OK);
+  for (int i = 0; i < 2; ++i) assert_true(f->result.tasks[i].target_s == 1e-30);
+  assert_int_equal(f->result.tasks[0].result.end, TN_TUNE_TRIALS);
+}
+
 static bool stop_after(void *user, const tn_tasks_progress *p) {
   fixture *f = user;
   f->n_told++;
@@ -430,6 +459,13 @@ static void refused_tasks(void **state) {
   f->tasks[1].weight = NAN;
   assert_int_equal(tune(f, 3), TN_ERROR_ARGUMENT);
   check_fails(f->ctx, TN_ERROR_ARGUMENT, "the weight of tasks[1]", "above 0");
+  f->tasks[1].weight = 1;
+  f->tasks[1].target_s = -1;
+  assert_int_equal(tune(f, 3), TN_ERROR_ARGUMENT);
+  check_fails(f->ctx, TN_ERROR_ARGUMENT, "the target of tasks[1] is -1 s", "above 0");
+  f->tasks[1].target_s = INFINITY;
+  assert_int_equal(tune(f, 3), TN_ERROR_ARGUMENT);
+  check_fails(f->ctx, TN_ERROR_ARGUMENT, "the target of tasks[1]", "0 for none");
   f->tasks[1] = (tn_task){.program = f->tasks[0].program, .count = -2};
   assert_int_equal(tune(f, 3), TN_ERROR_ARGUMENT);
   check_fails(f->ctx, TN_ERROR_ARGUMENT, "the count of tasks[1] is -2", "1 or more");
@@ -594,6 +630,8 @@ int run_task_tests(void) {
       WITH(a_task_that_fails_costs_itself_only),
       WITH(all_tasks_fail),
       WITH(early_stop_ends_a_task),
+      WITH(a_target_ends_a_task),
+      WITH(equal_tasks_have_one_target),
       WITH(it_can_be_stopped),
       WITH(a_limit_of_time_is_one_of_all),
       WITH(refused_tasks),

@@ -1,0 +1,287 @@
+/* log_tvm_write.c: our records as TVM's auto_scheduler writes them (format v0.6). Our steps have its mnemonics and arguments, so
+ * most go over as they are; what TVM has no step for is refused by step. Stages are counted in the order of its DAG, which is
+ * ours: TVM reads the file with a workload whose tensors stand in the program's order.
+ *
+ * Steps are replayed on the record's program first, so that all extents are known and nothing is written that does not apply. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "autotune/log_work.h"
+#include "runtime/new_file.h"
+#include "schedule/steps.h"
+#include "te/graph.h"
+
+enum { MAX_TOLD = 20, MAX_PROGRAM_BYTES = 32 << 20, LAST_ANNOTATION = 10, LAST_CLASS = TN_MEASURE_UNKNOWN };
+/* What TVM writes for a candidate that failed. */
+static const double failed_cost_s = 1e10;
+
+/* A log on its way into a file of TVM's. */
+typedef struct exporting {
+  tn_context *ctx;
+  const char *log, *workload; /* WORKLOAD: NULL: one made of the program's key */
+  const tn_log_filter *filter;
+  tn_log_sum *sum;
+  FILE *file;
+  /* The program of the record before, in a context of its own, since programs live as long as theirs. */
+  tn_context *own;
+  tn_program *program;
+  bool failed, lacks_memory; /* FAILED: errno says why */
+} exporting;
+
+/* ---- steps -------------------------------------------------------------------------------------------------------- */
+
+static int64_t number_at(const json_t *step, size_t i) { return json_integer_value(json_array_get(step, i)); }
+
+/* Without the fields from N on. A new reference; NULL: no memory. */
+static json_t *first_of(const json_t *step, size_t n) {
+  json_t *out = json_array();
+  for (size_t i = 0; i < n && out; ++i)
+    if (json_array_append(out, json_array_get(step, i)) != 0) return json_decref(out), NULL;
+  return out;
+}
+
+/* TVM's loops are guarded where a split does not divide; where it does, no tail is needed. */
+static const char *why_no_split(const json_t *step) {
+  int64_t extent = number_at(step, 3), product = 1;
+  const char *tail = json_string_value(json_array_get(step, 6));
+  const json_t *lengths = json_array_get(step, 4);
+  for (size_t i = 0; i < json_array_size(lengths); ++i) product *= number_at(lengths, i);
+  bool divides = extent > 0 && product > 0 && extent % product == 0;
+  return divides || (tail && strcmp(tail, "guard") == 0) ? NULL : "TVM has no tail but guard";
+}
+
+static const char *why_no_pragma(const json_t *step) {
+  const char *text = json_string_value(json_array_get(step, 3));
+  static const char known[] = "auto_unroll_max_step$";
+  return text && strncmp(text, known, strlen(known)) == 0 ? NULL : "of pragmas it has auto_unroll_max_step only";
+}
+
+/* TVM makes the factor's axes from the split just before, which a fusion may follow. */
+static const char *why_no_rfactor(const json_t *steps, size_t at) {
+  size_t before = at;
+  const json_t *split = before > 0 ? json_array_get(steps, --before) : NULL;
+  const char *name = json_string_value(json_array_get(split, 0));
+  if (name && strcmp(name, "FU") == 0 && before > 0) split = json_array_get(steps, --before);
+  name = json_string_value(json_array_get(split, 0));
+  bool is_split = name && strcmp(name, "SP") == 0 && number_at(split, 1) == number_at(json_array_get(steps, at), 1);
+  return is_split ? NULL : "TVM needs the split of the same stage just before it";
+}
+
+/* NULL: it can be said. */
+static const char *why_not(const json_t *steps, size_t at) {
+  static const char *const alike[] = {"FU", "RE", "SA", "CA", "CI", "CR", "CHW"};
+  const json_t *step = json_array_get(steps, at);
+  const char *name = json_string_value(json_array_get(step, 0));
+  if (!name) return "it has no name";
+  if (strcmp(name, "SP") == 0) return why_no_split(step);
+  if (strcmp(name, "PR") == 0) return why_no_pragma(step);
+  if (strcmp(name, "RF") == 0) return why_no_rfactor(steps, at);
+  if (strcmp(name, "AN") == 0) return number_at(step, 3) <= LAST_ANNOTATION ? NULL : "TVM has no such annotation";
+  if (strcmp(name, "CHR") == 0)
+    return json_array_size(step) <= 4 ? NULL : "TVM's stages have one tensor each that can be cached";
+  return RUNTIME_FIND(alike, name) >= 0 ? NULL : "auto_scheduler has no such step";
+}
+
+/* All steps as TVM has them, a new reference. NULL: *WRONG is the step that cannot be said, or -1 without memory. */
+static json_t *translate(const json_t *steps, int *wrong) {
+  enum { SPLIT_FIELDS = 6 };
+  json_t *out = json_array();
+  *wrong = -1;
+  for (size_t i = 0; out && i < json_array_size(steps); ++i) {
+    const json_t *step = json_array_get(steps, i);
+    bool is_split = json_array_size(step) > SPLIT_FIELDS;
+    if (why_not(steps, i)) *wrong = (int)i;
+    if (*wrong < 0 && json_array_append_new(out, first_of(step, is_split ? SPLIT_FIELDS : json_array_size(step))) == 0)
+      continue;
+    json_decref(out);
+    out = NULL;
+  }
+  return out;
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------ */
+
+/* "llvm -keys=cpu -mcpu=znver5 -num-cores=2": what TVM compares of it is the kind. NULL: no memory. */
+static json_t *target_of(const char *target) {
+  char cpu[128] = "", threads[32] = "";
+  runtime_str text = {0};
+  autotune_target_word(target, "cpu", cpu, sizeof cpu);
+  autotune_target_word(target, "threads", threads, sizeof threads);
+  runtime_str_add(&text, "llvm -keys=cpu");
+  if (*cpu) runtime_str_addf(&text, " -mcpu=%s", cpu);
+  if (*threads) runtime_str_addf(&text, " -num-cores=%s", threads);
+  json_t *out = text.failed ? NULL : json_string(text.data);
+  runtime_str_free(&text);
+  return out;
+}
+
+/* What auto_scheduler calls a task: that which the record came with, or one of the program's key. The numbers of the hardware
+ * are cores, and the bytes of a vector and of a cache's line as TVM has them for every processor, which has none of the others. */
+static json_t *task_of(const exporting *m, const autotune_record *record) {
+  enum { VECTOR_BYTES = 64, LINE_BYTES = 64 };
+  char threads[32] = "1";
+  json_t *theirs = json_object_get(json_object_get(record->json, "tvm"), "task");
+  if (json_array_size(theirs) >= 2 && !m->workload) return json_deep_copy(theirs);
+  autotune_target_word(record->target, "threads", threads, sizeof threads);
+  json_t *own = m->workload ? NULL : json_pack("[s, s]", "tenon", record->key);
+  char *workload = m->workload ? strdup(m->workload) : json_dumps(own, 0);
+  json_t *task = json_pack("[s, o, [i, i, i, i, i, i, i, i], s, i, []]", workload ? workload : "",
+                           target_of(record->target), atoi(threads), VECTOR_BYTES, LINE_BYTES, 0, 0, 0, 0, 0, "", 1);
+  json_decref(own);
+  free(workload);
+  return task;
+}
+
+/* Costs in seconds, the class, seconds of all, the time. TVM has eight classes, the last of them for all others. */
+static json_t *result_of(const autotune_record *record) {
+  json_t *costs = json_array();
+  json_t *theirs = json_object_get(json_object_get(record->json, "tvm"), "all_cost");
+  double all_s = theirs ? json_number_value(theirs) : record->build_s + record->run_s;
+  for (int i = 0; record->error == TN_MEASURE_NONE && i < record->n_costs; ++i)
+    json_array_append_new(costs, json_real(record->costs[i]));
+  if (record->error != TN_MEASURE_NONE) json_array_append_new(costs, json_real(failed_cost_s));
+  return json_pack("[o, i, f, I]", costs, (int)RUNTIME_MIN((int)record->error, (int)LAST_CLASS), all_s,
+                   (json_int_t)record->time_s);
+}
+
+static void refuse(exporting *m, int line, const char *fmt, ...) TN_PRINTF(3, 4);
+/* A record that is refused costs itself only. */
+static void refuse(exporting *m, int line, const char *fmt, ...) {
+  runtime_str why = {0};
+  RUNTIME_ADD_ARGS(&why, fmt);
+  if (++m->sum->n_wrong <= MAX_TOLD && !why.failed)
+    runtime_say(m->ctx, TN_SEVERITY_WARNING, "%s:%d: %s", m->log, line, why.data);
+  runtime_str_free(&why);
+}
+
+/* Parsed once for records that follow each other. NULL after a warning. */
+static tn_program *program_of(exporting *m, int line, const autotune_record *record) {
+  bool is_same = m->program && strcmp(tn_program_text(m->program), record->program) == 0;
+  if (is_same && m->own->arena.total < MAX_PROGRAM_BYTES) return m->program;
+  tn_context_free(m->own);
+  m->own = tn_context_new(NULL);
+  m->program = m->own ? tn_program_parse(m->own, record->program, 0, NULL) : NULL;
+  if (!m->program) refuse(m, line, "the program is refused: %.300s", m->own ? tn_context_message(m->own) : "no memory");
+  if (m->program && (m->program->n_symbols > 0 || te_has_externs(m->program))) {
+    refuse(m, line, "auto_scheduler has no programs with %s",
+           m->program->n_symbols > 0 ? "sizes that come with the call" : "calls of C functions");
+    m->program = NULL;
+  }
+  return m->program;
+}
+
+/* The record's steps with all extents, a new reference. NULL after a warning. */
+static json_t *whole_steps(exporting *m, int line, const autotune_record *record) {
+  tn_program *program = program_of(m, line, record);
+  if (!program) return NULL;
+  char *text = json_dumps(record->steps, JSON_COMPACT);
+  tn_schedule *schedule = text ? tn_schedule_new(program) : NULL;
+  json_t *steps = NULL;
+  if (schedule && tn_schedule_replay(schedule, text) == TN_OK)
+    steps = schedule_steps_json(schedule);
+  else
+    refuse(m, line, "the steps are refused: %.300s", tn_context_message(m->own));
+  tn_context_clear(m->own);
+  tn_schedule_free(schedule);
+  free(text);
+  return steps;
+}
+
+/* The line, a new reference; NULL: it is refused, after a warning, or there is no memory. */
+static json_t *line_of(exporting *m, int line, const autotune_record *record) {
+  json_t *steps = whole_steps(m, line, record);
+  int wrong = -1;
+  json_t *theirs = steps ? translate(steps, &wrong) : NULL;
+  if (wrong >= 0) {
+    char *step = json_dumps(json_array_get(steps, (size_t)wrong), JSON_COMPACT | JSON_ENCODE_ANY);
+    refuse(m, line, "step %d, %.80s, cannot be said to TVM: %s", wrong, step ? step : "",
+           why_not(steps, (size_t)wrong));
+    free(step);
+  }
+  json_decref(steps);
+  if (!theirs) return NULL;
+  return json_pack("{s:[o, [[], o]], s:o, s:s}", "i", task_of(m, record), theirs, "r", result_of(record), "v", "v0.6");
+}
+
+static void write_record(exporting *m, int line, const autotune_record *record) {
+  json_t *json = line_of(m, line, record);
+  char *text = json ? json_dumps(json, JSON_REAL_PRECISION(15)) : NULL;
+  m->lacks_memory |= json && !text;
+  if (text && fprintf(m->file, "%s\n", text) < 0) m->failed = true;
+  m->sum->kept += text != NULL;
+  free(text);
+  json_decref(json);
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------------- */
+
+static bool is_meant(const exporting *m, const log_facts *facts) {
+  return !facts->is_event && log_filter_means(m->filter, facts);
+}
+
+static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
+  const exporting *m = user;
+  log_facts facts = log_facts_of_glance(line, glance);
+  (void)text;
+  return is_meant(m, &facts) ? LOG_READ : LOG_PASS;
+}
+
+static bool visit(void *user, int line, autotune_record *record) {
+  exporting *m = user;
+  log_facts facts = log_facts_of_record(line, record);
+  if (!is_meant(m, &facts)) return true;
+  m->sum->records++;
+  m->sum->errors[record->error]++;
+  write_record(m, line, record);
+  return !m->failed && !m->lacks_memory;
+}
+
+/* A workload key is a JSON list that begins with the name of a function or a hash. */
+static tn_status check_workload(tn_context *ctx, const char *workload) {
+  json_t *list = workload ? json_loads(workload, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  bool is_key = !workload || json_is_string(json_array_get(list, 0));
+  json_decref(list);
+  if (is_key) return TN_OK;
+  return runtime_fail(
+      ctx, TN_ERROR_ARGUMENT,
+      "'%.100s' is no workload key of auto_scheduler: write a JSON list that begins with a text, such as "
+      "[\"matmul\", 128, 128, 128]",
+      workload);
+}
+
+static tn_status write_all(exporting *m, const char *out, const runtime_new_file *made) {
+  log_reading reading = {.look = look, .visit = visit, .user = m};
+  m->file = runtime_new_file_stream(made);
+  if (!m->file) return runtime_fail(m->ctx, TN_ERROR_IO, "cannot write %s: %s", out, strerror(errno));
+  tn_status status = log_read(m->ctx, m->log, &reading, &(autotune_log_place){0});
+  bool is_written = fclose(m->file) == 0 && !m->failed;
+  m->sum->strange = reading.n_skipped;
+  tn_context_free(m->own);
+  if (m->lacks_memory) return runtime_fail(m->ctx, TN_ERROR_MEMORY, "out of memory while writing %s", out);
+  if (status != TN_OK || is_written) return status;
+  return runtime_fail(m->ctx, TN_ERROR_IO, "cannot write %s: %s", out, strerror(errno));
+}
+
+tn_status tn_log_export_tvm(tn_context *ctx, const char *log, const tn_log_filter *filter, const char *workload,
+                            const char *out, tn_log_sum *sum) {
+  tn_log_sum own;
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  if (!sum) sum = &own;
+  *sum = (tn_log_sum){0};
+  if (!log || !out) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_log_export_tvm: an argument is NULL");
+  tn_status status = log_filter_check(ctx, filter);
+  if (status == TN_OK) status = check_workload(ctx, workload);
+  if (status != TN_OK) return status;
+  exporting m = {.ctx = ctx, .log = log, .workload = workload, .filter = filter, .sum = sum};
+  runtime_new_file made;
+  if (!runtime_new_file_open(&made, out))
+    return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", out, strerror(errno));
+  status = write_all(&m, out, &made);
+  if (status == TN_OK && sum->kept > 0 && !runtime_new_file_keep(&made, out))
+    status = runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", out, strerror(errno));
+  runtime_new_file_drop(&made);
+  if (sum->n_wrong > MAX_TOLD)
+    runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more records are refused", log, sum->n_wrong - MAX_TOLD);
+  return status;
+}

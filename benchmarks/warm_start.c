@@ -1,0 +1,119 @@
+/* warm_start.c: what records of neighbours save a search. Each file of records is a table of times for one program: a search over
+ * it is replayed without a kernel, so that one table and seed give one result. Each program is searched with an empty log and with
+ * a log that holds the records of all other files; both times the trials until 95 % of the best time that the table knows are
+ * counted. Usage: warm_start RECORDS... Prints a Markdown table; status 1 unless the second takes half of the trials at most. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "benchmarks/best_of_log.h"
+
+enum { TRIALS = 200, SEEDS = 5 };
+
+/* A search: when it came to what was wanted. */
+typedef struct search {
+  double wanted_s;
+  int n, reached; /* trials so far; the trial that reached it, 0: none has */
+} search;
+
+static void follow(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  search *s = user;
+  (void)candidate;
+  ++s->n;
+  if (s->reached == 0 && m->n_costs > 0 && m->costs[0] <= s->wanted_s) s->reached = s->n;
+}
+
+/* Nothing is to be learned after that. */
+static bool is_reached(void *user, const tn_progress *progress) {
+  const search *s = user;
+  (void)progress;
+  return s->reached > 0;
+}
+
+static bool append_file(FILE *out, const char *path) {
+  char bytes[1 << 16];
+  FILE *in = fopen(path, "r");
+  size_t n;
+  if (!in) return false;
+  while ((n = fread(bytes, 1, sizeof bytes, in)) > 0) fwrite(bytes, 1, n, out);
+  return fclose(in) == 0;
+}
+
+/* The log of the search: empty, or with the records of all files but THIS. */
+static bool fill_log(const char *log, int n, char **files, int this, bool is_warm) {
+  FILE *out = fopen(log, "w");
+  bool filled = out != NULL;
+  for (int i = 0; i < n && filled && is_warm; ++i) filled = i == this || append_file(out, files[i]);
+  return out && fclose(out) == 0 && filled;
+}
+
+/* Trials to 95 % of the best; TRIALS + 1: they did not do. 0: an error. */
+static int count_trials(const char *records, const char *log, uint64_t seed) {
+  tn_context *ctx = tn_context_new(NULL);
+  tn_log_table table = {0};
+  tn_target *target = NULL;
+  tn_builder builder;
+  tn_runner runner;
+  search s = {0};
+  tn_program *program = open_best(ctx, records, &target);
+  bool ready = program && target && tn_log_top(ctx, records, NULL, 1, &table) == TN_OK && table.n_rows == 1 &&
+               tn_replay_new(program, target, records, &builder, &runner);
+  if (ready) {
+    s.wanted_s = table.rows[0].cost_s / 0.95;
+    tn_tune_options options = {.log = log,
+                               .trials = TRIALS,
+                               .seed = seed,
+                               .target = target,
+                               .builder = &builder,
+                               .runner = &runner,
+                               .on_measured = follow,
+                               .on_progress = is_reached,
+                               .user = &s};
+    ready = tn_tune(program, &options, NULL) == TN_OK;
+    builder.free(builder.self);
+    runner.free(runner.self);
+  }
+  if (!ready) fprintf(stderr, "warm_start: %s: %s\n", records, tn_context_message(ctx));
+  tn_log_table_free(&table);
+  tn_context_free(ctx);
+  return !ready ? 0 : s.reached > 0 ? s.reached : TRIALS + 1;
+}
+
+/* The mean over the seeds; 0: an error. */
+static double mean_trials(const char *log, int n, char **files, int this, bool is_warm) {
+  double sum = 0;
+  for (int seed = 1; seed <= SEEDS; ++seed) {
+    int trials = fill_log(log, n, files, this, is_warm) ? count_trials(files[this], log, (uint64_t)seed) : 0;
+    if (trials == 0) return 0;
+    sum += trials;
+  }
+  return sum / SEEDS;
+}
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+int main(int argc, char **argv) {
+  char log[] = "/tmp/tenon-warm-XXXXXX";
+  double sums[2] = {0, 0};
+  int fd = argc > 2 ? mkstemp(log) : -1;
+  if (fd < 0) return fprintf(stderr, "usage: warm_start RECORDS RECORDS...\n"), 2;
+  close(fd);
+  printf("| records | trials to 95 %% of the best known | with records of the others |\n| --- | --: | --: |\n");
+  for (int i = 1; i < argc; ++i) {
+    double trials[2];
+    for (int warm = 0; warm < 2; ++warm) {
+      trials[warm] = mean_trials(log, argc - 1, argv + 1, i - 1, warm);
+      if (trials[warm] == 0) return unlink(log), 1;
+      sums[warm] += trials[warm];
+    }
+    printf("| %s | %.1f | %.1f |\n", name_of(argv[i]), trials[0], trials[1]);
+    fflush(stdout);
+  }
+  unlink(log);
+  printf("| all %d | %.1f | %.1f (%.2f of them) |\n", argc - 1, sums[0], sums[1], sums[1] / sums[0]);
+  return sums[1] > 0.5 * sums[0];
+}
