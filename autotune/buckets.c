@@ -73,18 +73,28 @@ static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *
   return best && tn_schedule_auto(best, &machine) == TN_OK ? best : NULL;
 }
 
-/* The generic schedule of the number, where a record's steps are not legal for a symbol, and else the program's own loops. */
-static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_schedule *best, tn_bucket *bucket) {
+/* The generic schedule of a size, on loops of the symbol's extent. */
+static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t size) {
   const tn_machine machine = tn_target_machine(b->target);
+  tn_program *program = te_within(b->program, 0, size, size);
+  tn_schedule *generic = program ? tn_schedule_new(program) : NULL;
+  bool fits = generic && tn_schedule_auto(generic, &machine) == TN_OK && schedule_replay_symbolic(s, generic) == TN_OK;
+  tn_schedule_free(generic);
+  if (!fits && tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
+  return fits;
+}
+
+/* The schedule of the size; where its steps are not legal for a symbol, say a loop that is one vector, a generic one of that size or of a
+ * larger one, whose loops are parted; and else the program's own loops. */
+static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_schedule *best, tn_bucket *bucket) {
+  enum { LARGER = 64 };
+  const tn_axis *symbol = b->program->symbols[0];
   runtime_quiet quiet = runtime_quiet_begin(b->ctx);
   bool fits = schedule_replay_symbolic(s, best) == TN_OK;
-  if (!fits) {
-    tn_schedule *generic = tn_schedule_new(best->program);
-    tn_context_clear(b->ctx);
-    bool made = generic && tn_schedule_auto(generic, &machine) == TN_OK;
-    bucket->is_plain = !made || schedule_replay_symbolic(s, generic) != TN_OK;
-    tn_schedule_free(generic);
-  }
+  if (!fits) tn_context_clear(b->ctx);
+  fits =
+      fits || schedule_as(b, s, bucket->size) || schedule_as(b, s, RUNTIME_MIN(symbol->extent, LARGER * bucket->size));
+  if (!fits) bucket->is_plain = true;
   runtime_quiet_end(&quiet);
   return tn_context_status(b->ctx);
 }

@@ -100,12 +100,44 @@ tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps) {
 typedef struct adoption {
   runtime_arena *arena;
   const tir_func *from, *to;
+  int n_bindings;
+  tir_binding *bindings; /* scalars, by their names */
+  runtime_map buffers;   /* that the symbol sizes: each in terms of TO's */
+  bool failed;           /* no memory */
 } adoption;
+
+/* The variant may lack the symbol. */
+static void bind_scalars(adoption *a) {
+  a->bindings = RUNTIME_NEW_ARRAY(a->arena, tir_binding, a->from->n_scalars + 1);
+  a->failed = !a->bindings;
+  for (int i = 0; !a->failed && i < a->from->n_scalars; i++)
+    for (int k = 0; k < a->to->n_scalars; k++) {
+      const tir_var *own = a->from->scalars[i].var, *other = a->to->scalars[k].var;
+      if (strcmp(own->name, other->name) != 0) continue;
+      const tir_expr *value = tir_var_expr(a->arena, other);
+      if (own->dtype != other->dtype) value = tir_cast(a->arena, own->dtype, value);
+      a->bindings[a->n_bindings++] = (tir_binding){own, value};
+    }
+}
+
+static tir_walk adopt_sizes(void *user, const tir_stmt *s) {
+  adoption *a = user;
+  bool is_sized = false;
+  for (int d = 0; s->kind == TIR_ALLOC && d < s->u.alloc.buffer->ndim; d++)
+    is_sized |= s->u.alloc.buffer->size[d] != NULL;
+  if (!is_sized || runtime_map_get(&a->buffers, s->u.alloc.buffer)) return TIR_WALK_ON;
+  tir_buffer *copy = runtime_copy(a->arena, s->u.alloc.buffer, sizeof *copy);
+  for (int d = 0; copy && d < copy->ndim; d++)
+    if (copy->size[d]) copy->size[d] = tir_substitute(a->arena, copy->size[d], a->n_bindings, a->bindings);
+  if (!copy || !runtime_map_put(&a->buffers, s->u.alloc.buffer, copy)) a->failed = true;
+  return a->failed ? TIR_WALK_STOP : TIR_WALK_ON;
+}
 
 static const tir_buffer *adopted(const adoption *a, const tir_buffer *buffer) {
   for (int i = 0; i < a->from->n_params; i++)
     if (a->from->params[i] == buffer) return a->to->params[i];
-  return buffer;
+  const tir_buffer *sized = runtime_map_get(&a->buffers, buffer);
+  return sized ? sized : buffer;
 }
 
 static const tir_expr *adopt_load(void *user, const tir_expr *e) {
@@ -128,6 +160,7 @@ static const tir_stmt *adopt_stmt(void *user, const tir_stmt *s) {
   const adoption *a = user;
   bool stores = s->kind == TIR_STORE, asks = s->kind == TIR_PREFETCH;
   if (s->kind == TIR_CALL) return adopt_operands(a, s);
+  if (s->kind == TIR_ALLOC) return tir_alloc(a->arena, adopted(a, s->u.alloc.buffer), s->u.alloc.body);
   if (!stores && !asks) return s;
   tir_stmt *copy = runtime_copy(a->arena, s, sizeof *s);
   if (copy && stores) copy->u.store.buffer = adopted(a, s->u.store.buffer);
@@ -135,18 +168,14 @@ static const tir_stmt *adopt_stmt(void *user, const tir_stmt *s) {
   return copy;
 }
 
-/* Scalars by their names; the variant may lack the symbol. */
-static const tir_stmt *adopt_scalars(const adoption *a, const tir_stmt *body) {
-  tir_binding *bindings = RUNTIME_NEW_ARRAY(a->arena, tir_binding, a->from->n_scalars + 1);
-  int n = 0;
-  for (int i = 0; bindings && i < a->from->n_scalars; i++)
-    for (int k = 0; k < a->to->n_scalars; k++) {
-      const tir_var *own = a->from->scalars[i].var, *other = a->to->scalars[k].var;
-      if (strcmp(own->name, other->name) != 0) continue;
-      const tir_expr *value = tir_var_expr(a->arena, other);
-      bindings[n++] = (tir_binding){own, own->dtype == other->dtype ? value : tir_cast(a->arena, own->dtype, value)};
-    }
-  return bindings ? tir_substitute_stmt(a->arena, body, n, bindings) : NULL;
+static const tir_stmt *adopt(adoption *a, const tir_stmt *body) {
+  tir_visitor visitor = {.stmt = adopt_sizes, .user = a};
+  tir_rewriter rewriter = {a->arena, adopt_stmt, adopt_load, a};
+  bind_scalars(a);
+  if (!a->failed) (void)tir_walk_stmt(body, &visitor);
+  const tir_stmt *made = a->failed ? NULL : tir_rewrite_stmt(&rewriter, body);
+  runtime_map_free(&a->buffers);
+  return made ? tir_substitute_stmt(a->arena, made, a->n_bindings, a->bindings) : NULL;
 }
 
 static const tir_stmt *lower_variant(const schedule_variant *v, const tir_func *to, runtime_arena *arena,
@@ -155,9 +184,8 @@ static const tir_stmt *lower_variant(const schedule_variant *v, const tir_func *
   own.versions_rests = true;
   own.marks_stages = false;
   const tir_func *f = schedule_lower_part(v->schedule, to->name, arena, &own, SCHEDULE_WHOLE, NULL);
-  adoption a = {arena, f, to};
-  tir_rewriter rewriter = {arena, adopt_stmt, adopt_load, &a};
-  return f ? adopt_scalars(&a, tir_rewrite_stmt(&rewriter, f->body)) : NULL;
+  adoption a = {.arena = arena, .from = f, .to = to};
+  return f ? adopt(&a, f->body) : NULL;
 }
 
 static const tir_scalar *symbol_of(const tir_func *f) {

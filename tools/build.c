@@ -260,6 +260,9 @@ static int check(const tools_args *args) {
   if (args->buckets && args->schedule)
     return tools_usage(args->verb,
                        "--schedule and --buckets exclude each other: each bucket has a schedule of its own");
+  if (args->buckets && args->part && tools_find_part(args) > 0)
+    return tools_usage(args->verb,
+                       "--part is not built with --buckets: each size packs its layout_free inputs in another layout");
   if (args->buckets && args->missing) return tools_usage(args->verb, "--missing is about programs without --buckets");
   if (tools_find_part(args) < 0) return TOOLS_USAGE;
   if (args->is_strict && args->schedule) return tools_usage(args->verb, "--strict is about the records of --log");

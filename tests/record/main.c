@@ -4,5 +4,6 @@ int run_log(void);
 int run_apply(void);
 int run_many(void);
 int run_tvm(void);
+int run_buckets(void);
 
-int main(void) { return run_record() + run_log() + run_apply() + run_many() + run_tvm(); }
+int main(void) { return run_record() + run_log() + run_apply() + run_many() + run_tvm() + run_buckets(); }

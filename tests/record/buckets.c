@@ -1,0 +1,266 @@
+/* Sizes that serve a symbol: one function, right for every value of it; records of sizes are used; what is refused. */
+#include <math.h>
+
+#include "codegen/codegen.h"
+#include "schedule/state.h"
+#include "tests/record/fixture.h"
+
+enum { EVERY = 300, DRAWN = 24, MOST = 4096, MAX_ARGS = 6 };
+
+/* Reductions are short, so that every value of M takes a moment. */
+#define PRODUCT "symbol M<=4096\nC[i<M, j<40] = sum[k<24](A[i,k] * B[k,j])"
+#define SOFTMAX                                                                     \
+  "symbol M<=4096\nX[i<M] = max[k<33](A[i,k]); E[i<M, j<33] = exp(A[i,j] - X[i])\n" \
+  "S[i<M] = sum[k<33](E[i,k]); Y[i<M, j<33] = E[i,j] / S[i]"
+#define DENSE                                                          \
+  "symbol M<=4096\nD[i<M, j<32] = sum[k<16](A[i,k] * W[k,j]) + b[j]\n" \
+  "G[i<M, j<32] = 0.5 * D[i,j] * (1 + erf(D[i,j] * 0.70710678))"
+
+static const struct row {
+  const char *name, *program;
+  int n;
+  int64_t sizes[4];
+  int most; /* values of M up to here, each, and drawn ones up to its limit */
+} rows[] = {
+    {"a product", PRODUCT, 4, {1, 16, 128, 1024}, EVERY},
+    {"softmax of rows", SOFTMAX, 4, {1, 16, 128, 1024}, EVERY},
+    {"dense and gelu", DENSE, 4, {1, 16, 128, 1024}, EVERY},
+    {"one size", PRODUCT, 1, {100}, 130},
+    {"sizes side by side", PRODUCT, 4, {7, 8, 9, 11}, 40},
+    {"a sum over the symbol", "symbol M<=4096\nC[i<20] = sum[k<M](A[i,k] * B[k])", 3, {1, 64, 512}, 130},
+    {"columns", "symbol M<=600\nC[i<12, j<M] = sum[k<8](A[i,k] * B[k,j])", 3, {16, 100, 512}, 130},
+    {"both sides of a square", "symbol 3<=M<=200\nC[i<M, j<M] = A[j,i] + B[i,j]*f32(M)", 2, {16, 64}, 150},
+    {"a stencil, and extents made of the symbol",
+     "symbol 3<=M<=400\nC[i<M - 2] = A[i] + A[i+1] * A[i+2]; D[i<M] = A[i]",
+     2,
+     {16, 100},
+     EVERY},
+    {"integers", "symbol M<=300\ninput A: i32[M,9]\nC[i<M] = max[k<9](A[i,k]*3 - 1)", 2, {16, 64}, 90},
+    {"a scalar", "symbol M<=300\nscalar s: f32\nC[i<M, j<8] = A[i,j] * s", 2, {16, 64}, 90},
+    {"packed in each call",
+     "symbol M<=300\ninput A: f32[M,24], B: f32[24,64] layout_free\nC[i<M, j<64] = sum[k<24](A[i,k] * B[k,j])",
+     2,
+     {16, 64},
+     90},
+};
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+typedef struct both {
+  tn_context *ctx;
+  tn_program *program;
+  tn_kernel *any, *plain; /* the buckets'; the program's own loops */
+} both;
+
+static DLTensor *make_array(const both *b, const tn_tensor *t, int64_t m, uint64_t seed) {
+  int64_t shape[TN_MAX_RANK] = {0};
+  for (int d = 0; d < t->ndim; d++) shape[d] = t->size[d] ? te_size_value(b->program, t->size[d], &m) : t->shape[d];
+  DLTensor *made = tn_array_new(b->ctx, t->dtype, t->ndim, shape);
+  assert_non_null(made);
+  if (seed) tn_array_fill(b->ctx, made, seed);
+  if (!seed) memset(made->data, 0xff, tn_array_bytes(made));
+  return made;
+}
+
+static void compare_floats(const DLTensor *got, const DLTensor *want, int64_t m) {
+  const float *g = got->data, *w = want->data;
+  for (size_t k = 0; k < tn_array_bytes(got) / sizeof *g; k++)
+    if (!(fabsf(g[k] - w[k]) <= 1e-4f * (1 + fabsf(w[k]))))
+      fail_msg("M=%d: element %zu is %g, not %g", (int)m, k, (double)g[k], (double)w[k]);
+}
+
+static void call_with(const both *b, int64_t m) {
+  DLTensor *got[MAX_ARGS], *want[MAX_ARGS];
+  tn_program *p = b->program;
+  for (int i = 0; i < p->n_args; i++) {
+    bool is_output = i >= p->n_inputs;
+    got[i] = make_array(b, p->args[i], m, is_output ? 0 : (uint64_t)i + 1);
+    want[i] = is_output ? make_array(b, p->args[i], m, 0) : got[i];
+  }
+  assert_int_equal(tn_call(b->ctx, b->any, got, p->n_args), TN_OK);
+  assert_int_equal(m <= 20 ? tn_evaluate(p, want, p->n_args) : tn_call(b->ctx, b->plain, want, p->n_args), TN_OK);
+  for (int i = p->n_inputs; i < p->n_args; i++) {
+    if (p->args[i]->dtype == TN_F32) compare_floats(got[i], want[i], m);
+    if (p->args[i]->dtype != TN_F32) assert_memory_equal(got[i]->data, want[i]->data, tn_array_bytes(got[i]));
+    tn_array_free(want[i]);
+  }
+  for (int i = 0; i < p->n_args; i++) tn_array_free(got[i]);
+}
+
+static both open_row(const struct row *row, const char *log) {
+  both b = {.ctx = check_context()};
+  b.program = tn_program_parse(b.ctx, row->program, 0, NULL);
+  check_ok(b.ctx);
+  tn_schedule *s = tn_apply_buckets(b.program, NULL, log, "M", row->n, row->sizes, NULL);
+  check_ok(b.ctx);
+  b.any = tn_build(s, NULL);
+  check_ok(b.ctx);
+  b.plain = tn_build(tn_schedule_new(b.program), NULL);
+  check_ok(b.ctx);
+  return b;
+}
+
+static void close_row(both *b) {
+  tn_kernel_free(b->any);
+  tn_kernel_free(b->plain);
+  check_context_free(b->ctx);
+}
+
+static void right_for_every_value(void **state) {
+  const struct row *row = *state;
+  both b = open_row(row, NULL);
+  const tn_axis *symbol = b.program->symbols[0];
+  runtime_rng rng = {(uint64_t)row->sizes[0]};
+  for (int64_t m = symbol->least; m <= row->most; m++) call_with(&b, m);
+  for (int i = 0; i < DRAWN; i++)
+    call_with(&b, symbol->least + runtime_random_below(&rng, symbol->extent - symbol->least + 1));
+  call_with(&b, symbol->extent);
+  close_row(&b);
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+static void records_are_used(void **state) {
+  fixture *f = *state;
+  static const int64_t sizes[] = {4, 12, 60};
+  tn_bucket out[3];
+  tn_param m = {"M", 12};
+  tn_program *any = tn_program_parse(f->ctx, PRODUCT, 0, NULL);
+  f->program = tn_program_parse(f->ctx, PRODUCT, 1, &m);
+  append(f, "[[\"SP\",2,0,12,[4],1,\"guard\"],[\"AN\",2,0,3]]", 3e-6, true);
+  tn_schedule *s = tn_apply_buckets(any, f->target, f->log, "M", 3, sizes, out);
+  check_ok(f->ctx);
+  assert_true(out[0].seconds == 0 && out[1].seconds == 3e-6 && out[2].seconds == 0);
+  assert_int_equal(s->n_variants, 7);
+  static const int64_t least[] = {1, 4, 5, 12, 13, 60, 61}, most[] = {3, 4, 11, 12, 59, 60, 4096};
+  for (int i = 0; i < 7; i++) {
+    assert_int_equal(s->variants[i].least, least[i]);
+    assert_int_equal(s->variants[i].most, most[i]);
+  }
+  char *at = tn_schedule_print(s->variants[3].schedule, TN_FORM_TEXT);
+  char *below = tn_schedule_print(s->variants[2].schedule, TN_FORM_TEXT);
+  assert_string_equal(at, "split(C, i, 4); parallel(C, i.outer)\n");
+  assert_string_equal(below, "split(C, i, 4, tail=peel); parallel(C, i.outer)\n");
+  free(at);
+  free(below);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static const struct refusal {
+  const char *name, *program, *symbol;
+  int n;
+  int64_t sizes[3];
+  const char *message;
+} refusals[] = {
+    {"no symbol",
+     "C[i<8] = A[i] + 1",
+     "M",
+     1,
+     {4},
+     "buckets: the program has no symbol 'M': all its extents are numbers; declare one, as in symbol M<=4096"},
+    {"another symbol", "symbol N<=8\nC[i<N] = A[i] + 1", "M", 1, {4}, "buckets: the program has no symbol 'M': name N"},
+    {"several symbols",
+     "symbol M<=8, N<=8\nC[i<M, j<N] = A[i,j] + 1",
+     "M",
+     1,
+     {4},
+     "buckets: the program has 2 symbols, and one function chooses by one: give the others a number, as in -p N=64"},
+    {"above the limit",
+     "symbol M<=8\nC[i<M] = A[i] + 1",
+     "M",
+     2,
+     {4, 9},
+     "buckets: M=9 is none of the symbol's values, 1 to 8: change the size, or the symbol's limits"},
+    {"below the limit",
+     "symbol 3<=M<=8\nC[i<M] = A[i] + 1",
+     "M",
+     1,
+     {2},
+     "buckets: M=2 is none of the symbol's values, 3 to 8"},
+    {"zero", "symbol M<=8\nC[i<M] = A[i] + 1", "M", 1, {0}, "buckets: M=0 is none of the symbol's values, 1 to 8"},
+    {"not ascending",
+     "symbol M<=8\nC[i<M] = A[i] + 1",
+     "M",
+     2,
+     {4, 2},
+     "buckets: 2 stands behind 4: name the sizes in ascending order"},
+    {"twice",
+     "symbol M<=8\nC[i<M] = A[i] + 1",
+     "M",
+     3,
+     {2, 4, 4},
+     "buckets: 4 stands there twice: name each size once"},
+    {"none", "symbol M<=8\nC[i<M] = A[i] + 1", "M", 0, {0}, "buckets: 0 sizes: give 1 to 64"},
+};
+
+static void refused(void **state) {
+  const struct refusal *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = tn_program_parse(ctx, row->program, 0, NULL);
+  check_ok(ctx);
+  assert_null(tn_apply_buckets(p, NULL, NULL, row->symbol, row->n, row->sizes, NULL));
+  check_fails(ctx, TN_ERROR_ARGUMENT, row->message);
+  check_context_free(ctx);
+}
+
+static const struct variant_refusal {
+  const char *name, *whole, *variant;
+  int64_t least, most;
+  const char *message;
+} variant_refusals[] = {
+    {"no symbol", "C[i<8] = A[i] + 1", "C[i<8] = A[i] + 1", 8, 8,
+     "add_variant(8 .. 8): the program has no symbol: it is one kernel as it is"},
+    {"several symbols", "symbol M, N\nC[i<M, j<N] = A[i,j] + 1", "C[i<8, j<8] = A[i,j] + 1", 8, 8,
+     "add_variant(8 .. 8): the program has several symbols: give all but one a number"},
+    {"beyond the limits", "symbol M<=8\nC[i<M] = A[i] + 1", "C[i<9] = A[i] + 1", 9, 9,
+     "add_variant(9 .. 9): these are not values of the program's symbol"},
+    {"a number for a range", "symbol M<=8\nC[i<M] = A[i] + 1", "C[i<4] = A[i] + 1", 3, 4,
+     "add_variant(3 .. 4): the variant's program is not for all of these values"},
+    {"narrower limits", "symbol M<=8\nC[i<M] = A[i] + 1", "symbol M<=3\nC[i<M] = A[i] + 1", 3, 4,
+     "add_variant(3 .. 4): the variant's program is not for all of these values"},
+    {"another extent", "symbol M<=8\nC[i<M] = A[i] + 1", "C[i<5] = A[i] + 1", 4, 4,
+     "add_variant(4 .. 4): the variant's program has other arguments"},
+    {"another dtype", "symbol M<=8\nC[i<M] = A[i] + 1", "input A: f64[4]\nC[i<4] = A[i] + 1", 4, 4,
+     "add_variant(4 .. 4): the variant's program has other arguments"},
+    {"more arguments", "symbol M<=8\nC[i<M] = A[i] + 1", "C[i<4] = A[i] + B[i]", 4, 4,
+     "add_variant(4 .. 4): the variant's program has other arguments"},
+};
+
+static void refused_variants(void **state) {
+  const struct variant_refusal *row = *state;
+  tn_context *ctx = check_context();
+  tn_schedule *whole = tn_schedule_new(tn_program_parse(ctx, row->whole, 0, NULL));
+  tn_schedule *variant = tn_schedule_new(tn_program_parse(ctx, row->variant, 0, NULL));
+  check_ok(ctx);
+  assert_int_equal(tn_schedule_add_variant(whole, row->least, row->most, variant), TN_ERROR_SCHEDULE);
+  check_fails(ctx, TN_ERROR_SCHEDULE, row->message);
+  assert_int_equal(whole->n_variants, 0);
+  check_context_free(ctx);
+}
+
+static void variants_do_not_overlap_and_are_whole(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = tn_program_parse(
+      ctx, "symbol M<=8\ninput A: f32[M], B: f32[8] layout_free\nC[i<M, j<8] = A[i] * (B[j] + 1)", 0, NULL);
+  tn_schedule *whole = tn_schedule_new(p), *same = tn_schedule_new(p);
+  assert_int_equal(tn_schedule_add_variant(whole, 2, 4, same), TN_OK);
+  assert_int_equal(tn_schedule_add_variant(whole, 4, 5, same), TN_ERROR_SCHEDULE);
+  check_fails(ctx, TN_ERROR_SCHEDULE,
+              "add_variant(4 .. 5): a variant before has these values, too: add them in ascending order, apart");
+  assert_int_equal(whole->n_variants, 1);
+  assert_int_equal(tn_schedule_add_variant(whole, 5, 5, NULL), TN_ERROR_ARGUMENT);
+  check_fails(ctx, TN_ERROR_ARGUMENT, "add_variant: the variant is NULL");
+  assert_null(tn_build(whole, &(tn_build_options){.part = TN_BUILD_PACKED}));
+  check_fails(ctx, TN_ERROR_SCHEDULE, "a kernel of several variants is not built in parts");
+  check_context_free(ctx);
+}
+
+int run_buckets(void) {
+  const struct CMUnitTest tests[] = {WITH_LOG(records_are_used),
+                                     cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
+  return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
+         CHECK_TABLE("buckets that are refused", refusals, refused) +
+         CHECK_TABLE("variants that are refused", variant_refusals, refused_variants) + CHECK_TESTS("buckets", tests);
+}
