@@ -125,8 +125,8 @@ TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
-/* Plans of a program that is like this one (neighbour.c), the nearest first, fitted to this one's sizes: the first of them are proposed
- * early, all are parents. Plans that do not fit are left out. */
+/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are proposed before what the search draws,
+ * and are parents. Plans that do not fit are left out. */
 void autotune_search_advise(autotune_search *search, const char *plan);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);

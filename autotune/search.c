@@ -9,14 +9,7 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum {
-  MAX_ADVISED = 8,
-  OWN_FIRST = 4,
-  ADVISED_FIRST = 2,
-  MAX_SEEDS = 64,
-  MOST_SEEDS = 256,
-  MISSES_BEFORE_EXHAUSTED = 400
-};
+enum { MAX_ADVISED = 8, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -260,12 +253,9 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* Before what was advised stand some that the search ranks first itself: over 20 shapes (make bench-warm) they came to 95 % of the
- * best sooner. Of what was advised only the nearest are measured at once; the others are parents of what is ranked. */
+/* The nearest only, each once: the others are parents of what the search ranks. */
 static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
-  int most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
-  if (search->next_advised >= most) return 0;
-  int found = search->next_advised == 0 ? propose_evolved(search, RUNTIME_MIN(OWN_FIRST, n), out) : 0;
+  int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
   while (found < n && search->next_advised < most)
     found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
   return found;
@@ -283,8 +273,7 @@ void autotune_search_advise(autotune_search *search, const char *plan) {
 }
 
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,
- * so that the answer is never worse than what the user wrote, nor than `auto`; then what was advised, behind the first of the
- * search's own. */
+ * so that the answer is never worse than what the user wrote, nor than `auto`; then what was advised. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
