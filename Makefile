@@ -89,18 +89,21 @@ analyze: build
 torture: build
 	TENON=build/tenon tests/torture/torture.py --long --page docs/testing.md
 
-# A part that cannot run here says so and is passed over.
+# A part that cannot run here says so and is passed over. FARM_BUILD: where the programs are, so that others may be built meanwhile.
 FARM_FAULTS ?= 500
+FARM_BUILD ?= $(CURDIR)/build
+QUEUE_FAULTS = tests/farm/queue.py $(FARM_BUILD)/tenon --faults $(FARM_FAULTS) --trials 150 --namespaces; status=$$?; [ $$status = 77 ] || exit $$status
 farm: setup build
 	scripts/setup farm
-	tests/farm/ssh.sh $(CURDIR)/build/tenon $(CURDIR)/build/tests/test_relay; status=$$?; [ $$status = 77 ] || exit $$status
-	TENON_FARM_FAULTS=$(FARM_FAULTS) build/tests/test_measure --farm
-	tests/farm/slurm.sh $(CURDIR)/build/tenon; status=$$?; [ $$status = 77 ] || exit $$status
-	@$(MAKE) farm-queue
+	tests/farm/ssh.sh $(FARM_BUILD)/tenon $(FARM_BUILD)/tests/test_relay; status=$$?; [ $$status = 77 ] || exit $$status
+	tests/farm/slurm.sh $(FARM_BUILD)/tenon; status=$$?; [ $$status = 77 ] || exit $$status
+	TENON_FARM_FAULTS=$(FARM_FAULTS) $(FARM_BUILD)/tests/test_measure --farm
+	$(QUEUE_FAULTS)
+	scripts/bench_farm $(FARM_BUILD) --quick
 
-# Two tuners and four workers behind a real redis-server; a quarter of an hour.
+# Two tuners and four workers in network namespaces (needs root), behind a real redis-server; a quarter of an hour.
 farm-queue: setup build
-	tests/farm/queue.py $(CURDIR)/build/tenon --faults $(FARM_FAULTS) --trials 150; status=$$?; [ $$status = 77 ] || exit $$status
+	$(QUEUE_FAULTS)
 
 runner: setup build
 	tests/farm/runner.sh build/tenon $(CURDIR) 200; status=$$?; [ $$status = 77 ] || exit $$status

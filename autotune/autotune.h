@@ -277,9 +277,9 @@ typedef struct tn_tune_options {
   double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed;   /* (0 is a seed as any other) */
-  int per_round;   /* candidates measured a round (24, or twice as many as machines; at most trials) */
-  int finalists;   /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed; /* (0 is a seed as any other) */
+  int per_round; /* candidates measured a round (24; for more than four machines 22 and two for each; at most trials) */
+  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   int population;  /* genomes of a generation (1024). TVM: evolutionary_search_population */
   int generations; /* (4). TVM: evolutionary_search_num_iters */
@@ -479,6 +479,51 @@ TN_API void tn_network_free(TN_TAKE tn_network *network);
  * as warnings by number and skipped. */
 TN_API TN_GIVE tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log,
                                           double *seconds);
+
+/* ---- one large program as a network ------------------------------------------------------------------------------ */
+
+/* What one or more groups of a program compute: a group is a stage and all that a schedule computes together with it. */
+typedef struct tn_cut_task {
+  tn_program *program; /* of its own, in the same context; what it reads of other groups are inputs */
+  const char *name;    /* the stage that the first of the groups ends in */
+  int count;           /* groups that compute this */
+  int n_used;          /* of them, those that a record's schedule was used for */
+  double seconds;      /* of that record; 0: there is none */
+} tn_cut_task;
+
+/* The tasks in the order of the program. They belong to its context. */
+typedef struct tn_cut {
+  int n, n_groups;
+  tn_cut_task *tasks;
+} tn_cut;
+
+/* Whether the program has more tensors than tn_tune takes: it has to be cut. */
+TN_API bool tn_program_is_large(const tn_program *program);
+/* Cuts a program at the roots of the groups that tn_schedule_auto forms on TARGET (NULL: native). Groups that compute the same, the
+ * names of their tensors aside, are one task. TN_ERROR_PROGRAM: the program has symbols or scans. TVM: extract_tasks of a Relay module. */
+TN_API tn_status tn_program_cut(tn_program *program, const tn_target *target, tn_cut *out);
+/* The program's schedule made of the log's best records of its groups, as tn_apply_best chooses them; groups without one are scheduled
+ * as by tn_schedule_auto. OUT (may be NULL): what was used. NULL with TN_ERROR_RECORD: there is no record of any group. */
+TN_API TN_GIVE tn_schedule *tn_apply_cut(tn_program *program, const tn_target *target, const char *log, tn_cut *out);
+
+/* ---- sizes that serve a symbol ------------------------------------------------------------------------------------ */
+
+enum { TN_MAX_BUCKETS = 64 };
+
+/* What one size became. */
+typedef struct tn_bucket {
+  int64_t size;
+  double seconds; /* of the record whose schedule it has; 0: there is none, it has the generic one */
+  bool is_plain;  /* that schedule's steps are not legal for a symbol: between the sizes the program's own loops run */
+} tn_bucket;
+
+/* A schedule of a program with one symbol that chooses by its value when a kernel is called: at each of the N SIZES, which ascend, the
+ * best record of the program with that number (tn_apply_best; LOG may be NULL), without one the generic schedule; below a size and
+ * above the last one that size's schedule on loops of the symbol's extent (tn_schedule_add_variant). One function has them all. OUT (may
+ * be NULL) has room for N. NULL after a message: TN_ERROR_ARGUMENT for sizes that are not the symbol's values, or do not ascend, for no such
+ * symbol, and for a program with several. */
+TN_API TN_GIVE tn_schedule *tn_apply_buckets(tn_program *program, const tn_target *target, const char *log,
+                                             const char *symbol, int n, const int64_t *sizes, tn_bucket *out);
 
 /* One record of a log as a table shows it. Strings belong to the table. */
 typedef struct tn_log_row {

@@ -22,9 +22,11 @@ void device_close(device *d) {
   if (d->pid == 0) return;
   close(d->to);
   close(d->from);
-  for (int i = 0; i < 50 && waitpid(d->pid, NULL, WNOHANG) == 0; i++) {
-    poll(NULL, 0, 2);
-    if (i == 48) kill(d->pid, SIGKILL);
+  bool has_ended = false;
+  for (int i = 0; i < 50 && !(has_ended = waitpid(d->pid, NULL, WNOHANG) != 0); i++) poll(NULL, 0, 2);
+  if (!has_ended) {
+    kill(d->pid, SIGKILL);
+    waitpid(d->pid, NULL, 0);
   }
   d->pid = 0;
   d->about[0] = '\0';
@@ -80,7 +82,7 @@ static bool start(device *d) {
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* Until the time END_NS. A serial line takes long for many bytes: each one that goes is a sign of life. */
+/* Until the time END_NS. */
 static bool wait_for(device *d, int fd, short events, uint64_t end_ns) {
   for (;;) {
     uint64_t now = runtime_now_ns();
@@ -92,10 +94,13 @@ static bool wait_for(device *d, int fd, short events, uint64_t end_ns) {
   }
 }
 
-/* Who reads nothing any more has perhaps said why: its answer is looked at. */
-static bool send_bytes(device *d, const void *data, size_t n, uint64_t end_ns) {
+static uint64_t end_of(double timeout_s) { return runtime_now_ns() + (uint64_t)(fmin(timeout_s, 1e6) * 1e9); }
+
+/* A serial line takes long for many bytes: the time begins anew with each piece that goes. Who reads nothing any more has perhaps
+ * said why: its answer is looked at. */
+static bool send_bytes(device *d, const void *data, size_t n, double timeout_s) {
   for (size_t sent = 0; sent < n;) {
-    if (!wait_for(d, d->to, POLLOUT, end_ns)) return false;
+    if (!wait_for(d, d->to, POLLOUT, end_of(timeout_s))) return false;
     ssize_t got = write(d->to, (const char *)data + sent, RUNTIME_MIN(n - sent, (size_t)4096));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EPIPE) return true;
@@ -155,9 +160,8 @@ bool device_ask(device *d, device_kind kind, const void *head, size_t n_head, co
   size_t n = 0;
   device_header h = make_header(kind, head, n_head, body, n_body), reply;
   if (n_head + n_body > DEVICE_MAX_BYTES) return fail(d, "takes at most %d bytes at once", DEVICE_MAX_BYTES);
-  uint64_t end_ns = runtime_now_ns() + (uint64_t)(fmin(timeout_s, 1e6) * 1e9);
-  if (!send_bytes(d, &h, sizeof h, end_ns) || !send_bytes(d, head, n_head, end_ns) ||
-      !send_bytes(d, body, n_body, end_ns) || !take_frame(d, &reply, payload, sizeof payload, &n, end_ns))
+  if (!send_bytes(d, &h, sizeof h, timeout_s) || !send_bytes(d, head, n_head, timeout_s) ||
+      !send_bytes(d, body, n_body, timeout_s) || !take_frame(d, &reply, payload, sizeof payload, &n, end_of(timeout_s)))
     return false;
   if (reply.kind == DEVICE_REFUSED) return fail(d, "refuses: %.*s", (int)n, payload);
   if (reply.kind != DEVICE_DONE) return fail(d, "answers with a frame of kind %d", reply.kind);

@@ -24,7 +24,8 @@ typedef struct device {
 /* Starts the command and greets, unless that was done. ARCHITECTURE: first part of a triple. False: WHY says by name what is
  * wrong with what answered, nothing is left of it, and the next call tries again. */
 bool device_open(device *d, const char *architecture, double timeout_s);
-/* Sends a frame in two parts and takes its answer, which is to have N_ANSWER bytes. False: as device_open. */
+/* Sends a frame in two parts and takes its answer, which is to have N_ANSWER bytes. TIMEOUT_S: for each piece that the line
+ * takes, and for the answer. False: as device_open. */
 bool device_ask(device *d, device_kind kind, const void *head, size_t n_head, const void *body, size_t n_body,
                 void *answer, size_t n_answer, double timeout_s);
 void device_close(device *d);

@@ -47,6 +47,7 @@
   X(statements)   /* of straight-line code, once loops are unrolled and peeled */
 /* clang-format on */
 
+/* The features, in the order of a row. */
 typedef enum feature_index {
 #define X(name) feature_##name,
   FEATURE_ALL(X)

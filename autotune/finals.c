@@ -139,6 +139,7 @@ typedef struct finals {
   const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
   const char *machine;                              /* that times them all, as of tn_measurement; NULL: here */
   bool is_anew;                                     /* the turn under way has lost the machine: it is no turn of all */
+  uint64_t enough_ns;                               /* from when on LEAST_TURNS of each are enough */
   uint64_t hashes[TUNER_MAX_FINALISTS];             /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
@@ -169,8 +170,10 @@ double tuner_finals_need_s(const tuner *t) {
 }
 
 /* As many as get enough turns in the time that is left: a turn is two calls where a call is long. */
-static int most_finalists(const tuner *t) {
-  double left_s = (double)(t->deadline_ns - RUNTIME_MIN(t->deadline_ns, runtime_now_ns())) * 1e-9;
+static int most_finalists(const finals *f) {
+  const tuner *t = f->t;
+  uint64_t end_ns = RUNTIME_MIN(t->deadline_ns, f->enough_ns);
+  double left_s = (double)(end_ns - RUNTIME_MIN(end_ns, runtime_now_ns())) * 1e-9;
   double fit = left_s / (2 * SURE_TURNS * fmax(t->result.best_s, QUICK_TURN_S));
   return (int)fmin(fmax(fit, LEAST_FINALISTS), t->options.finalists);
 }
@@ -194,7 +197,7 @@ static void enter_kept(finals *f, tuner_top *kept) {
  * is what the user has. Room for both is kept (TUNER_MAX_FINALISTS). */
 static void choose(finals *f) {
   tuner *t = f->t;
-  int most = most_finalists(t);
+  int most = most_finalists(f);
   for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i)
     enter(f, &t->top[i]);
   for (int i = 0; i < TUNER_N_KEPT; ++i) enter_kept(f, &t->kept[i]);
@@ -255,9 +258,54 @@ static tn_status take_turn(finals *f, int i) {
 /* Whether turn TURN is worth its time. */
 static bool goes_on(const finals *f, int turn) {
   int leader = leader_of(f->entries, f->n);
-  if (turn < MOST_TURNS || leader < 0) return true;
+  if (leader < 0) return turn < RUNTIME_COUNT(f->entries->turns);
   const finals_entry *e = &f->entries[leader];
-  return turn < RUNTIME_COUNT(e->turns) && e->p75_s > NOISY * e->short_s;
+  if (e->n >= LEAST_TURNS && runtime_now_ns() >= f->enough_ns) return false;
+  return turn < MOST_TURNS || (turn < RUNTIME_COUNT(e->turns) && e->p75_s > NOISY * e->short_s);
+}
+
+/* Who is worth a turn least: who had none, of those who were the slowest in its trial, else the slowest. -1: there is none but
+ * the generic schedule. */
+static int least_hopeful(const finals *f) {
+  int least = -1;
+  for (int i = 0; i < f->n; ++i) {
+    const finals_entry *e = &f->entries[i], *l = least < 0 ? NULL : &f->entries[least];
+    if (e->is_out || e->is_generic) continue;
+    if (!l || e->n == 0 || (l->n > 0 && e->short_s > l->short_s)) least = i;
+  }
+  return least;
+}
+
+/* What a turn takes beside its calls (the way to a far machine, breaks between runs) is known when one was taken. Those worth
+ * it least go until the others get LEAST_TURNS in the time that is left: few that are compared are worth more than many that
+ * are not. EACH_NS: what a turn of one takes. */
+static void thin_out(finals *f, uint64_t each_ns) {
+  int left = 0, missing = 0;
+  for (int i = 0; i < f->n; ++i) {
+    const finals_entry *e = &f->entries[i];
+    left += !e->is_out;
+    missing += e->is_out ? 0 : RUNTIME_MAX(LEAST_TURNS - e->n, 0);
+  }
+  uint64_t now = runtime_now_ns(), left_ns = f->t->deadline_ns - RUNTIME_MIN(f->t->deadline_ns, now);
+  for (int least; left > LEAST_FINALISTS && (uint64_t)missing * each_ns > left_ns; --left) {
+    if ((least = least_hopeful(f)) < 0) break;
+    missing -= RUNTIME_MAX(LEAST_TURNS - f->entries[least].n, 0);
+    f->entries[least].is_out = true;
+  }
+}
+
+/* A turn of each that is not out, unless the machine is lost or time is over. */
+static tn_status take_turn_of_all(finals *f) {
+  tn_status status = TN_OK;
+  uint64_t start_ns = runtime_now_ns(), n_taken = 0;
+  f->is_anew = false;
+  for (int i = 0; status == TN_OK && i < f->n && !f->is_anew && !tuner_gives_up(f->t); ++i) {
+    if (f->entries[i].is_out) continue;
+    status = take_turn(f, i);
+    if (f->entries[i].n > 0) work_out(&f->entries[i]);
+    if (!f->is_anew) thin_out(f, (runtime_now_ns() - start_ns) / ++n_taken);
+  }
+  return status;
 }
 
 /* Time may be over in the middle of a turn: the finalists then differ by one sample, which the
@@ -266,9 +314,7 @@ static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
   for (int turn = 0; status == TN_OK && left > 1 && goes_on(f, turn) && !tuner_gives_up(f->t); ++turn) {
-    f->is_anew = false;
-    for (int i = 0; status == TN_OK && i < f->n && !f->is_anew && !tuner_gives_up(f->t); ++i)
-      if (!f->entries[i].is_out) status = take_turn(f, i);
+    status = take_turn_of_all(f);
     left = f->is_anew ? f->n : finals_judge(f->entries, f->n);
   }
   return status;
@@ -329,11 +375,17 @@ static tn_status name_winner(finals *f) {
   return record_all(f, winner, is_tie);
 }
 
-/* In place of the deadline of the candidates, which has passed or does not matter any more. */
-static void set_deadline(tuner *t) {
+/* In place of the deadline of the candidates, which has passed or does not matter any more. Where the run has no limit of its
+ * own, the finals have a share of it, and what LEAST_TURNS need beyond that. */
+static void set_deadline(finals *f) {
+  tuner *t = f->t;
+  f->enough_ns = UINT64_MAX;
   if (t->takes_turns) return; /* who gives the turns has set it */
-  double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
-  double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
+  double run_s = tuner_elapsed_s(t), end_s = run_s + MOST_S;
+  if (t->options.seconds > 0)
+    end_s = fmin(t->options.seconds, end_s);
+  else
+    f->enough_ns = t->start_ns + (uint64_t)((run_s + fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S)) * 1e9);
   t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);
   if (t->promised_ns > 0 && t->deadline_ns > t->promised_ns) t->deadline_ns = t->promised_ns;
   t->has_finals_left = false;
@@ -345,7 +397,7 @@ tn_status tuner_finals(tuner *t) {
   finals *f = calloc(1, sizeof *f);
   if (!f) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the finals");
   f->t = t;
-  set_deadline(t);
+  set_deadline(f);
   choose(f);
   tuner_tell(t, "finals");
   tn_status status = f->n > 1 ? build_missing(f) : TN_OK;

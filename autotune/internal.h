@@ -66,8 +66,10 @@ float autotune_cost_share(const float *row);
 /* ---- cost model (model.c): XGBoost with the pack-sum objective, on top of the analytic cost ----------------------- */
 
 typedef struct autotune_model autotune_model;
+/* XGBoost is loaded when it is first needed. THREADS: that training may use. NULL with a message. */
 TN_GIVE autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(TN_TAKE autotune_model *model);
+/* MEANWHILE is called between rounds of training, so that measuring does not wait for it. */
 void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
 /* Begins a task: programs are only compared with others of theirs, so that one model serves several. Its number. */
 int autotune_model_begin_task(autotune_model *model);
@@ -99,6 +101,7 @@ tn_status autotune_model_predict(autotune_model *model, int n, const int *first_
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
+/* TASK and MODEL must outlive the search. Equal seeds make equal choices. NULL with a message. */
 TN_GIVE autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
 void autotune_search_free(TN_TAKE autotune_search *search);
 /* Zeros leave a choice as it is; EPS below 0: none are random. */
@@ -176,12 +179,23 @@ bool autotune_record_takes(const char *name, size_t n, char kind);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
+/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
+ * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. Each close of a file takes the kernel a walk over
+ * all claims on it, so who claims reads and appends by this descriptor. */
+typedef struct autotune_claims {
+  int fd; /* the log; -1: not open */
+} autotune_claims;
+#define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
+
 /* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise: also when it is no
  * regular file, or another process keeps it locked. */
 tn_status autotune_log_check(tn_context *ctx, const char *path);
 /* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
  * when the disk is full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
+/* The same by the descriptor of the claims where that is still the log's. */
+tn_status autotune_record_append_held(tn_context *ctx, const char *path, const autotune_claims *claims,
+                                      const autotune_record *record);
 /* The best record of a program that is like another one: its text differs in numbers only, or its machine does. */
 typedef struct autotune_neighbour {
   double distance; /* factors of two between the numbers, added up */
@@ -205,12 +219,6 @@ typedef struct autotune_log_place {
 
 /* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
 
-/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
- * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. */
-typedef struct autotune_claims {
-  int fd; /* the log; -1: not open */
-} autotune_claims;
-#define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
 /* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files
  * cannot be locked everything can be claimed. */
 bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash);

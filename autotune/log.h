@@ -49,8 +49,9 @@ typedef struct log_reading {
   int64_t offset;  /* set: of the line that is looked at or visited; its text, and that's bytes without the newline */
   const char *text;
   size_t bytes;
-  bool is_locked;   /* the caller holds the log's lock */
-  bool sees_events; /* LOOK is asked of lines that say that a run began or ended, too */
+  const autotune_claims *claims; /* whose descriptor is read from where it is the log's; may be NULL */
+  bool is_locked;                /* the caller holds the log's lock */
+  bool sees_events;              /* LOOK is asked of lines that say that a run began or ended, too */
   /* NULL: every record is read. TEXT: the line. */
   log_answer (*look)(void *user, int line, const log_glance *glance, const char *text);
   bool (*visit)(void *user, int line, autotune_record *record); /* NULL: nothing is read */

@@ -22,7 +22,7 @@ static bool is_remote(int fd) {
  * not block or be taken. */
 static bool open_claims(autotune_claims *claims, const char *path) {
   if (claims->fd >= 0) return true;
-  claims->fd = open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+  claims->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
   if (claims->fd >= 0 && is_remote(claims->fd)) autotune_claims_free(claims);
   return claims->fd >= 0;
 }

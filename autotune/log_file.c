@@ -2,7 +2,8 @@
  * each line is one write under an flock. A write that has returned survives the death of the process; fdatasync is
  * not called, so a loss of power may cost the last lines.
  *
- * Nothing is kept open between calls: a log can be moved or replaced under a running tuner. */
+ * Nothing is kept open between calls but what candidates are claimed by (log_claim.c), which is used as long as it is the file
+ * of that name: a log can be moved or replaced under a running tuner. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -148,8 +149,41 @@ tn_status log_open_locked(tn_context *ctx, const char *path, int *fd) {
   return status;
 }
 
-/* The line is made before the file is opened, so that the lock is held for one write only. */
+/* The descriptor of the claims; -1: it is not that of the file at PATH. */
+static int held_by(const autotune_claims *claims, const char *path) {
+  return claims && claims->fd >= 0 && is_still_there(path, claims->fd) ? claims->fd : -1;
+}
+
+/* Locks the log by the descriptor of the claims; *FD is -1 where that is not the log's, or is not any more. */
+static tn_status lock_held(tn_context *ctx, const char *path, const autotune_claims *claims, int *fd) {
+  *fd = held_by(claims, path);
+  tn_status status = *fd >= 0 ? lock_log(ctx, path, *fd, LOCK_EX) : TN_OK;
+  if (status != TN_OK || *fd < 0 || is_still_there(path, *fd)) return status;
+  flock(*fd, LOCK_UN);
+  *fd = -1;
+  return TN_OK;
+}
+
+/* With one write, under the lock. */
+static tn_status append_locked(tn_context *ctx, const char *path, const autotune_claims *claims,
+                               const runtime_str *line) {
+  int held, fd = -1;
+  tn_status status = lock_held(ctx, path, claims, &held);
+  if (status == TN_OK && held < 0) status = log_open_locked(ctx, path, &fd);
+  int to = held >= 0 ? held : fd;
+  if (status == TN_OK && !append_line(to, line->data, line->n)) status = fail_io(ctx, "append to log", path);
+  if (held >= 0) flock(held, LOCK_UN);
+  if (fd >= 0) close(fd);
+  return status;
+}
+
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record) {
+  return autotune_record_append_held(ctx, path, NULL, record);
+}
+
+/* The line is made before the file is opened, so that the lock is held for one write only. */
+tn_status autotune_record_append_held(tn_context *ctx, const char *path, const autotune_claims *claims,
+                                      const autotune_record *record) {
   if (!path || !record || !record->json) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log: an argument is NULL");
   runtime_str line = {0};
   char *text = json_dumps(record->json, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -159,10 +193,7 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
     runtime_str_free(&line);
     return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while writing a record");
   }
-  int fd;
-  tn_status status = log_open_locked(ctx, path, &fd);
-  if (status == TN_OK && !append_line(fd, line.data, line.n)) status = fail_io(ctx, "append to log", path);
-  if (fd >= 0) close(fd);
+  tn_status status = append_locked(ctx, path, claims, &line);
   runtime_str_free(&line);
   return status;
 }
@@ -294,18 +325,27 @@ static tn_status measure(reader *r, int fd, off_t *end) {
   return TN_OK;
 }
 
+/* Whether the file at PATH is the one that was read, and ends where reading ended. To open and close a file on which many
+ * candidates are claimed takes the kernel a walk over all claims, and a tuner asks some times a candidate. */
+static bool is_read_already(const char *path, const autotune_log_place *place) {
+  struct stat file;
+  return place->file != 0 && stat(path, &file) == 0 && file.st_ino == place->file && file.st_dev == place->device &&
+         file.st_size == place->offset;
+}
+
 tn_status log_read(tn_context *ctx, const char *path, log_reading *reading, autotune_log_place *place) {
   reading->n_skipped = 0;
   if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
+  if (is_read_already(path, place)) return TN_OK;
   reader r = {ctx, path, reading, place};
-  int fd;
+  int held = held_by(reading->claims, path), fd = held;
   off_t end;
-  tn_status status = open_log(ctx, "open log", path, O_RDONLY, &fd);
+  tn_status status = held < 0 ? open_log(ctx, "open log", path, O_RDONLY, &fd) : TN_OK;
   if (status != TN_OK) return status;
   if (fd < 0) return reading->missing_ok ? TN_OK : fail_io(ctx, "open log", path);
   status = measure(&r, fd, &end);
   if (status == TN_OK) status = read_pieces(&r, fd, end);
-  close(fd);
+  if (fd != held) close(fd);
   if (reading->n_skipped > MAX_WARNINGS)
     runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more lines skipped", path, reading->n_skipped - MAX_WARNINGS);
   return status;

@@ -14,6 +14,7 @@ typedef struct log_facts {
   bool is_event, is_final, is_winner, checked;
 } log_facts;
 
+/* The same from either reading of a line: what is needed to choose among records. Texts stay the reader's. */
 log_facts log_facts_of_glance(int line, const log_glance *glance);
 log_facts log_facts_of_record(int line, const autotune_record *record);
 

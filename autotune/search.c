@@ -61,7 +61,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
   if (!task || !model) return NULL;
   if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
     runtime_fail(task->ctx, TN_ERROR_PROGRAM,
-                 "tuning takes programs of up to %d tensors, and this one has %d: tune it in parts",
+                 "tuning takes programs of up to %d tensors, and this one has %d: tune it in parts (tn_program_cut)",
                  AUTOTUNE_MAX_STAGES, task->program->n_ops);
     return NULL;
   }

@@ -181,6 +181,7 @@ void autotune_learn_too_many(autotune_space *space, double statements);
 
 /* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 
+/* A candidate at random: half of them plans, where the program has some. */
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
 /* New random lengths for all holes of the stage that hole HOLE belongs to, biased towards register tiles. */
 void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int hole, autotune_genome *genome);

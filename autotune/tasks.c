@@ -8,7 +8,7 @@
 #include "autotune/scheduler.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8, USUAL_ROUND = 24 };
+enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8 };
 
 /* Of a run with a limit of time, what is left to the finals of all tasks, and to one. */
 #define FINALS_SHARE 0.2
@@ -353,7 +353,7 @@ static tn_status start_task(network *w, int i) {
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
   int given = w->options->tune.per_round;
-  int usual = given > 0 ? given : RUNTIME_MAX(USUAL_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
+  int usual = given > 0 ? given : tuner_usual_round(t);
   bool is_first = !w->has_started[i];
   t->options.per_round = is_first ? RUNTIME_MIN(FIRST_ROUND, usual) : usual;
   tn_status status = is_first ? start_task(w, i) : TN_OK;

@@ -9,7 +9,7 @@
 #include "autotune/measure.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
+enum { TRIALS = 64, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
@@ -213,15 +213,14 @@ static tn_status resume(tuner *t) {
 
 static int most(int a, int b) { return a > b ? a : b; }
 
-/* Two rounds are under way. While the last candidates of one are timed, the search is busy, and so the next one has to hold work for
- * everybody twice. */
-static void fit_round(tuner *t) {
-  if (t->options.per_round == 0) t->options.per_round = most(PER_ROUND, TUNER_ROUND_OF_EACH * t->runner.width);
+int tuner_usual_round(const tuner *t) {
+  int n = t->runner.width;
+  return TUNER_ROUND + (n > TUNER_FEW_MACHINES ? TUNER_ROUND_OF_EACH * (n - 1) : 0);
 }
 
 /* As many again wait as are at work, so that nobody idles until the next poll. */
 static void make_stages(tuner *t) {
-  fit_round(t);
+  if (t->options.per_round == 0) t->options.per_round = tuner_usual_round(t);
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int together = t->builder.submit ? 1 : most(BUILDS_PER_JOB * jobs, LEAST_TOGETHER);
   t->build_stage = (tuner_stage){.self = t->builder.self,

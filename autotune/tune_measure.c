@@ -9,7 +9,7 @@ enum { FIRST_BUILDS = 4 };
 
 /* A build may take so many times the average, within these limits; a run so many times what ends it in the worker. */
 #define BUILD_TIMES 10
-#define LEAST_BUILD_S 0.25
+#define LEAST_BUILD_S 0.5
 #define FIRST_BUILD_S 5.0
 #define RUN_TIMES 10
 #define LEAST_RUN_S 2.0
@@ -209,7 +209,7 @@ static tn_status take_index(tuner *t) {
 /* From where the last call ended: O(new lines). */
 tn_status tuner_catch_up(tuner *t) {
   tn_status status = t->read.file == 0 ? take_index(t) : TN_OK;
-  log_reading reading = {.missing_ok = true, .look = look, .visit = take_record, .user = t};
+  log_reading reading = {.missing_ok = true, .claims = &t->claims, .look = look, .visit = take_record, .user = t};
   if (status == TN_OK) status = log_read(t->ctx, t->options.log, &reading, &t->read);
   return status == TN_OK ? t->visit_status : status;
 }
@@ -238,7 +238,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
   if (status == TN_OK) status = tuner_add_plan(t->ctx, record, schedule_plan_text(s));
-  return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
+  return status == TN_OK ? autotune_record_append_held(t->ctx, t->options.log, &t->claims, record) : status;
 }
 
 /* What was found so far, as curves; and what this candidate came to, as arguments of its event. */

@@ -14,7 +14,9 @@ typedef enum tuner_kept { TUNER_GENERIC, TUNER_OWN, TUNER_N_KEPT } tuner_kept;
 enum {
   TUNER_MOST_FINALISTS = 15 /* that can be asked for */,
   TUNER_MAX_FINALISTS = TUNER_MOST_FINALISTS + TUNER_N_KEPT,
-  TUNER_ROUND_OF_EACH = 2 /* candidates of a round for each machine that times: docs/farm.md */
+  TUNER_ROUND = 24,       /* candidates of a round: one seed, one sequence, for a few machines as for one */
+  TUNER_FEW_MACHINES = 4, /* that time */
+  TUNER_ROUND_OF_EACH = 2 /* more for each further machine where there are more: docs/farm.md */
 };
 
 /* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */
@@ -97,6 +99,9 @@ tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *optio
 tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user);
 /* Into the result: how the hosts fare, and STATUS where it says that none is left. */
 void tuner_take_hosts(tuner *t, tn_status status);
+/* Candidates of a round, where the user does not say: two rounds are under way, and while the last candidates of one are timed and
+ * the one after the next is searched for and built, the next one has to hold work for everybody twice. */
+int tuner_usual_round(const tuner *t);
 /* Takes those of another tuner, which has to live longer. */
 void tuner_borrow_workers(tuner *t, const tuner *from);
 /* Where its cost model is to be kept. */

@@ -264,6 +264,7 @@ tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *optio
 /* After a failure whose message is in the context. */
 static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_status(b->ctx) : TN_ERROR_ARGUMENT; }
 
+/* The suffix of PATH says the form (codegen/write.c). All is compiled in memory before the file is opened. */
 tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
   if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;

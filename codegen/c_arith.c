@@ -5,6 +5,7 @@
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
+/* How C writes an operator of two operands. */
 typedef struct operator_row {
   const char *text;
   codegen_c_prec prec, left, right; /* of the whole, and the least of its operands */

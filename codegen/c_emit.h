@@ -10,8 +10,8 @@
  *   others     a store of an odd number of lanes, or one with a predicate, is a loop over its lanes in which everything
  *              is scalar ("lane mode"). The lanes of a store do not depend on each other.
  * A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the statement.
- * Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and emission goes
- * on with text that is thrown away. */
+ * Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and emission
+ * goes on with text that is thrown away. */
 #ifndef TENON_CODEGEN_C_EMIT_H
 #define TENON_CODEGEN_C_EMIT_H
 

@@ -19,7 +19,8 @@ static bool has_index_op(const tir_expr *e) {
   return tir_is_index_op((tir_op)e->op) && (e->dtype == TN_I32 || e->dtype == TN_I64);
 }
 
-/* A range with an open end may not fit int64_t in all its parts; where addresses have 32 bits, all parts fit int32_t. */
+/* A range with an open end may not fit int64_t in all its parts; where addresses have 32 bits, all parts fit
+ * int32_t. */
 static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
   if (!has_index_op(e) || (e->op == TIR_VAR && tir_is_data_var(m->func, e->u.var))) return false;
   for (int i = 0; i < e->n_args; i++) {

@@ -156,6 +156,7 @@ static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
     [CODEGEN_C_ERF] = {"erf_$D", NULL, NULL, ERF_BODY},
 };
 
+/* What conversions and shifts of an integer dtype have to know of it, as C writes it. */
 typedef struct limit_row {
   const char *of_unsigned;                                               /* the type in which it wraps */
   const char *low_value, *lowest, *highest, *power, *width, *same_width; /* low_value: as a floating-point literal */

@@ -9,6 +9,7 @@ static void emit(codegen_c_emitter *m, const tir_stmt *s);
 /* The line with the brace is written by the caller. */
 static void begin_block(codegen_c_emitter *m) { m->indent++; }
 
+/* Writes the closing brace of begin_block. */
 static void end_block(codegen_c_emitter *m) {
   m->indent--;
   codegen_c_line(m, "}");

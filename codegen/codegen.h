@@ -32,8 +32,8 @@ TN_API const char *tn_target_text(const tn_target *target); /* canonical: same w
 TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
-/* The names that LLVM knows of processors of the target's architecture ("cpu=...") and of their features ("features=+..."),
- * in order; NULL outside of them. They live for ever. */
+/* The names that LLVM knows of processors of the target's architecture ("cpu=...") and of their features
+ * ("features=+..."), in order; NULL outside of them. They live for ever. */
 TN_API const char *tn_target_known_cpu(const tn_target *target, int index);
 TN_API const char *tn_target_known_feature(const tn_target *target, int index);
 /* What generic schedules are made for (schedule.h). TARGET NULL: all zeros, which they replace by usual values. */
@@ -67,8 +67,8 @@ typedef struct tn_build_options {
   /* For profiling; both off gives the same code as without these fields. */
   bool sample; /* stages tell their time: the threads read the clock when they go from one to another, and add up in the
                 * symbol NAME_stage, int64_t[4][stages + 1]: ticks and visits of each stage, ticks of its parallel loops
-                * from beginning to end, and those that threads worked in them (tn_kernel_stages). A part of a program has rows as
-                * far as its last stage. Not as C source. */
+                * from beginning to end, and those that threads worked in them (tn_kernel_stages). A part of a program
+                * has rows as far as its last stage. Not as C source. */
   bool count;  /* the kernel in memory has work counters (tn_kernel_stages) */
   tn_build_part part;
 } tn_build_options;

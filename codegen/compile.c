@@ -193,6 +193,7 @@ static tn_status emit_form(compilation *c) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
+/* Loop IR becomes LLVM IR. Both functions go into one module, so that what they keep is one global. */
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
   bool stays_home = c->form == CODEGEN_KERNEL;

@@ -7,6 +7,8 @@
 #include "schedule/state.h"
 #include "tir/ir.h"
 
+/* An object, or text with a NUL behind it that N does not count. Whoever got it frees DATA; NULL and 0 after a
+ * failure. */
 typedef struct codegen_bytes {
   void *data; /* malloc'ed */
   size_t n;

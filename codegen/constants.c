@@ -1,6 +1,6 @@
 /* constants.c: what operations take on this machine (tn_machine_costs), measured by short loops: the
- * least of some runs by the thread's processor time, so that a busy machine does no more than lengthen it. Nothing here depends on
- * which processor it is; the loops are compiled for each width of vectors, and those that the processor
+ * least of some runs by the thread's processor time, so that a busy machine does no more than lengthen it. Nothing here
+ * depends on which processor it is; the loops are compiled for each width of vectors, and those that the processor
  * lacks take their cost from narrower ones. About 100 MB of memory are taken for the time of measuring,
  * to be sure of leaving the caches. */
 #include <math.h>
@@ -103,6 +103,7 @@ typedef float wide __attribute__((vector_size(16), aligned(4)));
 LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_128, STORE_128)
 #endif
 
+/* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
   loop_fn chain, sum;
@@ -238,6 +239,7 @@ static size_t level_bytes(const int64_t caches[4], int level) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
+/* Reading memory from all threads at once: each has a part of DATA of its own. */
 typedef struct shared_sum {
   const loops *l;
   float *data;
@@ -308,8 +310,8 @@ static bool is_disturbed(const tn_machine_costs *c) {
   return most > room * c->chain;
 }
 
-/* Once more where it was disturbed, and the least of each. A level that is measured faster than a nearer one was disturbed,
- * too: order is what the cost model relies on. */
+/* Once more where it was disturbed, and the least of each. A level that is measured faster than a nearer one was
+ * disturbed, too: order is what the cost model relies on. */
 static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
   enum { TRIES = 5 };
   measure(pool, data, bytes, caches, c);

@@ -3,6 +3,7 @@
 
 #include "codegen/internal.h"
 
+/* The words of costs=. Their order is that of the text, so that equal costs have equal texts. */
 static const struct cost_key {
   const char *name;
   size_t offset; /* of the double in tn_machine_costs */

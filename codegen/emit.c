@@ -181,8 +181,8 @@ static LLVMValueRef add_kernel(codegen_emitter *m) {
   return kernel;
 }
 
-/* Integers are held in the index type, like loop variables, but for those that are wider; a bool as 0 or 1. What a symbol
- * can be was shown to fit when the loops were made. */
+/* Integers are held in the index type, like loop variables, but for those that are wider; a bool as 0 or 1. What a
+ * symbol can be was shown to fit when the loops were made. */
 static LLVMValueRef held_scalar(codegen_emitter *m, const tir_scalar *s, LLVMValueRef given) {
   tn_dtype dtype = s->var->dtype;
   if (s->is_symbol) return LLVMBuildTruncOrBitCast(m->builder, given, m->index, "");
@@ -207,8 +207,8 @@ static void bind_scalars(codegen_emitter *m, LLVMValueRef kernel) {
 /* Zeros at first, in the module once: all functions of one module find the buffer by its name. */
 static LLVMValueRef kept_buffer(codegen_emitter *m, const tir_buffer *buffer) {
   enum { ALIGN = 64 };
-  char name[128];
-  snprintf(name, sizeof name, "kept.%s", buffer->name);
+  const char *name = runtime_format(&m->arena, "kept.%s", buffer->name);
+  if (name == NULL) return codegen_no_memory(m), LLVMGetPoison(m->ptr);
   LLVMValueRef kept = LLVMGetNamedGlobal(m->module, name);
   if (kept != NULL) return kept;
   uint64_t bytes = (uint64_t)buffer->shape[0] * codegen_element_bytes(buffer);

@@ -79,6 +79,7 @@ typedef struct codegen_emitter {
 
 /* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
+/* Keeps the first failure; what is emitted from then on is thrown away. */
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 void codegen_no_memory(codegen_emitter *m);
 /* LANES 1: a scalar. */
@@ -123,6 +124,9 @@ LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
+/* N lanes, lane i being FROM[i] of A's lanes and, behind them, B's; negative: any value. B NULL: there are only A's.
+ * FROM NULL: there was no memory for it, which is noted. */
+LLVMValueRef codegen_shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from);
 /* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
 LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width);
 /* RESULT with its lanes from FIRST on taken from PART. */
@@ -163,10 +167,11 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 /* Values of the elements, 0 where a predicate does not hold. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
-/* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0: they
- * are none (emit_turn.c). */
+/* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0:
+ * they are none (emit_turn.c). */
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts);
-/* Looks at those of the first of N statements in a row that are stores, which are then to be emitted one after the other:
+/* Looks at those of the first of N statements in a row that are stores, which are then to be emitted one after the
+ * other:
  * what they read in vectors that overlap is read once (emit_near.c). Returns how many. */
 int codegen_nears_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 /* A load that is put together from what was read for its neighbours; NULL: it is not. */
@@ -198,8 +203,8 @@ void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
 /* Declares the functions that the kernel calls, and links the LLVM IR of those that have some (emit_call.c). */
 void codegen_link_callees(codegen_emitter *m);
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s);
-/* Times of stages (emit_stage.c); nothing where the function has no marks of stages. Before a frame's code and before it
- * returns; around a call that other threads work for, which is not this one's time. */
+/* Times of stages (emit_stage.c); nothing where the function has no marks of stages. Before a frame's code and before
+ * it returns; around a call that other threads work for, which is not this one's time. */
 void codegen_stages_find(codegen_emitter *m);
 void codegen_stages_begin(codegen_emitter *m);
 void codegen_stages_end(codegen_emitter *m);

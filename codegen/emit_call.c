@@ -206,10 +206,9 @@ static void describe_operand(codegen_emitter *m, LLVMValueRef call, int i, const
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s) {
   LLVMValueRef function = runtime_map_get(&m->callees, s->u.call.callee);
   LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, s->u.call.n + 1);
-  if (function == NULL || args == NULL) {
-    codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s was not declared", s->u.call.callee->name);
-    return;
-  }
+  if (function == NULL) codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s was not declared", s->u.call.callee->name);
+  if (args == NULL) codegen_no_memory(m);
+  if (m->failed) return;
   for (int i = 0; i < s->u.call.n; i++) {
     const tir_operand *o = &s->u.call.operands[i];
     args[i] = o->access == TIR_BY_VALUE ? codegen_value(m, o->value) : address(m, o);

@@ -72,14 +72,9 @@ static LLVMValueRef dot_registers(codegen_emitter *m, const tir_expr *e, const L
 
 /* The lanes OFFSET, OFFSET + STEP ... of a vector. */
 static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, int step, int lanes) {
-  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);
-  if (mask == NULL) {
-    codegen_no_memory(m);
-    return LLVMGetPoison(LLVMTypeOf(vector));
-  }
-  for (int i = 0; i < lanes; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)(offset + step * i), false);
-  LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(vector));
-  return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)lanes), "");
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
+  for (int i = 0; from != NULL && i < lanes; i++) from[i] = offset + step * i;
+  return codegen_shuffle(m, vector, NULL, lanes, from);
 }
 
 /* By the sign of the operand: u8 x i8 products widen each side by its own rule. */

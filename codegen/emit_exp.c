@@ -1,7 +1,7 @@
 /* emit_exp.c: exponentials and error functions of vectors of f32, written out: a call would leave all vector registers
- * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and r,
- * at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal numbers
- * are as libm's. */
+ * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and
+ * r, at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal
+ * numbers are as libm's. */
 #include "codegen/emit.h"
 #include "codegen/erf.h"
 
@@ -12,6 +12,7 @@ static const double least = -104, most = 89, per_ln2 = 1.44269504088896341, whol
 /* e^r, fitted on Chebyshev nodes with 1 and 1 held: error 1e-8 of e^r. */
 static const double exp_terms[] = {0.00139337332, 0.00836323538, 0.0416664642, 0.166665766, 0.500000001, 1, 1};
 
+/* What every step of a polynomial needs: where instructions go, and the types of a value and of its bits. */
 typedef struct vectors {
   codegen_emitter *m;
   int lanes;
@@ -58,7 +59,8 @@ static LLVMValueRef power_of_two(const vectors *x, LLVMValueRef n) {
   return LLVMBuildBitCast(b, LLVMBuildShl(b, exponent, integer(x, 23), ""), x->type, "");
 }
 
-/* VALUE * 2^k, SHIFTED being k + whole, whose last bits are k. In two steps, as 2^k may be larger than a float, or smaller. */
+/* VALUE * 2^k, SHIFTED being k + whole, whose last bits are k. In two steps, as 2^k may be larger than a float, or
+ * smaller. */
 static LLVMValueRef scale_by_bits(const vectors *x, LLVMValueRef value, LLVMValueRef shifted) {
   LLVMBuilderRef b = x->m->builder;
   LLVMValueRef bits = LLVMBuildBitCast(b, shifted, x->bits, "");

@@ -21,8 +21,8 @@ static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 
-/* The value of a loop variable or scalar, in its dtype; integers are held in the index type. A function of 64-bit loops is
- * made only where that has 64 bits. */
+/* The value of a loop variable or scalar, in its dtype; integers are held in the index type. A function of 64-bit loops
+ * is made only where that has 64 bits. */
 static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   const codegen_binding *binding = codegen_find(m, e->u.var);
   if (binding != NULL && LLVMTypeOf(binding->value) != m->index) return binding->value;
@@ -173,7 +173,7 @@ static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
 /* Steps as a constant vector; they wrap at the dtype. */
 static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef *steps = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, e->lanes);
-  if (steps == NULL) return emit_unexpected(m, e);
+  if (steps == NULL) return codegen_no_memory(m), LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
   for (int i = 0; i < e->lanes; i++) steps[i] = LLVMConstInt(m->dtypes[e->dtype], (uint64_t)(e->u.i * i), true);
   LLVMValueRef base = codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
   return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");

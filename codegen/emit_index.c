@@ -1,6 +1,7 @@
-/* emit_index.c: index expressions: loop variables, integers that are loaded, constants and + - * // % min max over them (a
- * gather's row is such a load between bounds). Emitted in the index type, as wide as an address, so that
- * addresses need no sign extensions; right because every part's interval fits the expression's own dtype and that type. */
+/* emit_index.c: index expressions: loop variables, integers that are loaded, constants and + - * // % min max over them
+ * (a gather's row is such a load between bounds). Emitted in the index type, as wide as an address, so that
+ * addresses need no sign extensions; right because every part's interval fits the expression's own dtype and that
+ * type. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
@@ -149,7 +150,8 @@ bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
-/* Lane 0, by the structure that codegen_linear_stride has looked at. What lies in the ramp need not be an index expression. */
+/* Lane 0, by the structure that codegen_linear_stride has looked at. What lies in the ramp need not be an index
+ * expression. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {
   if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return codegen_index(m, e->arg[0]);
   return build_sum(m, e, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]));

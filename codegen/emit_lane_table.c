@@ -190,18 +190,11 @@ static int find_rows(const table *t, int64_t *start, int *length) {
   return n_rows;
 }
 
-/* Lanes of A, then those of B behind them. */
-static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
-  LLVMValueRef mask[2 * MAX_ROWS * MAX_LANES];
-  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)from[i], false);
-  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
-}
-
 /* A row behind the other. */
 static LLVMValueRef append(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int length) {
   int from[MAX_ROWS * MAX_LANES];
   for (int i = 0; i < 2 * length; i++) from[i] = i;
-  return shuffle(m, a, b, 2 * length, from);
+  return codegen_shuffle(m, a, b, 2 * length, from);
 }
 
 /* The rows one behind the other, doubling; then the lanes out of them. */
@@ -220,7 +213,7 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
     while (t->offset[i] < start[row] || t->offset[i] >= start[row] + length) row++;
     from[i] = row * length + (int)(t->offset[i] - start[row]);
   }
-  return shuffle(m, rows[0], LLVMGetPoison(LLVMTypeOf(rows[0])), t->lanes, from);
+  return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
 }
 
 /* Nothing is emitted when it is NULL. */

@@ -1,6 +1,7 @@
-/* emit_math.c: functions of floats. Exponentials and error functions of vectors of f32 are written out (emit_exp.c). Other
- * vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a register, where the target has them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or
- * libm), and libm by name, lane by lane, for the others. */
+/* emit_math.c: functions of floats. Exponentials and error functions of vectors of f32 are written out (emit_exp.c).
+ * Other vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a register, where the target has
+ * them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or libm), and libm by name, lane by
+ * lane, for the others. */
 #include "codegen/emit.h"
 
 #include <stdio.h>

@@ -118,23 +118,11 @@ static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
 
-/* The lanes FROM of A (0 ..) and B (behind them). */
-static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
-  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
-  if (mask == NULL) {
-    codegen_no_memory(m);
-    return a;
-  }
-  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
-  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
-}
-
 /* Lane i becomes lane lanes - 1 - i. */
 static LLVMValueRef reverse(codegen_emitter *m, LLVMValueRef vector, int lanes) {
   int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
-  if (from == NULL) return vector;
-  for (int i = 0; i < lanes; i++) from[i] = lanes - 1 - i;
-  return shuffle(m, vector, LLVMGetPoison(LLVMTypeOf(vector)), lanes, from);
+  for (int i = 0; from != NULL && i < lanes; i++) from[i] = lanes - 1 - i;
+  return codegen_shuffle(m, vector, NULL, lanes, from);
 }
 
 /* base + stride * lane by `stride` vector loads. The last one is moved down so that it ends at the last element needed:
@@ -143,7 +131,7 @@ static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueR
   int lanes = a->lanes, stride = (int)a->stride;
   int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
   LLVMValueRef result = NULL;
-  if (from == NULL) return LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
+  if (from == NULL) return codegen_no_memory(m), LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
   for (int part = 0; part < stride; part++) {
     int start = RUNTIME_MIN(part * lanes, stride * (lanes - 1) + 1 - lanes);
     LLVMValueRef loaded = load_at(m, a, offset(m, base, start), lanes);
@@ -152,7 +140,7 @@ static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueR
       from[lane] = at >= 0 && at < lanes ? lanes + moved : lane;
     }
     if (result == NULL) result = LLVMGetPoison(LLVMTypeOf(loaded));
-    result = shuffle(m, result, loaded, lanes, from);
+    result = codegen_shuffle(m, result, loaded, lanes, from);
   }
   return result;
 }
@@ -210,11 +198,12 @@ static bool is_all_or_none(const access *a) {
   return a->predicate->op == TIR_BROADCAST && a->buffer->ndim == 1 && a->buffer->shape[0] >= a->lanes;
 }
 
-/* One scalar select of the address, instead of a mask. */
+/* One scalar select of the address. That of the value is one of lanes: LLVM would make a branch of one that is scalar, and
+ * schedule nothing across it; a mask is part of the load. */
 static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
   LLVMValueRef condition = codegen_value(m, a->predicate->arg[0]);
   LLVMValueRef value = load_at(m, a, or_zero(m, condition, codegen_linear_base(m, a->index)), a->lanes);
-  return or_zero(m, condition, value);
+  return or_zero(m, codegen_splat(m, condition, a->lanes), value);
 }
 
 /* Loads nothing that a false predicate forbids: the index becomes 0 there. */

@@ -2,10 +2,10 @@
  *
  *     Y[ramp(c, 1, L)] = X[ramp(a, 1, L)] + X[ramp(a + 1, 1, L)] + X[ramp(a + 2, 1, L)]
  *
- * A vector as long as a line of the cache touches two lines wherever it does not begin with one, and takes as long as two
- * loads. So neighbouring stores are looked at together: what they read of a buffer with indices that differ by constants is
- * read once, in vectors side by side, and what lies across two of them is put together by one shuffle. What is read is
- * what the stores read: the last vector ends where theirs do. */
+ * A vector as long as a line of the cache touches two lines wherever it does not begin with one, and takes as long as
+ * two loads. So neighbouring stores are looked at together: what they read of a buffer with indices that differ by
+ * constants is read once, in vectors side by side, and what lies across two of them is put together by one shuffle.
+ * What is read is what the stores read: the last vector ends where theirs do. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
@@ -55,6 +55,7 @@ static bool form_of(const tir_expr *e, tir_linear *form, int64_t *constant) {
   return true;
 }
 
+/* Two loads can share vectors only where their indices differ by a number that is known here. */
 static bool is_same_form(const tir_linear *a, const tir_linear *b) {
   tir_linear difference = *a;
   return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
@@ -77,6 +78,8 @@ static void add_start(near_reads *r, int64_t start) {
   r->n++;
 }
 
+/* Adds the registers of each load of a value to what its buffer and form have so far. Inside of a load nothing is
+ * looked at: what an index reads is no neighbour. */
 static tir_walk collect(void *user, const tir_expr *e) {
   struct codegen_nears *nears = user;
   tir_linear form;
@@ -93,6 +96,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_PRUNE;
 }
 
+/* A store may change what a vector that was read before it holds, so such buffers are read as they stand. */
 static bool is_stored(int n, const tir_stmt *const *stmts, const tir_buffer *buffer) {
   for (int i = 0; i < n; i++)
     if (stmts[i]->u.store.buffer == buffer) return true;
@@ -101,8 +105,8 @@ static bool is_stored(int n, const tir_stmt *const *stmts, const tir_buffer *buf
 
 /* ---- what pays --------------------------------------------------------------------------------------------------- */
 
-/* Half loads of a run, a shuffle being a quarter of one: now, all that do not lie side by side already count as two; then,
- * vectors side by side and shuffles. */
+/* Half loads of a run, a shuffle being a quarter of one: now, all that do not lie side by side already count as two;
+ * then, vectors side by side and shuffles. */
 static bool pays(const near_reads *r, int from, int to) {
   int64_t first = r->starts[from], length = r->starts[to - 1] + r->lanes - first;
   int vectors = (int)((length + r->lanes - 1) / r->lanes), shuffles = 0;
@@ -156,26 +160,26 @@ static LLVMTypeRef words(codegen_emitter *m, const near_reads *r, int lanes) {
   return LLVMVectorType(codegen_element_bytes(r->buffer) == 4 ? m->i32 : m->i64, (unsigned)lanes);
 }
 
-static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int lanes, int first) {
-  LLVMValueRef mask[MAX_LANES];
-  for (int i = 0; i < lanes; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)(first + i), false);
-  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)lanes), "");
+/* LANES of A and B from FIRST of A's on. */
+static LLVMValueRef across(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int lanes, int first) {
+  int from[MAX_LANES];
+  for (int i = 0; i < lanes; i++) from[i] = first + i;
+  return codegen_shuffle(m, a, b, lanes, from);
 }
 
 /* N lanes, fewer than a register's, from PLACE on; the register's others are poison. */
 static LLVMValueRef load_some(codegen_emitter *m, const near_reads *r, LLVMValueRef place, int n) {
   int width = 4; /* the narrowest vectors */
-  LLVMValueRef mask[MAX_LANES], widen[MAX_LANES];
+  LLVMValueRef mask[MAX_LANES];
+  int widened[MAX_LANES];
   while (width < n) width *= 2;
   LLVMTypeRef types[] = {words(m, r, width), m->ptr};
   for (int i = 0; i < width; i++) mask[i] = LLVMConstInt(m->i1, i < n, false);
   LLVMValueRef args[] = {place, LLVMConstInt(m->i32, codegen_element_bytes(r->buffer), false),
                          LLVMConstVector(mask, (unsigned)width), LLVMConstNull(types[0])};
   LLVMValueRef part = codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
-  for (int i = 0; i < r->lanes; i++)
-    widen[i] = i < n ? LLVMConstInt(m->i32, (uint64_t)i, false) : LLVMGetPoison(m->i32);
-  return LLVMBuildShuffleVector(m->builder, part, LLVMGetPoison(types[0]), LLVMConstVector(widen, (unsigned)r->lanes),
-                                "");
+  for (int i = 0; i < r->lanes; i++) widened[i] = i < n ? i : -1;
+  return codegen_shuffle(m, part, NULL, r->lanes, widened);
 }
 
 /* The vector of a run that begins at START, BY elements from INDEX; loaded where it is needed first. */
@@ -204,7 +208,7 @@ static LLVMValueRef load_register(codegen_emitter *m, near_reads *r, int at, int
   LLVMValueRef a = vector_at(m, r, low, r->end[at], index, low - constant);
   if (within == 0) return LLVMBuildBitCast(m->builder, a, type, "");
   LLVMValueRef b = vector_at(m, r, low + r->lanes, r->end[at], index, low + r->lanes - constant);
-  return LLVMBuildBitCast(m->builder, shuffle(m, a, b, r->lanes, (int)within), type, "");
+  return LLVMBuildBitCast(m->builder, across(m, a, b, r->lanes, (int)within), type, "");
 }
 
 /* -1: it is not among the starts, or its run is loaded as it stands. */
@@ -217,17 +221,11 @@ static int find_start(const near_reads *r, int64_t start) {
 /* A register behind what VALUE has already, of FILLED lanes; NULL: nothing. */
 static LLVMValueRef append(codegen_emitter *m, LLVMValueRef value, LLVMValueRef next, int filled, int lanes, int all) {
   if (filled == 0 && lanes == all) return next;
-  LLVMTypeRef type = LLVMVectorType(LLVMGetElementType(LLVMTypeOf(next)), (unsigned)all);
-  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, all);
-  if (mask == NULL) return codegen_no_memory(m), LLVMGetPoison(type);
-  for (int i = 0; i < all; i++) mask[i] = i < lanes ? LLVMConstInt(m->i32, (uint64_t)i, false) : LLVMGetPoison(m->i32);
-  LLVMValueRef wide = LLVMBuildShuffleVector(m->builder, next, LLVMGetPoison(LLVMTypeOf(next)),
-                                             LLVMConstVector(mask, (unsigned)all), "");
-  for (int i = 0; i < all; i++) {
-    int from = i < filled ? i : i < filled + lanes ? all + i - filled : -1;
-    mask[i] = from >= 0 ? LLVMConstInt(m->i32, (uint64_t)from, false) : LLVMGetPoison(m->i32);
-  }
-  return filled == 0 ? wide : LLVMBuildShuffleVector(m->builder, value, wide, LLVMConstVector(mask, (unsigned)all), "");
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, all);
+  for (int i = 0; from != NULL && i < all; i++) from[i] = i < lanes ? i : -1;
+  LLVMValueRef wide = codegen_shuffle(m, next, NULL, all, from);
+  for (int i = 0; from != NULL && i < all; i++) from[i] = i < filled ? i : i < filled + lanes ? all + i - filled : -1;
+  return filled == 0 ? wide : codegen_shuffle(m, value, wide, all, from);
 }
 
 LLVMValueRef codegen_near_load(codegen_emitter *m, const tir_expr *e) {

@@ -65,13 +65,13 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-/* Also makes the types of closure and body from what was found. */
+/* Also makes the types of closure and body from what was found. False: no memory, which is noted. */
 static bool find_captures(outline *o) {
   tir_visitor visitor = {capture_stmt, capture_expr, o};
   tir_walk_stmt(o->loop->u.loop.body, &visitor);
   runtime_map_free(&o->seen);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
-  if (o->types == NULL) return false;
+  if (o->types == NULL) return codegen_no_memory(o->m), false;
   for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
   o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->index;
   o->types[o->captures.n + 2] = o->m->i32;
@@ -234,7 +234,10 @@ static void fill_trampoline(outline *o, int number) {
   codegen_frame frame = {0}, *outer = m->frame;
   int n = n_params(o);
   LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
-  if (args == NULL) return;
+  if (args == NULL) {
+    codegen_no_memory(m);
+    return;
+  }
   begin_trampoline(o, number, &frame);
   m->frame = &frame;
   LLVMValueRef closure = LLVMGetParam(o->trampoline, 0);

@@ -1,6 +1,7 @@
 /* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them,
- * so that sroa can turn register tiles into SSA values; larger ones come once a call, at the function's entry and not in
- * its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from aligned_alloc. */
+ * so that sroa can turn register tiles into SSA values; larger ones come once a call, at the function's entry and not
+ * in its loops, and go before it returns: from what the context keeps (runtime/scratch.h), in a file from
+ * aligned_alloc. */
 #include "codegen/emit.h"
 
 enum { STACK_LIMIT = 16 << 10 };
@@ -156,6 +157,7 @@ static tir_walk add_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Fills SUM, whose first two fields are given. */
 static void add_up(scratch_sum *sum, const tir_func *func) {
   tir_visitor visitor = {.stmt = add_buffer, .user = sum};
   tir_walk_stmt(func->body, &visitor);

@@ -1,8 +1,8 @@
 /* emit_stage.c: stages that tell their time (tn_build_options.sample). Every frame - the kernel, and each call of a
- * parallel body on its thread - reads the processor's clock when it goes from one stage to another and bills the time to
- * the stage that it leaves, in counters of its own; when it returns it adds them to the kernel's. So a thread bills what
- * it does and nothing for others, and what one waits for others is billed to nobody. Time in which other programs had
- * the processor is taken off. */
+ * parallel body on its thread - reads the processor's clock when it goes from one stage to another and bills the time
+ * to the stage that it leaves, in counters of its own; when it returns it adds them to the kernel's. So a thread bills
+ * what it does and nothing for others, and what one waits for others is billed to nobody. Time in which other programs
+ * had the processor is taken off. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -13,6 +13,7 @@
 /* Of the counters that a frame keeps by itself. */
 enum { OWN_ROWS = RUNTIME_STAGE_VISITS + 1 };
 
+/* Counts the marks' stages: they are numbered from 0, and a part of a program may lack some. */
 static tir_walk find_most(void *user, const tir_stmt *s) {
   int *n = user;
   if (s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_STAGE) == 0) *n = RUNTIME_MAX(*n, (int)s->u.attr.value + 1);
@@ -42,6 +43,7 @@ static LLVMValueRef counters_of(codegen_emitter *m) {
   return m->stage_counters;
 }
 
+/* The address of a counter: ROW is what is counted, STAGE whose it is. */
 static LLVMValueRef element(codegen_emitter *m, LLVMValueRef base, int row, int64_t stage) {
   LLVMValueRef index = codegen_i64(m, row * row_length(m) + stage);
   return LLVMBuildInBoundsGEP2(m->builder, m->i64, base, &index, 1, "");
@@ -51,8 +53,9 @@ static bool is_for(const codegen_emitter *m, const char *arch) {
   return strncmp(m->target->triple, arch, strlen(arch)) == 0;
 }
 
-/* Ticks of a clock that runs at one rate: the time stamp counter of x86, CNTVCT_EL0 of aarch64, both behind LLVM's counter of
- * cycles; of riscv that one counts cycles, and the steady one is its clock (elsewhere the steady one is the number 0). */
+/* Ticks of a clock that runs at one rate: the time stamp counter of x86, CNTVCT_EL0 of aarch64, both behind LLVM's
+ * counter of cycles; of riscv that one counts cycles, and the steady one is its clock (elsewhere the steady one is the
+ * number 0). */
 static LLVMValueRef read_clock(codegen_emitter *m) {
   const char *counter = is_for(m, "riscv64") ? "llvm.readsteadycounter" : "llvm.readcyclecounter";
   return codegen_intrinsic(m, counter, 0, NULL, 0, NULL);
@@ -65,6 +68,7 @@ static LLVMValueRef since(codegen_emitter *m, LLVMValueRef now, LLVMValueRef sta
   return LLVMBuildSelect(m->builder, is_back, zero, ticks, "ticks");
 }
 
+/* Adds to a counter of this thread. Nobody else writes it before the frame ends, so no atomic instruction is needed. */
 static void add_own(codegen_emitter *m, int row, int64_t stage, LLVMValueRef value) {
   LLVMValueRef at = element(m, m->frame->stage_own, row, stage);
   LLVMValueRef sum = LLVMBuildAdd(m->builder, LLVMBuildLoad2(m->builder, m->i64, at, ""), value, "");
@@ -142,6 +146,7 @@ static LLVMValueRef stolen_function(codegen_emitter *m) {
   return function;
 }
 
+/* Calls the function that says how long the system had the processor since it was last asked, in ticks. */
 static LLVMValueRef ask_stolen(codegen_emitter *m, LLVMValueRef now) {
   LLVMTypeRef types[] = {m->ptr, m->i64};
   LLVMValueRef args[] = {m->frame->stage_asked, now};

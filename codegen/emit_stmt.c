@@ -130,14 +130,15 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
+/* A store that stands alone may still read vectors that overlap. */
 static void emit_store(codegen_emitter *m, const tir_stmt *s) {
   codegen_nears_begin(m, 1, &s);
   codegen_emit_store(m, s);
   m->nears = NULL;
 }
 
-/* N stores in a row. Those that turn a block together (emit_turn.c) are taken together, as many as it says; the others one by
- * one. */
+/* N stores in a row. Those that turn a block together (emit_turn.c) are taken together, as many as it says; the others
+ * one by one. */
 static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
   for (int i = 0; i < n && !m->failed;) {
     int turned = codegen_emit_turned(m, n - i, stmts + i);

@@ -1,18 +1,19 @@
-/* emit_turn.c: neighbouring stores whose values are read against the grain, as an unrolled tile of a transpose has them:
+/* emit_turn.c: neighbouring stores whose values are read against the grain, as an unrolled tile of a transpose has
+ * them:
  *
  *     C[ramp(c, 1, L)] = A[ramp(a, S, L)]; C[ramp(d, 1, L)] = A[ramp(a + 1, S, L)]; ...
  *
  * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
  * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, few enough for the
- * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first cache
- * are read once then. What is read is what the stores read one by one. */
+ * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first
+ * cache are read once then. What is read is what the stores read one by one. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
 enum { BLOCK_BYTES = 16, MAX_TURNED = BLOCK_BYTES, MAX_LANES = 256, LEAST_STRIDE = 5 };
 
-/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of them
- * at a time, a block's elements, are turned. */
+/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of
+ * them at a time, a block's elements, are turned. */
 typedef struct turn {
   codegen_emitter *m;
   int n, all, lanes;
@@ -81,13 +82,6 @@ static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
 
 /* ---- loads and shuffles ------------------------------------------------------------------------------------------ */
 
-/* Lanes FROM of A, and behind them of B. */
-static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
-  LLVMValueRef mask[MAX_LANES] = {NULL};
-  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
-  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
-}
-
 /* N elements of row ROW. */
 static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
   codegen_emitter *m = t->m;
@@ -107,7 +101,7 @@ static LLVMValueRef load_blocks(const turn *t, LLVMValueRef base, int first) {
   for (int i = 0; i < n; i++) parts[i] = load_row(t, base, first + i * t->n, t->n);
   for (int i = 0; i < t->lanes; i++) from[i] = i;
   for (; n > 1; n /= 2, lanes *= 2)
-    for (int i = 0; i < n / 2; i++) parts[i] = shuffle(t->m, parts[2 * i], parts[2 * i + 1], 2 * lanes, from);
+    for (int i = 0; i < n / 2; i++) parts[i] = codegen_shuffle(t->m, parts[2 * i], parts[2 * i + 1], 2 * lanes, from);
   return parts[0];
 }
 
@@ -118,7 +112,7 @@ static LLVMValueRef unzip_blocks(const turn *t, LLVMValueRef a, LLVMValueRef b, 
     int block = i / t->n, half = t->lanes / t->n / 2;
     from[i] = (block % half * 2 + odd) * t->n + i % t->n + block / half * t->lanes;
   }
-  return shuffle(t->m, a, b, t->lanes, from);
+  return codegen_shuffle(t->m, a, b, t->lanes, from);
 }
 
 /* The same for all blocks of whole rows: block b of vector k * n + FIRST is what was block k of row FIRST + b * n. */
@@ -140,7 +134,7 @@ static LLVMValueRef zip(const turn *t, LLVMValueRef a, LLVMValueRef b, int half)
     int place = i % t->n;
     from[i] = i - place + half * t->n / 2 + place / 2 + place % 2 * t->lanes;
   }
-  return shuffle(t->m, a, b, t->lanes, from);
+  return codegen_shuffle(t->m, a, b, t->lanes, from);
 }
 
 /* After as many turns as the block's elements have bits, lane i of vector k is what was lane k of vector i. */

@@ -1,5 +1,5 @@
-/* erf.h: the coefficients of erf x for f32, for both back ends. Fitted with weights so that the error of erf, not of the
- * terms, is even. X(number), from the highest power to the lowest. With a = |x|, at most CODEGEN_ERF_MOST:
+/* erf.h: the coefficients of erf x for f32, for both back ends. Fitted with weights so that the error of erf, not of
+ * the terms, is even. X(number), from the highest power to the lowest. With a = |x|, at most CODEGEN_ERF_MOST:
  *   a < 1:  erf x = x + x * NEAR(x^2)                  error 1.2e-9
  *   else:   erf x = sign of x * (1 - 2^FAR(a))         FAR is log2(1 - erf a), error 1.1e-9
  * and 2^v = 2^n * POWER(v - n), n whole and next to v, error 7.5e-8 of what is at most 0.16. */

@@ -126,8 +126,9 @@ bool codegen_is_word_of_c(const char *name);
 /* NAME as C takes it: "A.local" is A_local; what does not begin with a letter, or is reserved, gets "v_" before it.
  * NULL without memory, unless the arena jumps. */
 const char *codegen_plain_name(runtime_arena *arena, const char *name, bool is_reserved);
-/* Whether what FUNC works on, arguments and scratch, fits the target's RAM; and whether a built object's code and constants
- * fit its flash (room.c). TN_OK where the target does not say what it has; TN_ERROR_CODEGEN names what is too large. */
+/* Whether what FUNC works on, arguments and scratch, fits the target's RAM; and whether a built object's code and
+ * constants fit its flash (room.c). TN_OK where the target does not say what it has; TN_ERROR_CODEGEN names what is too
+ * large. */
 tn_status codegen_check_ram(tn_context *ctx, const tir_func *func, const tn_target *target);
 tn_status codegen_check_flash(tn_context *ctx, const tir_func *func, const tn_target *target,
                               const codegen_bytes *object);

@@ -164,8 +164,8 @@ static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n,
   if (!failed(l->jit->ctx, "linking a kernel", error) && n == 1) l->address = pairs[0].Sym.Address;
 }
 
-/* Links the library's object and returns the function's address; 0: there is none, which a message says unless it may be so.
- * No thread but ours works for this session, so the lookup is complete when the call returns. */
+/* Links the library's object and returns the function's address; 0: there is none, which a message says unless it may
+ * be so. No thread but ours works for this session, so the lookup is complete when the call returns. */
 static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef library, const char *name,
                                           bool may_lack) {
   lookup l = {.jit = jit};
@@ -306,6 +306,7 @@ void *codegen_symbol(const tn_kernel *kernel, const char *name) {
   return (void *)(uintptr_t)find_symbol(code->jit, code->library, name, false);
 }
 
+/* The new kernel owns nothing: the object goes with the first one, which therefore must be freed last. */
 tn_kernel *codegen_load_other(tn_context *ctx, const tn_kernel *kernel, const char *name) {
   const loaded *code = kernel->owner;
   int n_args;

@@ -1,6 +1,6 @@
-/* room.c: whether a kernel fits the memory that a target says it has (ram=, flash=). RAM holds the kernel's arguments and
- * its scratch, since a caller has them all at once; flash holds code and constants, which are known when they are built.
- * What the program around the kernel takes of both is its author's to leave out of the target's numbers. */
+/* room.c: whether a kernel fits the memory that a target says it has (ram=, flash=). RAM holds the kernel's arguments
+ * and its scratch, since a caller has them all at once; flash holds code and constants, which are known when they are
+ * built. What the program around the kernel takes of both is its author's to leave out of the target's numbers. */
 #include <elf.h>
 
 #include "codegen/internal.h"
@@ -17,6 +17,9 @@ static int64_t bytes_of(const tir_buffer *buffer) {
   return bytes;
 }
 
+/* Kernels of more than memory can be are built like others, so sums are cut off. */
+static int64_t add_bytes(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+
 /* The sum of the arguments; -1 after a message. The largest one is told. */
 static int64_t argument_bytes(tn_context *ctx, const tir_func *func, const tir_buffer **largest) {
   int64_t sum = 0, most = -1;
@@ -30,7 +33,7 @@ static int64_t argument_bytes(tn_context *ctx, const tir_func *func, const tir_b
       return -1;
     }
     if (bytes > most) most = bytes, *largest = func->params[i];
-    sum += bytes;
+    sum = add_bytes(sum, bytes);
   }
   return sum;
 }
@@ -41,7 +44,7 @@ tn_status codegen_check_ram(tn_context *ctx, const tir_func *func, const tn_targ
   int64_t arguments = argument_bytes(ctx, func, &largest);
   if (arguments < 0) return TN_ERROR_CODEGEN;
   int64_t scratch = codegen_all_scratch_bytes(func, target);
-  if (arguments + scratch <= target->ram_bytes) return TN_OK;
+  if (add_bytes(arguments, scratch) <= target->ram_bytes) return TN_OK;
   return runtime_fail(
       ctx, TN_ERROR_CODEGEN,
       "%s: arguments of %lld bytes (the largest is %s) and scratch of %lld do not fit the target's ram, "
@@ -59,6 +62,11 @@ enum { ALLOCATED = SHF_ALLOC };
 static int64_t loaded(uint64_t size, uint64_t flags, uint32_t type) {
   bool is_code = type == SHT_PROGBITS || type == SHT_INIT_ARRAY;
   return is_code && (flags & ALLOCATED) != 0 && size < INT32_MAX ? (int64_t)size : 0;
+}
+
+/* Windows' and Apple's objects have other headers. */
+static bool is_elf(const codegen_bytes *object) {
+  return object->n >= sizeof(Elf64_Ehdr) && memcmp(object->data, ELFMAG, SELFMAG) == 0;
 }
 
 /* LLVM wrote it: its tables lie inside. */
@@ -81,7 +89,13 @@ static int64_t loaded_bytes(const codegen_bytes *object) {
 
 tn_status codegen_check_flash(tn_context *ctx, const tir_func *func, const tn_target *target,
                               const codegen_bytes *object) {
-  if (target->flash_bytes == 0 || object->n < sizeof(Elf64_Ehdr)) return TN_OK;
+  if (target->flash_bytes == 0) return TN_OK;
+  if (!is_elf(object))
+    return runtime_fail(
+        ctx, TN_ERROR_CODEGEN,
+        "%s: flash= is compared with the sections of an ELF object, and %s has objects of another form; "
+        "leave flash= out",
+        func->name, target->triple);
   int64_t bytes = loaded_bytes(object);
   if (bytes <= target->flash_bytes) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_CODEGEN,

@@ -14,6 +14,8 @@ typedef struct machine_entry {
   bool is_tried; /* it has made code */
 } machine_entry;
 
+/* What compiling keeps on a context. NATIVE is made once, since asking the processor takes longer than parsing a
+ * target. */
 struct codegen_session {
   tn_context *ctx;
   RUNTIME_VEC(machine_entry) machines;
@@ -60,6 +62,7 @@ void codegen_init_llvm(void) {
 
 /* ---- one for a context ------------------------------------------------------------------------------------------- */
 
+/* When the context is freed; kernels are gone by then. */
 static void session_free(void *data) {
   codegen_session *session = data;
   if (session->jit != NULL) codegen_jit_free(session->jit);
@@ -110,8 +113,8 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- target machines --------------------------------------------------------------------------------------------- */
 
-/* Code of the default level: the passes are chosen in compile.c. Position-independent but for boards, whose programs lie where
- * they were linked. */
+/* Code of the default level: the passes are chosen in compile.c. Position-independent but for boards, whose programs
+ * lie where they were linked. */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
   bool is_board = target->address_bits == 32 && strstr(target->triple, "linux") == NULL;
   for (int i = 0; i < session->machines.n; i++) {

@@ -3,6 +3,7 @@
  * memory. */
 #include "codegen/emit.h"
 
+/* One cut through an expression: which lanes are wanted, and what was cut already. */
 typedef struct slicer {
   runtime_arena *arena;
   runtime_map *parts;

@@ -17,6 +17,7 @@ typedef struct spec {
   int64_t ram, flash; /* bytes; 0: not given */
 } spec;
 
+/* A bit for each feature that LLVM knows of the architecture, in the order of its table. */
 typedef struct feature_set {
   const codegen_arch *arch;
   uint64_t on[CODEGEN_FEATURE_WORDS];
@@ -120,6 +121,7 @@ static bool set_ram(spec *s, const char *value) { return (s->ram = read_size(s, 
 
 static bool set_flash(spec *s, const char *value) { return (s->flash = read_size(s, "flash", value)) > 0; }
 
+/* The words of a target's text. SET refuses with a message. */
 static const struct spec_key {
   const char *name;
   bool (*set)(spec *s, const char *value);
@@ -475,8 +477,8 @@ const char *tn_target_known_feature(const tn_target *target, int index) {
   return feature != NULL ? *feature : NULL;
 }
 
-/* x86-64 has 32 vector registers with AVX-512 and 16 without, NEON of 32 bits 16; the other architectures have 32. Without
- * vectors: as many groups of four words as the general registers hold beside addresses and counters. */
+/* x86-64 has 32 vector registers with AVX-512 and 16 without, NEON of 32 bits 16; the other architectures have 32.
+ * Without vectors: as many groups of four words as the general registers hold beside addresses and counters. */
 static int vector_registers(const tn_target *target) {
   if (!target->has_vectors) return strcmp(target->arch->name, "riscv32") == 0 ? 6 : 3;
   bool is_few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;

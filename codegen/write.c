@@ -2,6 +2,7 @@
 #include "codegen/file.h"
 #include "codegen/internal.h"
 
+/* A form that a file can have. */
 typedef struct suffix_row {
   const char *suffix;
   codegen_form form;

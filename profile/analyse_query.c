@@ -53,6 +53,7 @@ static bool has_part(const tn_column *column, const tn_cell *cell, const json_t 
 
 typedef bool (*match_fn)(const tn_column *, const tn_cell *, const json_t *);
 
+/* The words of a filter_condition. */
 static const struct filter_operator {
   const char *name;
   match_fn match;
@@ -123,6 +124,7 @@ static bool filter(query *q) {
 
 /* ---- sort -------------------------------------------------------------------------------------------------------- */
 
+/* For the comparison of two rows; SIGN is -1 for a falling order. */
 typedef struct sorting {
   const tn_rows *rows;
   int column, sign;

@@ -44,6 +44,7 @@ static bool sum_phase(const tn_rows *steps, int row, int64_t first, int64_t *cal
   return true;
 }
 
+/* The first rows are the means of all rounds but the first, as round 0. Behind them stand the rounds themselves. */
 static bool load_step_phase(const tn_rows *const *tables, tn_rows *out) {
   const tn_rows *steps = tables[0];
   int64_t last = steps->n ? (int64_t)analysis_number(steps, steps->n - 1, "round") : 0, first = last > 1 ? 2 : 1;
@@ -68,6 +69,7 @@ static const tn_column category_columns[] = {{"category", TN_CELL_TEXT},
                                              {"self_ns", TN_CELL_INT},
                                              {"share", TN_CELL_REAL}};
 
+/* What one category of events takes: how many names it has, their calls, and their time without children. */
 typedef struct category_sum {
   int64_t names, calls, self_ns;
 } category_sum;
@@ -181,8 +183,8 @@ static roof roof_of(const tn_rows *ops, int row, const tn_rows *run) {
   return r;
 }
 
-/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one: then
- * nothing is said to be wrong. */
+/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one:
+ * then nothing is said to be wrong. */
 static bool add_roof(tn_rows *out, const tn_rows *ops, int i, const tn_rows *run) {
   roof r = roof_of(ops, i, run);
   bool is_memory = !(r.arithmetic_ns >= r.bytes_ns) && !isnan(r.bytes_ns);

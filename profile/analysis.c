@@ -141,6 +141,7 @@ tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
   return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;
 }
 
+/* A table that could not be made has a reason, which is said again here. */
 const tn_rows *tn_analysis_table(tn_context *ctx, const tn_analysis *analysis, const char *name) {
   if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, name)) return NULL;
   int id = analysis_table_find(name);

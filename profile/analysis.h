@@ -6,6 +6,7 @@
 #include "profile/profiler_analysis.h"
 #include "runtime/profiler/recorder.h"
 
+/* A table of results. It owns its texts; CELLS has n * n_columns of them. */
 struct tn_rows {
   runtime_arena arena; /* texts */
   runtime_names strings;
@@ -25,8 +26,8 @@ int analysis_column(const tn_rows *rows, const char *name);
 double analysis_number(const tn_rows *rows, int row, const char *column);
 const char *analysis_text(const tn_rows *rows, int row, const char *column);
 bool analysis_is_missing(const tn_rows *rows, int row, const char *column);
-/* The value of KEY in the table "run"; NAN when the recording does not say it: what is computed from it is missing then,
- * not 0, and a rule that compares with it is silent. */
+/* The value of KEY in the table "run"; NAN when the recording does not say it: what is computed from it is missing
+ * then, not 0, and a rule that compares with it is silent. */
 double analysis_fact(const tn_rows *run, const char *key);
 
 /* CSV with a header. Reading wants exactly the table's columns; false with a message in *why (static). */
@@ -47,6 +48,7 @@ typedef struct analysis_table {
   X(op)                    \
   X(event)                 \
   X(round) X(phase) X(step) X(queue) X(stage) X(worker) X(task) X(candidate) X(counter) X(memory) X(process) X(kernel)
+/* The tables of an analysis, each made by one parser out of a recording. */
 typedef enum analysis_table_id {
 #define X(name) ANALYSIS_##name,
   ANALYSIS_TABLES(X)
@@ -59,6 +61,8 @@ ANALYSIS_TABLES(X)
 #define ANALYSIS_TABLE(table) \
   const analysis_table analysis_table_##table = {#table, columns_##table, RUNTIME_COUNT(columns_##table), parse_##table}
 
+/* All tables of one recording, which is not needed any more once they are made. A table that cannot be made leaves
+ * the others alone. */
 struct tn_analysis {
   tn_rows *tables[ANALYSIS_TABLE_COUNT]; /* NULL: why says the reason */
   char *why[ANALYSIS_TABLE_COUNT];
@@ -77,6 +81,7 @@ tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser 
 
 /* ---- proposers --------------------------------------------------------------------------------------------------- */
 
+/* Suggestions, in the order of the rules. It owns their texts. */
 struct tn_advices {
   runtime_arena arena;
   RUNTIME_VEC(tn_advice) items;
@@ -85,12 +90,14 @@ struct tn_advices {
 };
 
 typedef struct proposer proposer;
+/* One piece of advice: what it looks at, from which value on it speaks, and how. */
 typedef struct analysis_rule {
   const char *id, *label;
   const char *table; /* what it looks at; the rule is passed over when it is missing */
   double threshold;
   void (*check)(proposer *p, const tn_rows *rows);
 } analysis_rule;
+/* A rule while it runs; analysis_say adds to ADVICES what it found. */
 struct proposer {
   tn_advices *advices;
   const tn_analysis *analysis;

@@ -233,9 +233,10 @@ static void add_event(grouping *g, int64_t index, int row) {
   a->total_bytes += is_memory ? of_host : g->total_bytes[index] - device->total_bytes;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* The scope that each launch was made in, by the launch's number and the process. False: no memory. */
+/* The scope that each launch was made in, by the launch's number, which no two launches of a recording share. False: no
+ * memory. */
 static bool find_launches(const tn_recording *r, profiler_map *out) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -360,6 +361,7 @@ static bool average(tn_averages *a, const tn_recording *r) {
   return done;
 }
 
+/* The rows point into the recording, which must live as long. */
 tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording, const tn_average_options *options) {
   if (!recording) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "key_averages: there is no recording"), NULL;
   tn_averages *a = calloc(1, sizeof *a);

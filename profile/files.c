@@ -22,6 +22,7 @@ static const char *const suffixes[TN_FORM_COUNT] = {
 #undef X
 };
 
+/* How each form is written; a compressed one goes through gzip on its way to the file. */
 static const struct form {
   bool (*write)(profiler_out *out, const tn_recording *r);
   bool is_compressed;

@@ -1,5 +1,5 @@
-/* files.h: what readers and writers of recordings share above the recorder's streams: a JSON value at a time, the forms,
- * ids as files need them. */
+/* files.h: what readers and writers of recordings share above the recorder's streams: a JSON value at a time, the
+ * forms, ids as files need them. */
 #ifndef TENON_PROFILE_FILES_H
 #define TENON_PROFILE_FILES_H
 
@@ -17,6 +17,7 @@ typedef enum profiler_json_kind {
   PROFILER_JSON_OBJECT
 } profiler_json_kind;
 
+/* A value of JSON, with what it holds as a list. It lies in the arena of whoever reads. */
 typedef struct profiler_json {
   profiler_json_kind kind;
   const char *key;  /* in an object */
@@ -53,8 +54,8 @@ TN_GIVE tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, con
 TN_GIVE tn_recording *profiler_read_perf(tn_context *ctx, profiler_in *in, const char *name);
 TN_GIVE tn_recording *profiler_read_sqlite(tn_context *ctx, const char *path);
 #define PROFILER_SQLITE_MAGIC "SQLite format 3"
-/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
- * too. False with a message in *why (static). */
+/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and
+ * warnings too. False with a message in *why (static). */
 bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
 /* Ids as files need them: processes and lanes that no two share, below 2^32. */
 typedef struct profiler_ids {

@@ -14,7 +14,8 @@ enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says ---------------------------------------------------------------------------------------- */
 
-/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of memory. */
+/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of
+ * memory. */
 static void read_model(char *model, size_t n) {
   char text[4096];
   int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -35,6 +36,7 @@ static int count_cores(void) {
   return RUNTIME_MAX(n, 1);
 }
 
+/* What this process may use, and not what the machine was sold with: the system can switch AVX off. */
 static int vector_bits(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -68,6 +70,7 @@ DEFINE_CHAINS(chains_256, 8, __attribute__((target("avx2,fma"), optimize("O2", "
 #endif
 DEFINE_CHAINS(chains_128, 4, __attribute__((optimize("O2", "fp-contract=fast"))))
 
+/* A loop of multiply-adds in registers that never wait for each other, and how many floats one of them holds. */
 typedef struct arithmetic {
   float (*run)(void);
   int lanes;

@@ -14,6 +14,7 @@
 
 enum { MOST_SPANS = 50000, MOST_ROUNDS = 500, MOST_POINTS = 1000, CHART_WIDTH = 900, CHART_HEIGHT = 120 };
 
+/* A page being written: one file that needs nothing else, so all data stand in it. */
 typedef struct page {
   profiler_out *out;
   const tn_recording *r;
@@ -75,6 +76,7 @@ static void put_fact(page *p, const char *name, double value, const char *fmt) {
   LITERAL(p, "</td></tr>\n");
 }
 
+/* The recording's figures; errors and warnings follow, so that nobody reads numbers of half a recording. */
 static void put_summary(page *p) {
   const tn_recording_info *info = &p->r->info;
   LITERAL(p, "<table>\n");
@@ -153,6 +155,7 @@ static void put_rounds(page *p) {
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
+/* A point of a counter. */
 typedef struct sample {
   const char *name;
   int64_t at_ns;
@@ -179,6 +182,7 @@ static void list_samples(page *p, sample_list *list) {
   if (list->n > 0) qsort(list->data, (size_t)list->n, sizeof *list->data, compare_samples);
 }
 
+/* What a curve's axes go to: time from 0, values from LOW to HIGH. */
 typedef struct chart {
   double width_ns, low, high;
 } chart;
@@ -301,6 +305,7 @@ static void put_spans(page *p, profiler_map *names, int64_t shortest) {
   free(depths);
 }
 
+/* The names of lanes as a list in JavaScript; events refer to them by number. */
 static void put_lanes(page *p) {
   for (int i = 0; i < p->r->lanes.n; ++i) {
     if (i) LITERAL(p, ",");
@@ -328,6 +333,7 @@ static void put_timeline(page *p) {
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
+/* The parts of the page, in their order, each with a link in its head. */
 static const struct view {
   const char *id, *title;
   void (*put)(page *p);

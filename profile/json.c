@@ -81,6 +81,7 @@ static bool read_unicode(parser *p) {
   return true;
 }
 
+/* Behind a backslash. False after a refusal. */
 static bool read_escape(parser *p) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   int c = profiler_in_get(p->in);

@@ -5,6 +5,7 @@
  * The inputs are only read; all texts are interned anew. */
 #include "profile/files.h"
 
+/* A merge while it goes on, one input after the other. */
 typedef struct merger {
   tn_recording *into;
   uint64_t last_id; /* the largest id of flows and ranges so far */
@@ -46,16 +47,31 @@ static uint64_t *list_ids(const tn_recording *r, int64_t first, size_t *n) {
   return ids;
 }
 
-/* The k-th smallest id of an input becomes the k-th after those before it. */
+/* The k-th smallest id of an input becomes the k-th after those before it. 0: ID is not among the input's. */
+static uint64_t new_id(const merger *m, const uint64_t *ids, size_t n, uint64_t id) {
+  const uint64_t *at = bsearch(&id, ids, n, sizeof *ids, compare_ids);
+  return at ? m->last_id + (uint64_t)(at - ids) + 1 : 0;
+}
+
+/* A device's event names its launch by the arrow's id. A launch without an arrow is nobody's, and may not become that
+ * of another input. */
+static void renumber_launch(const merger *m, const tn_event *e, const uint64_t *ids, size_t n) {
+  for (int k = 0; k < e->n_args; ++k) {
+    tn_event_arg *arg = &m->into->args[e->first_arg + k];
+    bool is_number = arg->type == TN_EVENT_ARG_I64 || arg->type == TN_EVENT_ARG_U64;
+    if (is_number && strcmp(arg->key, TN_LAUNCH) == 0) arg->u64 = new_id(m, ids, n, arg->u64);
+  }
+}
+
+/* Of the events from FIRST on, which are one input's. */
 static bool renumber_ids(merger *m, int64_t first) {
   size_t n = 0;
   uint64_t *ids = list_ids(m->into, first, &n);
   if (!ids) return false;
   for (int64_t i = first; i < m->into->n_events; ++i) {
     tn_event *e = &m->into->events[i];
-    if (!has_id(e)) continue;
-    const uint64_t *at = bsearch(&e->id, ids, n, sizeof *ids, compare_ids);
-    e->id = m->last_id + (uint64_t)(at - ids) + 1;
+    if (has_id(e)) e->id = new_id(m, ids, n, e->id);
+    renumber_launch(m, e, ids, n);
   }
   m->last_id += n;
   free(ids);

@@ -15,6 +15,7 @@ enum { MOST_EVENTS = 1000000 };
 static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL_TEXT}};
 
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) TN_PRINTF(3, 4);
+/* A row of key and value; values are text, since facts have no common unit. False: no memory. */
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   runtime_str value = {0};
   RUNTIME_ADD_ARGS(&value, fmt);
@@ -67,7 +68,7 @@ static bool parse_run(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(run);
 
-/* ---- op: averages by name and shapes ---------------------------------------------------------------------------------------- */
+/* ---- op: averages by name and shapes ----------------------------------------------------------------------------- */
 
 static const tn_column columns_op[] = {
     {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},     {"node_id", TN_CELL_INT},
@@ -144,6 +145,7 @@ static int64_t place_of(profiler_map *at, const tn_recording *r, const tn_event 
   return place ? *place : -1;
 }
 
+/* A counter over the recording; the events are for its lane and its ends. */
 typedef struct series {
   const tn_event *first_event, *last_event;
   int64_t n;
@@ -192,6 +194,7 @@ static const tn_column columns_memory[] = {
     {"frees", TN_CELL_INT},           {"failed", TN_CELL_INT},        {"unknown_frees", TN_CELL_INT},
     {"allocated_bytes", TN_CELL_INT}, {"current_bytes", TN_CELL_INT}, {"peak_bytes", TN_CELL_INT}};
 
+/* What one pool of memory did. UNKNOWN: releases of what was allocated before the recording. */
 typedef struct pool {
   const tn_event *last;
   int64_t allocs, frees, failed, unknown, allocated, current, peak, last_ns;

@@ -46,6 +46,7 @@ static bool add_phase(tn_rows *out, const char *name, int64_t ns, int64_t wall_n
   return tn_rows_add(out, name, ns, wall_ns > 0 ? (double)ns / (double)wall_ns : NAN);
 }
 
+/* A row a phase of the main lane: their times add up to the run's. */
 static bool add_tuners_phases(const tn_recording *r, tn_rows *out) {
   profiler_phases phases;
   if (!profiler_phases_of(r, &phases)) return false;
@@ -57,6 +58,7 @@ static bool add_tuners_phases(const tn_recording *r, tn_rows *out) {
 /* ---- phases that users name: the outermost scopes, or those directly inside of rounds --------------------------- */
 
 enum { MOST_NAMED = 64 };
+/* What a round spent in scopes that the user named. Beyond MOST_NAMED names all goes to OTHERS_NS. */
 typedef struct named {
   int n;
   const char *names[MOST_NAMED]; /* interned: equal names are equal pointers */
@@ -109,6 +111,8 @@ static const tn_column columns_step[] = {{"round", TN_CELL_INT},
                                          {"total_ns", TN_CELL_INT},
                                          {"share", TN_CELL_REAL}};
 
+/* The rows of one round: its phases by name, what more there was ("(others)"), and what no scope covers ("(rest)").
+ * Shares are of the round's wall time. */
 static bool add_step(tn_rows *out, int64_t round, const named *all, int64_t wall_ns) {
   double wall = wall_ns > 0 ? (double)wall_ns : NAN;
   bool done = true;
@@ -144,6 +148,7 @@ static const tn_column columns_queue[] = {
     {"empty_share", TN_CELL_REAL}, {"full_share", TN_CELL_REAL}, {"usage", TN_CELL_REAL}};
 
 enum { MOST_QUEUES = 64 };
+/* A queue between two stages, as its counter told at each poll: LENGTH and CAPACITY are in jobs but for the name's. */
 typedef struct queue {
   const char *name; /* of the counter */
   size_t length;    /* of the queue's name in it */
@@ -232,8 +237,8 @@ static const tn_column columns_stage[] = {
     {"idle_share", TN_CELL_REAL}};
 
 /* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
- * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two stages
- * work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
+ * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two
+ * stages work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
 static const struct stage {
   const char *name, *input, *output;
   profiler_phase phase;
@@ -242,6 +247,7 @@ static const struct stage {
               {"measure", "runner", "", PROFILER_PHASE_MEASURE}};
 enum { STAGES = sizeof stages / sizeof *stages };
 
+/* A stage of the pipeline: how many worked in it, how often, how long. */
 typedef struct stage_sum {
   int64_t workers, calls, busy_ns;
   int64_t main_ns;      /* of the main lane, doing it or waiting for it */
@@ -412,6 +418,7 @@ static const tn_column columns_worker[] = {
     {"worker", TN_CELL_TEXT}, {"pid", TN_CELL_INT},      {"trials", TN_CELL_INT}, {"killed", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT}, {"mean_ns", TN_CELL_REAL}, {"max_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
 
+/* A measuring process: trials that it served, those it did not survive, and the time of its requests. */
 typedef struct worker {
   int64_t trials, killed, busy_ns, max_ns;
 } worker;
@@ -448,6 +455,7 @@ static const tn_column columns_task[] = {
     {"weight", TN_CELL_REAL}, {"best_s", TN_CELL_REAL},   {"gflops", TN_CELL_REAL}, {"weighted_s", TN_CELL_REAL},
     {"trials", TN_CELL_INT},  {"failed", TN_CELL_INT},    {"done", TN_CELL_INT}};
 
+/* A task of the run as its arguments tell it; BEST_S is the fastest that was measured. */
 typedef struct task {
   const char *workload, *program, *shapes;
   double flops, weight, best_s, trials_wanted;
@@ -504,6 +512,7 @@ static bool add_task(const task *t, tn_rows *out) {
                      t->weight * t->best_s, t->trials, t->failed, (int64_t)((double)t->trials >= t->trials_wanted));
 }
 
+/* A row a task, in the order in which they first appear. */
 static bool parse_task(const tn_recording *r, tn_rows *out) {
   task_list tasks = {0};
   bool done = collect_tasks(r, &tasks);
@@ -523,6 +532,7 @@ static const tn_column columns_candidate[] = {{"candidate", TN_CELL_INT},
                                               PROFILER_PHASES(X)};
 #undef X
 
+/* All events that belong to one candidate, by its sequence number: when it began and ended, and where its time went. */
 typedef struct candidate {
   int64_t events, first_ns, last_ns;
   profiler_phases phases;

@@ -1,6 +1,7 @@
 /* phases.c: self times of the tuner's lane by phase, over the whole recording or round by round. */
 #include "profile/phases.h"
 
+/* Which categories make up a phase: bit 1 << category. */
 static const struct phase {
   const char *name;
   uint32_t categories;
@@ -77,8 +78,8 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   return true;
 }
 
-/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are. The caller
- * frees the array; NULL: no memory. */
+/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are.
+ * The caller frees the array; NULL: no memory. */
 static int32_t *number_rounds(const tn_recording *r, int *n) {
   int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
   *n = 0;

@@ -15,6 +15,7 @@
   X(UPDATE, "update", 1u << TN_CATEGORY_MODEL | 1u << TN_CATEGORY_RECORD)                                \
   X(TAIL, "tail", 0)
 
+/* What a tuner's time goes to. Each category belongs to one of them at most. */
 typedef enum profiler_phase {
 #define X(name, text, categories) PROFILER_PHASE_##name,
   PROFILER_PHASES(X)
@@ -22,11 +23,13 @@ typedef enum profiler_phase {
       PROFILER_PHASE_COUNT
 } profiler_phase;
 
+/* The wall time of a stretch and the part of each phase in it, which add up to it: what no scope covers is the tail. */
 typedef struct profiler_phases {
   int64_t wall_ns;
   int64_t ns[PROFILER_PHASE_COUNT];
 } profiler_phases;
 
+/* A phase's word in tables, and the phase that a category's time belongs to. */
 const char *profiler_phase_name(int phase);
 profiler_phase profiler_phase_of_category(int category);
 /* The lane of the rounds; without rounds that of the measure scopes, else of the longest scope; -1: no scopes. */

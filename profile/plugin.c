@@ -22,6 +22,8 @@ _Static_assert(TN_PLUGIN_REGISTRATION_SIZE ==
                "size");
 _Static_assert(TN_PLUGIN_STATUS_SIZE == offsetof(tn_plugin_status, message) + 500, "size");
 
+/* A shared object and what it registered. A plug-in built for another version has shorter or longer structures: they
+ * are kept in room of their own, SLACK_BYTES longer than ours, and copied as far as both know them. */
 struct tn_plugin {
   tn_profile_source source; /* how sessions call it; user is the plug-in */
   void *library;
@@ -235,6 +237,7 @@ static void collect_plugin(void *plugin, tn_recording *r) {
   if (p->errors) profiler_error(r, "%s", p->errors);
 }
 
+/* A session that was given up: what the plug-in had is forgotten, so that the next one begins with nothing. */
 static void drop_plugin(void *plugin) {
   tn_plugin *p = plugin;
   p->has_data = false;
@@ -252,6 +255,7 @@ static bool is_idle(tn_context *ctx, const char *call) {
   return false;
 }
 
+/* Refused while a session runs: a source that joins in the middle would lack its start. */
 tn_plugin *tn_plugin_load(tn_context *ctx, const char *path) {
   if (!path) {
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_plugin_load: no path");

@@ -19,11 +19,13 @@ extern "C" {
 
 typedef enum tn_cell_type { TN_CELL_TEXT, TN_CELL_INT, TN_CELL_REAL } tn_cell_type;
 
+/* A column of a table; all its cells have one type. */
 typedef struct tn_column {
   const char *name; /* with its unit: "total_ns" */
   tn_cell_type type;
 } tn_column;
 
+/* A value; the column says which member counts. Texts belong to the table. */
 typedef struct tn_cell {
   bool is_missing; /* no value; sorts as the smallest */
   union {
@@ -90,6 +92,7 @@ TN_API TN_GIVE char *tn_recording_query(const tn_recording *recording, const cha
 
 /* ---- suggestions ------------------------------------------------------------------------------------------------- */
 
+/* A suggestion. Its texts belong to the advices. */
 typedef struct tn_advice {
   const char *rule;    /* its id: "worker_outlier" */
   const char *label;   /* "tuner", "workers", "memory", "kernel", "recording" */
@@ -109,8 +112,8 @@ TN_API TN_GIVE tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysi
  * Every row of the query's answer whose column is above (or below) the number gives an advice with the sentence, in
  * which {column} stands for the row's value. label ("user") and subject (the column "name") may be left out. They stand
  * with the recording or the analysis: the command, the page and the server follow them alike. NULL: none any more.
- * TN_ERROR_ARGUMENT with the row's number for what is no rule, such as one that asks for advice; a query that is wrong is an
- * advice that says so. */
+ * TN_ERROR_ARGUMENT with the row's number for what is no rule, such as one that asks for advice; a query that is wrong
+ * is an advice that says so. */
 TN_API tn_status tn_recording_set_rules(tn_context *ctx, tn_recording *recording, const char *rules);
 TN_API tn_status tn_analysis_set_rules(tn_context *ctx, tn_analysis *analysis, const char *rules);
 TN_API const tn_advice *tn_advices_at(const tn_advices *advices, int *n);
@@ -129,6 +132,7 @@ TN_API TN_GIVE char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
+/* The machine that this process runs on. */
 typedef struct tn_host {
   char cpu_model[64];
   int cores;       /* that this process may use */

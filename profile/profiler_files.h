@@ -23,6 +23,7 @@ extern "C" {
   X(CSV, ".csv", false, "the sums by name, as comma-separated values")                   \
   X(HTML, ".html", false, "all views in one page that needs no network")                 \
   X(FOLDED, ".folded", false, "stacks with self times, for flame graphs")
+/* Forms of files. What can be read is recognised by its content, what is written by the file's suffix. */
 typedef enum tn_profile_form {
 #define X(name, suffix, is_read, words) TN_FORM_##name,
   TN_PROFILE_FORMS(X)

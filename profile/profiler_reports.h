@@ -78,8 +78,9 @@ typedef struct tn_table_options {
   bool has_distribution; /* also columns Min, Max, P50, P90, P99, Deviation */
 } tn_table_options;
 /* Columns Name, Self CPU %, Self CPU, CPU total %, CPU total, CPU time avg, # of Calls, and where there is something to
- * show: CPU Mem, Self CPU Mem, Self DEV, DEV total, DEV Mem, Self DEV Mem, Cycles, Instructions, Cache misses, Node ID, Input Shapes, Source Location, Total FLOPs, GFLOP/s. Percentages are
- * of the sum of all self times, which the last line gives. "" without rows; NULL with a message for a bad option. */
+ * show: CPU Mem, Self CPU Mem, Self DEV, DEV total, DEV Mem, Self DEV Mem, Cycles, Instructions, Cache misses, Node ID,
+ * Input Shapes, Source Location, Total FLOPs, GFLOP/s. Percentages are of the sum of all self times, which the last
+ * line gives. "" without rows; NULL with a message for a bad option. */
 TN_API TN_GIVE char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_table_options *options);
 
 /* How two recordings differ: a row a name with calls and total of both and their quotient, the largest change first. */

@@ -4,6 +4,7 @@
 
 static const double least_share = 0.01;
 
+/* A row of the table of kernels' stages, for the rules. */
 typedef struct stage {
   const tn_rows *rows;
   int row;
@@ -68,6 +69,7 @@ static void scalar_stores(proposer *p, const stage *s) {
                  s->name, scalars, vectors);
 }
 
+/* Bits of a store against what a register has; a stage without vector stores is told elsewhere. */
 static void narrow_stores(proposer *p, const stage *s) {
   double bits = counter(s, "store_bits"), native = counter(s, "native_bits");
   if (bits > 0 && bits < p->threshold * native && counter(s, "vector_stores") > 0)

@@ -1,5 +1,5 @@
-/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a sentence. They stand
- * with the recording, so that whoever gives advice on it follows them: the command, the server and the page. */
+/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a sentence. They
+ * stand with the recording, so that whoever gives advice on it follows them: the command, the server and the page. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +41,7 @@ static const char *read_rule(const json_t *row, user_rule *out) {
   return json_is_number(above) == json_is_number(below) ? "it needs one number: above or below" : NULL;
 }
 
+/* K counts from 0, messages from 1. An id of the library's would make two rules that advice cannot tell apart. */
 static bool check_rule(tn_context *ctx, const json_t *row, int k) {
   user_rule rule;
   const char *why = json_is_object(row) ? read_rule(row, &rule) : "it is no object";
@@ -67,6 +68,7 @@ static bool check_rules(tn_context *ctx, const char *text) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+/* Of the N letters of NAME, which stands in a sentence; -1: there is none. */
 static int find_column(const json_t *names, const char *name, size_t n) {
   for (int i = 0; i < (int)json_array_size(names); ++i) {
     const char *at = json_string_value(json_array_get(names, (size_t)i));
@@ -75,6 +77,7 @@ static int find_column(const json_t *names, const char *name, size_t n) {
   return -1;
 }
 
+/* As it stands in the sentence of an advice; what is missing is a question mark. */
 static void add_cell(runtime_str *out, const json_t *cell) {
   if (json_is_string(cell))
     runtime_str_add(out, json_string_value(cell));

@@ -159,6 +159,7 @@ static void check_outlier(proposer *p, const tn_rows *workers) {
   }
 }
 
+/* By worker, since one bad machine among many shows so. */
 static void check_killed(proposer *p, const tn_rows *workers) {
   for (int i = 0; i < workers->n; ++i) {
     const char *worker = analysis_text(workers, i, "worker");
@@ -182,6 +183,7 @@ static void check_failed(proposer *p, const tn_rows *tasks) {
 
 /* ---- memory and the recording ------------------------------------------------------------------------------------ */
 
+/* A pool that refuses memory makes candidates fail for no fault of theirs. */
 static void check_memory_failed(proposer *p, const tn_rows *pools) {
   for (int i = 0; i < pools->n; ++i) {
     double failed = analysis_number(pools, i, "failed");
@@ -203,6 +205,7 @@ static void check_memory_held(proposer *p, const tn_rows *pools) {
   }
 }
 
+/* What was dropped is missing in every other figure, so this is said however small it is. */
 static void check_dropped(proposer *p, const tn_rows *run) {
   double dropped = analysis_fact(run, "dropped");
   if (dropped > p->threshold)

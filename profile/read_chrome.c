@@ -12,6 +12,7 @@
 /* The events of one lane that B began and E did not end yet. */
 typedef RUNTIME_VEC(int64_t) event_stack;
 
+/* A file being read, event by event: an event's values are gone when the next one is read. */
 typedef struct reader {
   tn_recording *r;
   profiler_in *in;
@@ -472,6 +473,7 @@ static void close_open(reader *x) {
   if (x->n_skipped) profiler_warn(x->r, "%lld trace events were left out", (long long)x->n_skipped);
 }
 
+/* Not the recording, which is handed on. */
 static void free_reader(reader *x) {
   runtime_arena_free(&x->scratch);
   runtime_arena_free(&x->kept);

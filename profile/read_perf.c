@@ -12,12 +12,14 @@
 
 enum { MOST_FRAMES = 512, MOST_BYTES = 1 << 30, USUAL_NS = 1000000, LONGEST_GAP = 10 };
 
+/* Where one thread was at one moment. */
 typedef struct sample {
   int lane;
   int64_t at_ns;
   int first, n; /* of its frames */
 } sample;
 
+/* A text being read. The samples are sorted when all are there, since perf writes them by processor. */
 typedef struct reader {
   tn_recording *r;
   RUNTIME_VEC(sample) samples;
@@ -47,6 +49,7 @@ static const char *symbol_of(reader *x, const char *text) {
   return n ? keep(x, end, n) : keep(x, "[unknown]", 9);
 }
 
+/* Belongs to the last sample. Frames beyond MOST_FRAMES, the outermost, are left out. */
 static bool add_frame(reader *x, const char *text) {
   while (*text == ' ' || *text == '\t') ++text;
   if (x->samples.n == 0) return REFUSE(x, "a frame stands before any sample");
@@ -81,6 +84,7 @@ static bool is_thread(const char *token, size_t n, int64_t *pid, int64_t *tid) {
   return end == token + n;
 }
 
+/* A thread's lane, made when it is first seen; -1: no memory. */
 static int lane_of(reader *x, const char *command, size_t n, int64_t pid, int64_t tid) {
   const char *name = keep(x, command, n);
   int64_t *process = profiler_map_at(&x->processes, (uint64_t)pid, 0, -1);
@@ -117,6 +121,7 @@ static bool add_sample(reader *x, const char *line) {
   return REFUSE(x, "neither a sample (command, thread, time and ':') nor a frame");
 }
 
+/* TEXT is cut into lines in place. False after a refusal, whose line x->line is. */
 static bool read_lines(reader *x, char *text) {
   for (char *line = text, *next; line; line = next) {
     next = strchr(line, '\n');
@@ -131,6 +136,7 @@ static bool read_lines(reader *x, char *text) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
+/* Of equal times the earlier in the file comes first, so that the order does not depend on the sort. */
 static int by_lane_and_time(const void *left, const void *right) {
   const sample *a = left, *b = right;
   if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
@@ -141,6 +147,7 @@ static int by_lane_and_time(const void *left, const void *right) {
 /* The K-th frame from the root. */
 static const char *frame(const reader *x, const sample *s, int k) { return x->frames.data[s->first + s->n - 1 - k]; }
 
+/* How many frames from the root two samples share: these calls went on from one to the other. */
 static int common(const reader *x, const sample *a, const sample *b) {
   int k = 0;
   while (k < a->n && k < b->n && frame(x, a, k) == frame(x, b, k)) ++k;
@@ -155,6 +162,7 @@ static void close_from(reader *x, const int64_t *open, int depth, int n, int64_t
   }
 }
 
+/* Begins a scope for each frame of the sample from DEPTH on. False: no memory. */
 static bool open_from(reader *x, int64_t *open, int depth, const sample *s, int64_t start_ns) {
   for (int k = depth; k < s->n; ++k) {
     tn_event *e = profiler_add_event(x->r, s->lane, TN_EVENT_SCOPE, frame(x, s, k));
@@ -184,6 +192,7 @@ static bool add_lane(reader *x, const sample *s, int n, int64_t start_ns) {
   return true;
 }
 
+/* False after a refusal. */
 static bool add_scopes(reader *x) {
   sample *all = x->samples.data;
   int64_t start_ns = all[0].at_ns;

@@ -1,15 +1,15 @@
-/* read_sqlite.c: databases of nvprof (`nvprof -o`) and Nsight Systems (`nsys export --type sqlite`) as a recording: calls of
- * the CUDA runtime and NVTX ranges on the host's threads, kernels and copies on lanes of devices, joined by their
- * correlation numbers as launches (tn_launch).
+/* read_sqlite.c: databases of nvprof (`nvprof -o`) and Nsight Systems (`nsys export --type sqlite`) as a recording:
+ * calls of the CUDA runtime and NVTX ranges on the host's threads, kernels and copies on lanes of devices, joined by
+ * their correlation numbers as launches (tn_launch).
  *
- * libsqlite3 is opened when such a file is read: nothing of Tenon needs it else. What is used of it has been stable since
- * version 3.5. */
+ * libsqlite3 is opened when such a file is read: nothing of Tenon needs it else. What is used of it has been stable
+ * since version 3.5. */
 #include <dlfcn.h>
 #include <stdio.h>
 
 #include "profile/files.h"
 
-/* ---- the library --------------------------------------------------------------------------------------------------- */
+/* ---- the library ------------------------------------------------------------------------------------------------- */
 
 typedef struct sqlite3 sqlite3;
 typedef struct sqlite3_stmt sqlite3_stmt;
@@ -28,6 +28,7 @@ enum { SQLITE_OK = 0, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_OPEN_READONLY 
   X(const unsigned char *, column_text, (sqlite3_stmt *, int))                       \
   X(const char *, errmsg, (sqlite3 *))
 
+/* The functions of libsqlite3 that are used, by their names without "sqlite3_". */
 typedef struct library {
   void *handle;
 #define X(result, name, parameters) result(*name) parameters;
@@ -50,12 +51,13 @@ static bool open_library(library *l) {
   return has_all;
 }
 
-/* ---- what is read ---------------------------------------------------------------------------------------------------- */
+/* ---- what is read ------------------------------------------------------------------------------------------------ */
 
 typedef enum activity_kind { ON_HOST, LAUNCH, ON_DEVICE } activity_kind;
 
-/* Columns of a query: start, end (ns), correlation, process, thread or stream, name, bytes (may be missing). A query that
- * the database has no tables for is left out: each tool has its own. Nsight's globalTid holds process and thread. */
+/* Columns of a query: start, end (ns), correlation, process, thread or stream, name, bytes (may be missing). A query
+ * that the database has no tables for is left out: each tool has its own. Nsight's globalTid holds process and
+ * thread. */
 static const struct activity {
   const char *table, *sql;
   activity_kind kind;
@@ -89,6 +91,7 @@ static const struct activity {
      ON_DEVICE},
 };
 
+/* A database being read. N_TABLES counts those that it has; without any it is some other program's. */
 typedef struct reader {
   const library *l;
   sqlite3 *db;

@@ -45,6 +45,7 @@ static double by_deviation(const tn_average *a) { return a->deviation_ns; }
 /* clang-format on */
 
 typedef double (*value_fn)(const tn_average *row);
+/* What a table can be sorted by, always the largest first. */
 static const struct sort_key {
   const char *name;
   value_fn value;
@@ -79,6 +80,7 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
   return NULL;
 }
 
+/* For the comparison of two numbers of rows. */
 typedef struct sorting {
   const tn_average *rows;
   value_fn value;
@@ -165,6 +167,7 @@ CELL(cell_rate, row->total_ns > 0 ? text_of("%.3f", row->flops / (double)row->to
                           X("# of Calls", always, cell_calls) X("Node ID", has_node, cell_node)
 /* clang-format on */
 
+/* A column is there where its condition, a bool of the report, holds. */
 static const struct column {
   const char *title;
   size_t condition;
@@ -281,6 +284,7 @@ char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_t
 
 /* ---- two recordings compared ------------------------------------------------------------------------------------- */
 
+/* A name in two recordings: [0] before, [1] after. */
 typedef struct difference {
   const char *name;
   int64_t calls[2], total_ns[2];

@@ -32,6 +32,7 @@ static double key_total(const tn_average *a) { return (double)a->total_ns; }
 static double key_max(const tn_average *a) { return (double)a->max_ns; }
 static double key_min(const tn_average *a) { return (double)a->min_ns; }
 
+/* What the report can be sorted by, and how its title says so. */
 static const struct sort_key {
   const char *name, *words;
   double (*value)(const tn_average *);
@@ -90,6 +91,7 @@ static bool add_rows(sheet *s, const tn_averages *a, int lane, int thread) {
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
+/* For the comparison of two numbers of rows. */
 typedef struct sorting {
   const sheet *s;
   double (*value)(const tn_average *);

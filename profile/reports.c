@@ -4,6 +4,7 @@
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
+/* Times by name, in the order of the first event of each. */
 typedef struct summing {
   const tn_recording *r;
   profiler_map at; /* name -> index */
@@ -63,6 +64,7 @@ static profiler_sum *sum_events(const tn_recording *r, int *n) {
 #define COLUMNS(X) \
   X("calls", calls) X("total_ns", total_ns) X("self_ns", self_ns) X("min_ns", min_ns) X("max_ns", max_ns)
 
+/* A column of the table as CSV: its title, and where its number stands in a sum. */
 static const struct column {
   const char *name;
   size_t at;

@@ -6,6 +6,7 @@
 #include "runtime/profiler/layout.h"
 #include "runtime/profiler/recorder.h"
 
+/* Rows of one recording, which has to live as long: names are the recording's. */
 struct tn_averages {
   const tn_recording *recording;
   runtime_arena arena;

@@ -27,6 +27,7 @@ enum {
 #undef X
       PAGE_COUNT
 };
+/* What the server answers besides queries. */
 static const struct page {
   const char *path;
   tn_profile_form form;
@@ -40,6 +41,7 @@ static const struct page {
 /* Where the suggestions are; the second is MindSpore's. */
 static const char *const advice_paths[] = {"/advise", "/summary/propose"};
 
+/* A server on a thread of its own. The recording is only read, and must outlive it. */
 struct tn_server {
   struct MHD_Daemon *daemon;
   const tn_recording *recording;
@@ -198,6 +200,7 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
+/* Room for an address of either family. */
 typedef union any_address {
   struct sockaddr generic;
   struct sockaddr_in v4;

@@ -5,6 +5,7 @@
 #include "profile/files.h"
 #include "profile/reports.h"
 
+/* A file being written, event by event. */
 typedef struct writer {
   profiler_out *out;
   const tn_recording *r;
@@ -66,6 +67,7 @@ static uint64_t id_of(writer *w, const tn_event *e) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* In JSON, as its type wants it. */
 static void write_arg_value(writer *w, const tn_event_arg *arg) {
   switch (arg->type) {
     case TN_EVENT_ARG_I64: return profiler_out_i64(w->out, arg->i64);
@@ -221,6 +223,7 @@ static void write_memory(writer *w, const tn_event *e) {
   LITERAL(w, "}}");
 }
 
+/* One way to write for each kind of event. */
 static void write_event(writer *w, const tn_event *e) {
   static void (*const writers[TN_EVENT_KIND_COUNT])(writer *, const tn_event *) = {
       [TN_EVENT_SCOPE] = write_scope,     [TN_EVENT_ASYNC] = write_range, [TN_EVENT_INSTANT] = write_instant,

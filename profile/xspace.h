@@ -32,6 +32,7 @@ typedef Tensorflow__Profiler__XStatMetadataEntry xspace_stat_entry;
 /* clang-format on */
 #define XSPACE_ARG_PREFIX "arg:"
 
+/* The statistics that events and planes carry, by their names in a file. */
 typedef enum xspace_stat_name {
 #define X(name, text) XSPACE_STAT_##name,
   XSPACE_STATS(X)

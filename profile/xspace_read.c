@@ -11,6 +11,7 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
+/* A message being read: a plane is a process or a part of one, a line is a lane. */
 typedef struct reader {
   tn_recording *r;
   int64_t base_unix_ns; /* 0 of the recording's times */

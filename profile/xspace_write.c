@@ -25,6 +25,7 @@ typedef struct track {
   profiler_out events;
 } track;
 
+/* A message being written, a plane at a time: what it names is numbered anew in each plane. */
 typedef struct writer {
   const tn_recording *r;
   profiler_ids ids;
@@ -378,6 +379,7 @@ static void end_plane(writer *w, profiler_out *out, int64_t id, const char *name
   runtime_arena_reset(&w->arena);
 }
 
+/* What identifies the process again when the file is read. */
 static void add_process_stats(writer *w, int index) {
   const tn_process *p = &w->r->processes.data[index];
   add_i64(w, "pid", w->ids.pids[index]);

@@ -368,7 +368,7 @@ static void measure(runner *r, const device_run *run, kernel *f) {
 static int relocate(runner *r, const device_run *run, unsigned char *image, const device_place *places) {
   for (uint32_t i = 0; i < run->n_places; i++) {
     uintptr_t word, add = places[i].import == DEVICE_BASE ? (uintptr_t)image : import(places[i].import);
-    if (add == 0 || places[i].offset > run->memory_bytes - sizeof word) {
+    if (add == 0 || run->memory_bytes < sizeof word || places[i].offset > run->memory_bytes - sizeof word) {
       r->result->outcome = DEVICE_MISSING;
       r->result->detail = DEVICE_MAX_ARGS + places[i].import;
       return 0;

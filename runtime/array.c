@@ -228,6 +228,10 @@ tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, in
   runtime_rng rng = {seed};
   int64_t n = (int64_t)(tn_array_bytes(array) / tn_dtype_bytes(dtype));
   char *data = (char *)array->data + array->byte_offset;
+  if (dtype == TN_F32 && below <= 0) {
+    runtime_random_floats(&rng, (float *)(void *)data, n);
+    return TN_OK;
+  }
   for (int64_t i = 0; i < n; ++i)
     stores[dtype](data, i, below > 0 ? (double)runtime_random_below(&rng, below) : random_value(&rng, dtype));
   return TN_OK;

@@ -429,6 +429,8 @@ typedef struct runtime_rng {
 uint64_t runtime_random(runtime_rng *rng);
 int64_t runtime_random_below(runtime_rng *rng, int64_t n); /* 0 .. n-1 */
 double runtime_random_unit(runtime_rng *rng);              /* [0, 1) */
+/* N multiples of 2^-23 in [-1, 1), each of one number of RNG. */
+void runtime_random_floats(runtime_rng *rng, float *out, int64_t n);
 TN_GIVE char *runtime_read_file(tn_context *ctx, const char *path,
                                 size_t *n); /* malloc, NUL-terminated; NULL + message */
 /* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */

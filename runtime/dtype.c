@@ -3,6 +3,7 @@
 
 #include "runtime/base.h"
 
+/* A dtype's name, size and code in DLPack. */
 typedef struct dtype_row {
   const char *name;
   size_t bytes;

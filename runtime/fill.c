@@ -1,4 +1,5 @@
-/* Data of a kind for arrays: tn_array_fill_as. One row a kind: its name, how many numbers it takes, how an element comes. */
+/* Data of a kind for arrays: tn_array_fill_as. One row a kind: its name, how many numbers it takes, how an element
+ * comes. */
 #include <math.h>
 
 #include "runtime/base.h"

@@ -12,6 +12,7 @@ static uint32_t bits_of_float(float value) {
   return bits;
 }
 
+/* The same bits as a number; a union would do as well, a cast of pointers would not. */
 static float float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);

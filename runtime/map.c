@@ -89,6 +89,7 @@ void runtime_map_free(runtime_map *map) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
+/* A text that need not end with NUL, for the comparison of names. */
 typedef struct span {
   const char *text;
   size_t n;

@@ -1,5 +1,5 @@
-/* new_file.h: files that get their name when they are complete: neither a failure nor a kill leaves half a file, or a changed
- * one. Where the file system knows no files without a name, a kill leaves PATH.<process>-<n>.tmp. */
+/* new_file.h: files that get their name when they are complete: neither a failure nor a kill leaves half a file, or a
+ * changed one. Where the file system knows no files without a name, a kill leaves PATH.<process>-<n>.tmp. */
 #ifndef TENON_RUNTIME_NEW_FILE_H
 #define TENON_RUNTIME_NEW_FILE_H
 
@@ -7,6 +7,7 @@
 
 #include "runtime/base.h"
 
+/* A file that nobody sees before it is whole. */
 typedef struct runtime_new_file {
   int fd;     /* to write to; -1: none */
   char *name; /* NULL: it has none yet */

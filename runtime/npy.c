@@ -13,6 +13,7 @@ static const char *const descrs[TN_DTYPE_COUNT] = {
     [TN_BOOL] = "|b1", [TN_I8] = "|i1",  [TN_U8] = "|u1",  [TN_I16] = "<i2",  [TN_U16] = "<u2", [TN_I32] = "<i4",
     [TN_U32] = "<u4",  [TN_I64] = "<i8", [TN_F16] = "<f2", [TN_BF16] = "|V2", [TN_F32] = "<f4", [TN_F64] = "<f8"};
 
+/* What a header of NumPy's says: dtype, order, shape. */
 typedef struct npy_header {
   char descr[DESCR_BYTES];
   bool is_fortran;

@@ -8,6 +8,7 @@
 enum { MAX_TERMS = 2 * (TN_MAX_RANK + 1), BUDGET = 20000 };
 #define MAX_SPAN (INT64_MAX / 4)
 
+/* A part of an address: a count in LO .. HI times STEP bytes. */
 typedef struct term {
   int64_t step;   /* bytes, positive */
   int64_t lo, hi; /* counts */

@@ -20,6 +20,8 @@ enum { IDLE, ASLEEP, BUSY, STOP };
 /* In job.pending, beside the number of workers: the launcher sleeps. */
 #define LAUNCHER_SLEEPS 0x80000000u
 
+/* A thread's part of a loop. Whoever has done its own takes from others', so NEXT has a line of the cache of its
+ * own. */
 typedef struct share {
   _Alignas(SHARE_LINE) _Atomic int64_t next; /* the first iteration that nobody took */
   int64_t end;
@@ -332,6 +334,7 @@ static _Atomic pid_t *map_state(bool *is_wiped) {
   return page;
 }
 
+/* No thread is started before a loop wants one. */
 runtime_pool *runtime_pool_new(int limit) {
   runtime_pool *pool = calloc(1, sizeof *pool);
   if (!pool) return NULL;

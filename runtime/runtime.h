@@ -1,8 +1,8 @@
 /* tenon/runtime.h: the ground floor. Statuses and messages, contexts, data types, n-d arrays (DLPack),
  * kernels as things that can be called, and their timing. Everything else in Tenon stands on this header.
  *
- * Ownership: a tn_context owns what is made in it (arenas); tn_context_free releases all of it. What is not its own says
- * so in the signature: TN_GIVE, TN_TAKE, TN_KEEP below. A context belongs to one thread at a time.
+ * Ownership: a tn_context owns what is made in it (arenas); tn_context_free releases all of it. What is not its own
+ * says so in the signature: TN_GIVE, TN_TAKE, TN_KEEP below. A context belongs to one thread at a time.
  * Errors: functions that can fail return a tn_status, or NULL where they return an object. The context keeps the
  * first message until tn_context_clear. NULL passed in gives NULL (or TN_ERROR_ARGUMENT) out. */
 #ifndef TENON_RUNTIME_H
@@ -56,6 +56,7 @@ extern "C" {
   X(ERROR_MEMORY, "out of memory")                                                                \
   X(ERROR_INTERNAL, "internal error")
 
+/* Success is TN_OK, which is 0. The words are what messages of the command say. */
 typedef enum tn_status {
 #define X(name, words) TN_##name,
   TN_STATUSES(X)
@@ -92,6 +93,7 @@ typedef struct tn_limits {
 #undef X
 } tn_limits;
 
+/* Zeros are the defaults. The text is copied. */
 typedef struct tn_context_options {
   tn_message_fn on_message; /* NULL: messages are only kept */
   void *user;               /* handed to on_message */
@@ -107,8 +109,8 @@ TN_API bool tn_limits_parse(const char *text, tn_limits *limits, const char **at
 TN_API TN_GIVE tn_context *tn_context_new(const tn_context_options *options);
 /* Frees the context and everything made in it. NULL is allowed. */
 TN_API void tn_context_free(TN_TAKE tn_context *ctx);
-/* What was made in the context and is not released. Schedules and kernels are released with it at the latest; an array may
- * live on. The word "held" in tn_context_options.debug says the same as a message when the context is freed. */
+/* What was made in the context and is not released. Schedules and kernels are released with it at the latest; an array
+ * may live on. The word "held" in tn_context_options.debug says the same as a message when the context is freed. */
 typedef struct tn_held {
   int64_t arrays, schedules, kernels;
 } tn_held;
@@ -171,8 +173,8 @@ TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
  *   index(N)              whole numbers in [0, N): for arrays that are used as indices
  *   sparse(SHARE)         that share of zeros (0 .. 1), the others as by tn_array_fill
  *   file:PATH             a NumPy file (.npy, versions 1 to 3) in C order, of the array's dtype and shape; V2 stands for bf16
- * TN_ERROR_ARGUMENT names what is wrong with HOW, TN_ERROR_IO what is wrong with the file; the array is then as it was, or
- * partly read. */
+ * TN_ERROR_ARGUMENT names what is wrong with HOW, TN_ERROR_IO what is wrong with the file; the array is then as it was,
+ * or partly read. */
 TN_API tn_status tn_array_fill_as(tn_context *ctx, DLTensor *array, const char *how, uint64_t seed);
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -228,7 +230,8 @@ typedef struct tn_timing_options {
   int max_samples;        /* (50) */
   double tight;           /* stop early when (p75-p25)/median falls below this (0.02) */
   double median_within;   /* stop early when the median is known to this share of it (0: not asked): half its 95 %
-                           * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots, 1978) */
+                           * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots,
+                           * 1978) */
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
   void (*before_sample)(
       void *user); /* called before each, and not timed; may be NULL. Not before the first two calls */

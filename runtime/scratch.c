@@ -9,12 +9,14 @@ enum { PLACES = 32, ALIGNMENT = 64 };
 
 typedef enum place_state { EMPTY, IDLE, USED } place_state;
 
+/* A buffer that a kernel has, or that waits for the next one. */
 typedef struct place {
   _Atomic int state;
   _Atomic(void *) memory; /* others look at it; only the owner changes it */
   int64_t bytes;          /* the owner's */
 } place;
 
+/* Buffers that kernels gave back. Threads take and give without a lock: each place is changed by its owner alone. */
 struct runtime_scratch {
   place places[PLACES];
   atomic_llong idle; /* bytes */

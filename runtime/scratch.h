@@ -1,6 +1,6 @@
-/* scratch.h: the scratch memory of kernels in memory. Large buffers that a call gives back are kept for the next one: from
- * the system each of their pages would come anew, zeroed and by a fault, which costs more than most kernels do with it.
- * Files that leave home use aligned_alloc and free instead (codegen/emit_scratch.c). */
+/* scratch.h: the scratch memory of kernels in memory. Large buffers that a call gives back are kept for the next one:
+ * from the system each of their pages would come anew, zeroed and by a fault, which costs more than most kernels do
+ * with it. Files that leave home use aligned_alloc and free instead (codegen/emit_scratch.c). */
 #ifndef TENON_RUNTIME_SCRATCH_H
 #define TENON_RUNTIME_SCRATCH_H
 

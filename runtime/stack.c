@@ -12,6 +12,7 @@
 
 enum { THREAD_BYTES = 8 << 20 };
 
+/* Work for a thread with a larger stack; the caller waits for it, so all lies on the caller's. */
 typedef struct errand {
   void (*run)(void *data);
   void *data;
@@ -37,8 +38,8 @@ static __attribute__((noinline)) void grow(size_t bytes) {
   *lowest = 0;
 }
 
-/* The first thread's stack grows when it is touched. Under a limit of address space the kernel ends a process that touches
- * it without room to grow. So it grows beforehand; other allocations cannot take that room then. */
+/* The first thread's stack grows when it is touched. Under a limit of address space the kernel ends a process that
+ * touches it without room to grow. So it grows beforehand; other allocations cannot take that room then. */
 static bool make_room(size_t bytes) {
   struct rlimit space;
   if (gettid() != getpid() || getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;

@@ -74,6 +74,7 @@ static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out)
   out->active = parallel > 0 ? fmin(counted(s, RUNTIME_STAGE_BUSY, stage) / parallel, 1) : 0;
 }
 
+/* Times are read now; a kernel that runs meanwhile may have some of a call's and not all. */
 int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
   const runtime_stages *s = kernel != NULL ? kernel->stages : NULL;
   if (s == NULL) return 0;
@@ -149,6 +150,7 @@ char *tn_kernel_stage_report(const tn_kernel *kernel) {
 
 enum { MAX_MARK_ARGS = 24 };
 
+/* The arguments of a stage's event, at most MAX_MARK_ARGS. */
 typedef struct mark {
   int n;
   tn_event_arg args[MAX_MARK_ARGS];

@@ -46,6 +46,11 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
 /* 53 bits, all that a double's fraction has: each multiple of 2^-53 is as likely. */
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
+/* Apart, since it is most of the data that candidates get: without a call for each, a fifth of the time. */
+void runtime_random_floats(runtime_rng *rng, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = (float)(mix(rng->state += 0x9e3779b97f4a7c15u) >> 40) * 0x1p-23f - 1;
+}
+
 /* The order that qsort wants. Subtracting would round to 0 for near values. NaNs do not come here. */
 int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name) {
   for (int i = 0; name && i < n; i++) {

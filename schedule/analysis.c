@@ -95,6 +95,7 @@ bool schedule_is_strictly_inlineable(const te_op *op) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
+/* Whether all reads of TENSOR have VAR in one place. */
 typedef struct axis_query {
   const tn_tensor *tensor;
   const tir_var *var;
@@ -149,6 +150,7 @@ bool schedule_reads_along_reduction(const te_op *op) {
 
 /* ---- consumers --------------------------------------------------------------------------------------------------- */
 
+/* Whether OP reads TENSOR at its own axes, in their order. */
 typedef struct elementwise_query {
   const te_op *op;
   const tn_tensor *tensor;

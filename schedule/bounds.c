@@ -204,6 +204,7 @@ static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr 
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
+/* A body on its way to loop IR: VALUES are the axes as expressions of loops. */
 typedef struct expr_lowering {
   lowering *l;
   const lower_stage *ls;
@@ -428,8 +429,8 @@ static void infer_region(lowering *l, int stage) {
   for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, ls->st->tensors, i, r.dim[i]);
 }
 
-/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. Of a stage with several
- * results only the one that is asked for counts: not each of them is read, nor read alike. */
+/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. Of a stage with
+ * several results only the one that is asked for counts: not each of them is read, nor read alike. */
 bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
                        schedule_box *out) {
   const lower_stage *ls = &l->stages[stage];

@@ -73,7 +73,8 @@ static void add_written(const schedule_call *c, runtime_str *out) {
   runtime_str_add(out, ")");
 }
 
-/* "split(C, i)", behind the composed primitives that it runs in. Their own schedule stays as it is while they run, and so does what they are called. */
+/* "split(C, i)", behind the composed primitives that it runs in. Their own schedule stays as it is while they run, and
+ * so does what they are called. */
 static void add_call(const schedule_call *c, runtime_str *out) {
   if (c->s->within) {
     add_call(c->s->within, out);

@@ -74,8 +74,8 @@ double cost_line(const tn_machine *m, int level, bool is_shared) {
   }
 }
 
-/* A line that is written comes from memory first and goes back there later; past the caches it only goes, and nobody waits
- * for it. */
+/* A line that is written comes from memory first and goes back there later; past the caches it only goes, and nobody
+ * waits for it. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams) {
   static const double both_ways = 1.25, one_way = 0.5;
   return bytes / COST_LINE * cost_line(m, level, is_shared) * (streams ? one_way : both_ways);

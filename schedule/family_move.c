@@ -118,8 +118,8 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
 }
 
-/* BYTES in rows STRIDE bytes apart, VISIT of them at a time, before N other rows are visited: with more rows than their pages
- * are known of, each visit begins with a wait, of which the tile hides most. */
+/* BYTES in rows STRIDE bytes apart, VISIT of them at a time, before N other rows are visited: with more rows than their
+ * pages are known of, each visit begins with a wait, of which the tile hides most. */
 static double walks_ns(const tn_machine *m, double bytes, double visit, double stride, double n) {
   static const double exposed = 0.3;
   bool is_far = stride >= COST_PAGE / 2 && visit < COST_PAGE && n * COST_LINE > (double)m->cache_bytes[1];

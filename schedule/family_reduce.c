@@ -89,10 +89,12 @@ static bool columns_by_rows(generic_draft *p, const tn_tensor *tensor, int toget
 }
 
 /* Rows: a group of its own. Neither: threads only. */
-static bool rows(generic_draft *p, const tn_tensor *tensor, double ns) {
+static bool rows(generic_draft *p, const tn_tensor *tensor, int together, double ns) {
   generic_group alone = {.root = tensor, .ns = ns};
+  generic_draft with = *p;
   for (int a = 0; a < tensor->ndim; a++) alone.is_common[a] = true;
-  return generic_rows(p, &alone);
+  with.together = together;
+  return generic_rows(&with, &alone);
 }
 
 /* Whether vectors can go along the results instead of along the reduction. */
@@ -104,8 +106,8 @@ static bool is_by_columns(const generic_draft *p, int stage) {
 
 /* NS INFINITY: threads; 0: none. */
 static bool arrange(generic_draft *p, const tn_tensor *tensor, int together, double ns) {
-  if (together > 1) return columns_by_rows(p, tensor, together, ns);
-  return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, tensor, ns);
+  if (!is_by_columns(p, generic_stage(p, tensor))) return rows(p, tensor, together, ns);
+  return together > 1 ? columns_by_rows(p, tensor, together, ns) : columns(p, tensor, ns);
 }
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
@@ -123,6 +125,8 @@ typedef struct reduce_facts {
   double row, rows;    /* bytes of a row that is reduced by columns; how many there are of them */
   double outer;        /* iterations of data axes around the columns */
   int64_t innermost;   /* steps of the innermost reduction loop */
+  int64_t in_lanes;    /* rows that could go together, each reduced in lanes; 0: none */
+  int values;          /* of a result: argmax has two */
 } reduce_facts;
 
 /* One stage with a reduction that is no tile. */
@@ -143,6 +147,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   }
   for (int a = 0; a + 1 < op->n_axes; a++) f->outer *= (double)op->axes[a]->extent;
   f->rows *= f->outer;
+  f->values = op->n_outputs;
+  bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
+  f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   if (f->has_columns) f->row = (double)op->axes[op->n_axes - 1]->extent * (double)tn_dtype_bytes(g->root->dtype);
   return f;
 }
@@ -157,6 +164,7 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, REDUCE_TOGETHER, 1);
   for (int n = 4; n <= 8 && f->has_columns; n *= 2)
     if (f->innermost >= 2 * n) plan_add(s, REDUCE_TOGETHER, n);
+  for (int n = 2; n <= 8 && n <= f->in_lanes; n *= 2) plan_add(s, REDUCE_TOGETHER, n);
   plan_add(s, REDUCE_THREADS, 0);
   if (!worth) return;
   plan_add(s, REDUCE_THREADS, 1);
@@ -177,13 +185,14 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
   return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line);
 }
 
-/* A sum waits for the one before it: more registers are more sums in flight. */
 static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
-  double waiting = f->machine.costs.chain / (c[REDUCE_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
-  double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[REDUCE_VECTORS] + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
+  if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
+  double ns = f->ns * (generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows) + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
-  if (c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && f->outer < f->machine.threads)
+  if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&
+      f->outer < f->machine.threads)
     return INFINITY;
   if (f->has_columns) ns += columns_ns(f, c);
   return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
@@ -206,7 +215,7 @@ static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [REDUCE_PARTS] = {"parts", "into which the longest reduction is cut, summed up afterwards"},
     [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
-    [REDUCE_TOGETHER] = {"together", "rows that are added to columns' results at a time; 1: these stay in registers"},
+    [REDUCE_TOGETHER] = {"together", "rows that are reduced at a time; of columns: 1: results stay in registers"},
 };
 
 PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

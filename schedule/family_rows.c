@@ -1,6 +1,7 @@
 /* family_rows.c: stages with common outer loops: softmax, normalization, a row's reduction. All are computed inside
  * the loops over the axes that they share, which run in parallel; inside, each is vectorized: reductions along a row
- * through rfactor into the lanes of some vectors, which are then combined. */
+ * through rfactor into the lanes of some vectors, which are then combined. Some rows may go together, so that one row's
+ * combination does not wait for another's, and what all rows read (a normalization's weights) is loaded once. */
 #include <math.h>
 
 #include "schedule/cost.h"
@@ -97,7 +98,7 @@ static bool part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts 
 /* Scratch small enough for a thread's stack goes there; a larger one stays on the heap. */
 static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor *tensor, bool column) {
   const int8_t *map = generic_map_of(g, tensor);
-  double bytes = (double)tn_dtype_bytes(tensor->dtype);
+  double bytes = (double)tn_dtype_bytes(tensor->dtype) * RUNTIME_MAX(p->together, 1);
   int stage = generic_stage(p, tensor);
   for (int a = 0; a < tensor->ndim; a++) {
     bool fixed = false;
@@ -136,11 +137,21 @@ static bool attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *r
 
 /* ---- the root's loops -------------------------------------------------------------------------------------------- */
 
-/* The common loops, then the others, vectors innermost. *LOOP: the last common one; *COLUMN: the vectorized axis is
- * common, and all members have it. */
+/* Cuts the last of the N common loops into blocks of rows that go together; the last block is moved back. *ROW: a block's
+ * rows, unrolled; -1: rows go one by one. */
+static bool put_together(generic_draft *p, int stage, int n, int *common, int *row) {
+  *row = -1;
+  if (p->together <= 1) return true;
+  if (n == 0 || p->s->stages[stage].axes[common[n - 1]].extent < p->together) return false;
+  return generic_split_as(p, stage, common[n - 1], p->together, TN_TAIL_OVERLAP, &common[n - 1], row) &&
+         generic_annotate(p, stage, *row, SCHEDULE_UNROLL);
+}
+
+/* The common loops, then the others, rows that go together outside of a reduction, vectors innermost. *LOOP: the last
+ * common one; *COLUMN: the vectorized axis is common, and all members have it. */
 static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bool *column) {
   int stage = generic_stage(p, g->root), n = 0, common[TN_MAX_RANK + 1], order[SCHEDULE_MAX_AXES], outer = -1,
-      inner = -1;
+      inner = -1, row;
   const schedule_stage *st = &p->s->stages[stage];
   int n_data = st->op->n_axes, last = n_data - 1;
   bool reduces = st->op->n_reduce > 0, in_row = last >= 0 && !g->is_common[last];
@@ -155,13 +166,17 @@ static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bo
     if (g->is_common[a] && (a != last || !*column)) common[n++] = a;
   if (*column && outer >= 0) common[n++] = outer;
   int n_common = n, n_fused;
+  if (*column && p->together > 1) return false;
+  if (!put_together(p, stage, n, common, &row)) return false;
   memcpy(order, common, sizeof *common * (size_t)n);
+  if (row >= 0 && reduces) order[n++] = row;
   st = &p->s->stages[stage];
   for (int i = 0; i < st->n_leaves; i++) {
-    bool is_listed = st->leaves[i] == inner;
+    bool is_listed = st->leaves[i] == inner || st->leaves[i] == row;
     for (int k = 0; k < n_common; k++) is_listed |= common[k] == st->leaves[i];
     if (!is_listed) order[n++] = st->leaves[i];
   }
+  if (row >= 0 && !reduces) order[n++] = row;
   if (inner >= 0) order[n++] = inner;
   if (!generic_order(p, stage, n, order)) return false;
   if (inner >= 0 && !generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE)) return false;
@@ -178,8 +193,16 @@ typedef struct row_list {
   struct {
     const tn_tensor *tensor;
     bool is_part;
+    int row; /* of a part: the axis that goes along with the root's last common one */
   } rows[GENERIC_MAX_STAGES * 2];
 } row_list;
+
+/* The last axis that the root shares with all members; -1: none. */
+static int last_common(const generic_group *g) {
+  int last = g->root->ndim - 1;
+  while (last >= 0 && !g->is_common[last]) last--;
+  return last;
+}
 
 /* Adds to LIST the stage of TENSOR, then those of the parts that its lanes are reduced in. The root is left out: it has
  * loops of its own. False: it has no such parts, or the list is full. */
@@ -187,16 +210,32 @@ static bool part_member(generic_draft *p, const generic_group *g, const tn_tenso
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
   if (!part_lanes(p, tensor, &parts)) return false;
-  bool is_whole = parts.n == 0;
+  const int8_t *map = generic_map_of(g, tensor);
+  int row = last_common(g);
+  if (map && row >= 0) row = map[row];
   if (tensor != g->root) {
     list->rows[list->n].tensor = tensor;
-    list->rows[list->n++].is_part = !is_whole;
+    list->rows[list->n].row = row;
+    list->rows[list->n++].is_part = parts.n > 0;
   }
   for (int i = 0; i < parts.n; i++) {
     list->rows[list->n].tensor = parts.tensors[i];
+    list->rows[list->n].row = row;
     list->rows[list->n++].is_part = true;
   }
   return true;
+}
+
+/* Of a reduction in lanes: the rows that go together, axis ROW, stand next to each other inside of the loop along them. */
+static bool put_rows_inside(generic_draft *p, int stage, int row) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0, last = st->leaves[st->n_leaves - 1];
+  if (p->together <= 1) return true;
+  for (int i = 0; i + 1 < st->n_leaves; i++)
+    if (st->leaves[i] != row) order[n++] = st->leaves[i];
+  order[n++] = row;
+  if (last != row) order[n++] = last;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_UNROLL);
 }
 
 /* False: a primitive refused, and the schedule is thrown away. */
@@ -214,8 +253,7 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
       const int8_t *map = generic_map_of(g, tensor);
       if (!arrange_member(p, tensor, column && map ? map[g->root->ndim - 1] : -1) || !make_local(p, g, tensor, column))
         return false;
-    } else if (strcmp(p->s->stages[generic_stage(p, tensor)].scope, "local") != 0 &&
-               !make_local(p, g, tensor, column)) {
+    } else if (!put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row) || !make_local(p, g, tensor, column)) {
       return false;
     }
     if (loop >= 0 && !attach(p, tensor, g->root, loop)) return false;
@@ -225,14 +263,37 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_FIELD_COUNT };
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_FIELD_COUNT };
 
 typedef struct rows_facts {
   tn_machine machine;
   double ns, parts; /* of one thread; rows that threads can share */
   double written;   /* bytes; about as many are read */
   bool can_stream;  /* the root's vectors may go past the caches */
+  int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
+  double row_bytes; /* of what the group has along a row */
 } rows_facts;
+
+int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
+  int stage = generic_stage(d, tensor), axis = row_axis(d, stage);
+  return axis < 0 || d->s->stages[stage].op->n_axes == TN_MAX_RANK ||
+                 d->s->stages[stage].axes[axis].extent < 2 * generic_lanes(d, stage)
+             ? 0
+             : d->s->stages[stage].axes[axis].extent;
+}
+
+/* Rows go together where a reduction along them is done in lanes. */
+static void describe_rows(const generic_draft *d, const generic_group *g, rows_facts *f) {
+  int64_t steps = generic_rows_in_lanes(d, g->root);
+  int last = last_common(g);
+  f->row_bytes = generic_bytes(g->root);
+  for (int i = 0; i < g->n; i++) {
+    steps = RUNTIME_MAX(steps, generic_rows_in_lanes(d, g->members[i]));
+    f->row_bytes += generic_bytes(g->members[i]);
+  }
+  f->row_bytes = f->row_bytes / f->parts;
+  f->rows = steps > 0 && last >= 0 ? g->root->shape[last] : 0;
+}
 
 /* A group of several stages without a tile and without windows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
@@ -241,6 +302,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1, .written = generic_bytes(g->root)};
   f->can_stream = generic_can_stream(d, generic_stage(d, g->root), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
+  describe_rows(d, g, f);
   return f;
 }
 
@@ -251,16 +313,30 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, ROWS_VECTORS, 8);
   plan_add(s, ROWS_STREAM, 0);
   if (f->can_stream) plan_add(s, ROWS_STREAM, 1);
+  plan_add(s, ROWS_TOGETHER, 1);
+  for (int n = 2; n <= 8 && n <= f->rows; n *= 2) plan_add(s, ROWS_TOGETHER, n);
   plan_add(s, ROWS_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, ROWS_THREADS, 1);
 }
 
-/* Short chains of sums wait for each other, long ones leave a longer rest. */
+/* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
+ * rest. */
+double generic_rows_waits(const tn_machine *m, int vectors, int together) {
+  double waiting = m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
+  return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
+}
+
+/* Rows that go together stay in the first cache between the group's stages; beyond the second cache each is a stream more
+ * that is read and written. */
 static double cost(const void *facts, const int32_t *c) {
+  static const double stream = 0.02;
   const rows_facts *f = facts;
-  double waiting = f->machine.costs.chain / (c[ROWS_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
-  double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[ROWS_VECTORS]);
+  int together = c[ROWS_TOGETHER];
+  if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
+  if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
+  double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together);
   int level = cost_level(&f->machine, 2 * f->written);
+  if (level > 2) ns *= 1 + stream * (together - 1);
   ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
@@ -272,6 +348,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_draft with = *d;
   generic_group group = *g;
   with.registers = c[ROWS_VECTORS];
+  with.together = c[ROWS_TOGETHER];
   group.ns = c[ROWS_THREADS] ? INFINITY : 0;
   return generic_rows(&with, &group) && (!c[ROWS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
@@ -280,6 +357,7 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [ROWS_THREADS] = {"threads", "1: rows are shared among threads"},
     [ROWS_STREAM] = {"stream", "1: what is written goes past the caches"},
+    [ROWS_TOGETHER] = {"together", "rows that are computed at a time"},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

@@ -67,6 +67,7 @@ static void space(const void *facts, plan_space *s) {
 typedef struct strip_shape {
   double rows, columns, together, vector, part;
   double vectors; /* registers of a block's row */
+  double locals;  /* stages whose values of a block stay in registers until the last of them is there */
 } strip_shape;
 
 /* A plan's tile as it comes out: no dimension is longer than the one that it is cut from. */
@@ -80,7 +81,8 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-/* Vectors as long as a line are read once for all taps along a row, and put together by shuffles (codegen/emit_near.c). */
+/* Vectors as long as a line are read once for all taps along a row, and put together by shuffles
+ * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
   return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
@@ -89,15 +91,17 @@ static bool reads_once(const tn_machine *m, const strip_shape *shape, const stri
 /* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads that
  * are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS registers the
  * next rows share, beside the N values that are stored when all are there. Where rows are read once, what was read stays,
- * too: of a sum all rows, of other stages those of one row of the block. */
+ * too: of a sum all rows, and weights, of other stages those of one row of the block. What earlier stages of the block left
+ * in registers stays, too. */
 static double spilled(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   enum { OTHERS = 2 };
   double n = shape->together * shape->vectors, columns = s->columns * shape->vectors, loads = s->near * n + columns;
-  double registers = m->vector_registers, ratio = 1;
+  double kept = s->is_local ? n * (shape->locals - 1) : 0, registers = fmax(m->vector_registers - kept, 1), ratio = 1;
   if (s->columns > 0 && s->reduces) ratio = (n + loads) / (2 * registers);
   if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
   if (reads_once(m, shape, s)) {
-    double rows = (s->rows * (s->reduces ? shape->together : 1) + s->more_rows) * (shape->vectors + 1);
+    double rows = (s->rows * (s->reduces ? shape->together : 1) + s->more_rows) * (shape->vectors + 1) +
+                  (s->reduces ? s->fixed : 0);
     ratio = fmax(ratio, (n + rows + OTHERS + (s->reduces ? 0 : columns)) / registers);
   }
   return fmax(ratio, 1);
@@ -112,8 +116,8 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
 }
 
 /* Loads and arithmetic of a block of registers of one stage. Most loads begin inside of a vector: the part of them that
- * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half
- * of their time. */
+ * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
+ * half of their time. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double unaligned = 0.75, beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
@@ -143,7 +147,7 @@ static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
 }
 
 /* What a stage writes for a tile is read after all that stands between it and its last reader has been written: its lines
- * come to the first cache for the writing, go, and come for the reading. A buffer that no near cache holds lies in memory
+ * go from the first cache and come for the reading. A buffer that no near cache holds lies in memory
  * that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
@@ -151,7 +155,7 @@ static double buffer_ns(const strip_facts *f, const strip_shape *shape, const st
   for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++)
     between += tile_bytes(shape, &level->stages[i]);
   int near = cost_level(m, between);
-  return bytes / COST_LINE * (3 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
+  return bytes / COST_LINE * (2 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
 }
 
 /* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
@@ -202,6 +206,7 @@ static double cost(const void *facts, const int32_t *c) {
   const strip_level *level = f->levels[RUNTIME_MIN(RUNTIME_MAX(c[STRIP_INLINED], 0), f->n_levels - 1)];
   strip_shape shape = shape_of(f, c);
   double parts = fmax(c[STRIP_PARTS], 1);
+  for (int i = 0; i < level->n; i++) shape.locals += level->stages[i].is_local;
   if (c[STRIP_TOGETHER] > shape.rows || !fits(f, &shape, level)) return INFINITY;
   double tiles = f->shared * parts * ceil(shape.part / shape.rows) * ceil((double)f->columns / shape.columns);
   double first = 1;

@@ -385,8 +385,7 @@ void schedule_plans_free(schedule_plans *plans) {
 
 int schedule_plans_count(const schedule_plans *plans) { return plans->groups.n; }
 
-/* The name of the stage that a group ends in. */
-static const char *stage_of_group(const schedule_plans *plans, int group) {
+const char *schedule_plans_name(const schedule_plans *plans, int group) {
   return plans->groups.data[group]->group.root->name;
 }
 
@@ -403,7 +402,8 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
 char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
   json_t *all = json_array();
   for (int i = 0; all && i < plans->groups.n; i++)
-    if (by_group[i].family >= 0) json_array_append_new(all, schedule_plan_json(stage_of_group(plans, i), &by_group[i]));
+    if (by_group[i].family >= 0)
+      json_array_append_new(all, schedule_plan_json(schedule_plans_name(plans, i), &by_group[i]));
   char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
   json_decref(all);
   return text;
@@ -447,7 +447,7 @@ tn_status schedule_set_plan(tn_schedule *s, const char *text) {
 /* By the stage that it ends in; -1: none. */
 static int find_group(const schedule_plans *plans, const char *stage) {
   for (int i = 0; stage && i < plans->groups.n; i++)
-    if (strcmp(stage_of_group(plans, i), stage) == 0) return i;
+    if (strcmp(schedule_plans_name(plans, i), stage) == 0) return i;
   return -1;
 }
 
@@ -499,6 +499,80 @@ void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group) {
     by_group[i] = best < 0 ? (schedule_plan){.family = -1} : pg->plans[best];
   }
   tn_schedule_free(draft.s);
+}
+
+/* ---- groups as parts --------------------------------------------------------------------------------------------- */
+
+/* The op's place in its program; -1: it is none of its ops. */
+static int number_of_op(const tn_program *program, const tn_tensor *tensor) {
+  for (int i = 0; i < program->n_ops; i++)
+    if (program->ops[i]->outputs == tensor) return i;
+  return -1;
+}
+
+/* Inlined stages belong to all that read them: readers stand behind what they read. */
+static void add_inlined(const tn_schedule *s, bool *is_in) {
+  const tn_program *p = s->program;
+  for (int i = p->n_ops - 1; i >= 0; i--) {
+    for (int k = 0; is_in[i] && k < p->ops[i]->n_inputs; k++) {
+      int from = number_of_op(p, p->ops[i]->inputs[k]->op->outputs);
+      int stage = from >= 0 ? schedule_stage_of_tensor(s, p->ops[from]->outputs) : -1;
+      if (stage >= 0 && s->stages[stage].attach == SCHEDULE_INLINED) is_in[from] = true;
+    }
+  }
+}
+
+bool schedule_plans_ops(const schedule_plans *plans, int group, bool *is_in) {
+  const tn_schedule *s = plans->draft.s;
+  generic_taken t = {0};
+  bool ok = generic_take_group(&t, &plans->groups.data[group]->group);
+  memset(is_in, 0, sizeof *is_in * (size_t)s->program->n_ops);
+  for (int i = 0; ok && i < t.tensors.n; i++) {
+    int op = number_of_op(s->program, t.tensors.data[i]);
+    ok = op >= 0 && s->program->ops[op]->kind == TE_COMPUTE;
+    if (ok) is_in[op] = true;
+  }
+  RUNTIME_VEC_FREE(&t.tensors);
+  if (ok) add_inlined(s, is_in);
+  return ok;
+}
+
+/* Those of groups that are done are where their schedules want them. */
+static bool is_inlined_by_others(const schedule_plans *plans, const bool *done, int op, bool *is_in) {
+  bool is_read = false;
+  for (int g = 0; g < plans->groups.n; g++) {
+    if (!schedule_plans_ops(plans, g, is_in) || !is_in[op]) continue;
+    if (done[g]) return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
+/* A stage that a primitive refuses to inline is computed. */
+static void inline_rest(const schedule_plans *plans, const bool *done, bool *is_in, tn_schedule *s) {
+  const tn_schedule *draft = plans->draft.s;
+  for (int i = 0; i < draft->n_stages; i++) {
+    if (draft->stages[i].attach != SCHEDULE_INLINED) continue;
+    int op = number_of_op(draft->program, draft->stages[i].tensors);
+    int stage = schedule_stage_of_tensor(s, draft->stages[i].tensors);
+    if (op < 0 || !is_inlined_by_others(plans, done, op, is_in)) continue;
+    runtime_quiet quiet = runtime_quiet_begin(s->ctx);
+    (void)schedule_compute_inline(s, stage);
+    runtime_quiet_end(&quiet);
+  }
+}
+
+tn_status schedule_plans_complete(schedule_plans *plans, const bool *done, tn_schedule *s) {
+  generic_draft draft = plans->draft;
+  bool *is_in = calloc((size_t)s->program->n_ops + 1, sizeof *is_in);
+  if (!is_in) return schedule_no_memory(s);
+  inline_rest(plans, done, is_in, s);
+  free(is_in);
+  draft.s = s;
+  for (int g = 0; g < plans->groups.n; g++)
+    if (!done[g]) schedule_group(&draft, plans->groups.data[g]);
+  if (!plans->arena.failed) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
 }
 
 /* A generic schedule to be made. */

@@ -41,6 +41,7 @@ typedef struct generic_draft {
   tn_machine machine;
   runtime_arena *arena;
   int registers; /* of a vector loop: how many registers long it should be; 0: GENERIC_REGISTERS */
+  int together;  /* of stages with common outer loops: rows that are computed at a time; 0: 1 */
 } generic_draft;
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
@@ -122,6 +123,7 @@ typedef struct generic_taken {
 
 bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor);
 bool generic_take_group(generic_taken *t, const generic_group *g);
+/* Whether the stage has loops: a compute that is not inlined. */
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */
 bool generic_is_untouched(const generic_draft *p, int stage);
@@ -152,6 +154,10 @@ bool generic_injective(generic_draft *p, const generic_group *g);
 bool generic_inner_injective(generic_draft *p, int stage);
 /* Stages with common outer loops: softmax, normalization (family_rows.c). */
 bool generic_rows(generic_draft *p, const generic_group *g);
+/* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
+int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
+/* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. */
+double generic_rows_waits(const tn_machine *m, int vectors, int together);
 /* Whether the family `tile` can take the stage (family_tile.c); *IS_WINDOW, *IS_DEPTHWISE: what it is. */
 bool generic_is_tileable(const generic_draft *p, int stage, bool *is_window, bool *is_depthwise);
 

@@ -18,6 +18,7 @@ static const tir_expr *look_through(void *user, const tir_expr *e) {
   return body ? body : e;
 }
 
+/* What is known where a select stands, so that a side which never counts is left out. */
 typedef struct selects {
   runtime_arena *arena;
   const tir_env *env;

@@ -11,8 +11,8 @@ const tir_expr *schedule_index_binary(lowering *l, tir_op op, const tir_expr *a,
 
 /* Whether no part of an expression over the lowering's variables can leave the index dtype. Data is no part of it. */
 bool schedule_index_fits(lowering *l, const tir_expr *e);
-/* Notes the first of a stage's loops, axes, points and buffers that cannot be shown to fit; of the finished loop IR, the
- * first index, bound or comparison. */
+/* Notes the first of a stage's loops, axes, points and buffers that cannot be shown to fit; of the finished loop IR,
+ * the first index, bound or comparison. */
 void schedule_prove_loops(lowering *l, const lower_stage *ls);
 void schedule_prove_buffers(lowering *l, const lower_stage *ls);
 void schedule_prove_body(lowering *l, const tir_stmt *body);

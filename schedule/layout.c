@@ -9,6 +9,7 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* A layout's text while it is read. */
 typedef struct map_reader {
   const char *at;
   schedule_layout *out;

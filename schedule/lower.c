@@ -273,39 +273,58 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
 typedef struct placing {
   runtime_arena *arena;
   const tir_env *env;
+  const tir_expr *inside; /* not in padding; NULL: there is none */
 } placing;
 
-/* Stops at a load whose index can leave the buffer: such a load must stay under its guard. */
-static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
-  const placing *at = user;
-  if (e->op != TIR_LOAD) return TIR_WALK_ON;
-  for (int i = 0; i < e->n_args && i < e->u.buffer->ndim; i++) {
-    const tir_expr *index = tir_simplify(at->arena, at->env, e->arg[i]);
+/* Whether an index of a load can leave the buffer: it must stay under its guard. */
+static bool can_leave(const placing *at, const tir_expr *load) {
+  for (int i = 0; i < load->n_args && i < load->u.buffer->ndim; i++) {
+    const tir_expr *index = tir_simplify(at->arena, at->env, load->arg[i]);
     tir_interval range = tir_bounds(at->env, index);
-    if (range.lo < 0 || range.hi >= e->u.buffer->shape[i]) return TIR_WALK_STOP;
+    if (range.lo < 0 || range.hi >= load->u.buffer->shape[i]) return true;
   }
-  return e->n_args == e->u.buffer->ndim ? TIR_WALK_ON : TIR_WALK_STOP; /* one more: a predicate */
+  return load->n_args != load->u.buffer->ndim; /* one more: a predicate */
 }
 
-/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, unless a load of a
- * source or of the condition WHERE (NULL: none) would leave its buffer there. */
-static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
-                                      const tir_expr *const *source, const tir_expr *where) {
-  const tir_env *env = ls->env[ls->st->n_leaves];
-  const tir_expr *stored = schedule_condition(l, ls, env, values, true);
-  const tir_env guarded_env = tir_env_cond(env, stored);
-  placing at = {l->arena, stored ? &guarded_env : env};
-  guard steps = {l, env, NULL, true};
-  const tir_expr *inside = schedule_unpadded(l, ls, env, values, true);
-  for (int v = 0; inside && v < ls->st->n_tensors; v++)
-    if (!tir_walk_expr(source[v], stop_at_load_outside, &at)) return inside;
-  if (inside && where && !tir_walk_expr(where, stop_at_load_outside, &at)) return inside;
-  for (int i = 0; inside && i < ls->st->n_relations; i++) {
+static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && can_leave(user, e) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* In padding such a load gives 0. */
+static const tir_expr *load_inside(void *user, const tir_expr *e) {
+  const placing *at = user;
+  if (e->op != TIR_LOAD || !can_leave(at, e)) return e;
+  return tir_select(at->arena, at->inside, e, tir_const(at->arena, (tn_dtype)e->dtype, 0));
+}
+
+/* Of the padding of reduction axes; NULL: there is none. */
+static const tir_expr *counted_steps(lowering *l, const lower_stage *ls, const tir_expr **values) {
+  guard steps = {l, ls->env[ls->st->n_leaves], NULL, true};
+  for (int i = 0; i < ls->st->n_relations; i++) {
     const schedule_relation *r = &ls->st->relations[i];
     bool pads = !r->is_fuse && r->tail == TN_TAIL_PAD && ls->st->axes[r->one].kind == SCHEDULE_REDUCE;
     if (pads && !schedule_is_exact(ls, r)) guard_below(&steps, values[r->one], schedule_axis_extent(l, ls, r->one));
   }
   return steps.cond;
+}
+
+/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, so that only the loads
+ * of SOURCE are guarded that would leave their buffer there. A select of the sums themselves would cost a register and an
+ * instruction for each; where some steps do not count it is needed anyway. WHERE (NULL: none), when it loads such elements,
+ * guards all. */
+static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
+                                      const tir_expr **source, const tir_expr *where) {
+  const tir_env *env = ls->env[ls->st->n_leaves];
+  const tir_expr *stored = schedule_condition(l, ls, env, values, true), *steps = counted_steps(l, ls, values);
+  const tir_env guarded_env = tir_env_cond(env, stored);
+  placing at = {l->arena, stored ? &guarded_env : env, schedule_unpadded(l, ls, env, values, true)};
+  const tir_rewriter guarding = {.arena = l->arena, .user = &at, .expr = load_inside};
+  if (!at.inside || (where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
+  for (int v = 0; v < ls->st->n_tensors; v++) {
+    if (steps && !tir_walk_expr(source[v], stop_at_load_outside, &at)) return at.inside;
+    if (!steps) source[v] = tir_rewrite_expr(&guarding, source[v]);
+  }
+  return steps;
 }
 
 /* C[...] = combine(C[...], source), under the reduction's condition; of a tuple all values. A condition over loop
@@ -531,10 +550,18 @@ static tir_func *through_passes(lowering *l, tir_func *f, const tir_pass_options
 
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part, const tir_func **before) {
+  if (s->n_variants > 0 && part != SCHEDULE_WHOLE) {
+    runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                 "a kernel of several variants is not built in parts: each packs its layout_free inputs in another "
+                 "layout; build the "
+                 "whole");
+    return NULL;
+  }
   lowering l = begin(s, arena, part);
   tir_func *f = first_form(&l, name, options);
   if (before != NULL) *before = f;
-  return through_passes(&l, f, options);
+  f = through_passes(&l, f, options);
+  return f && s->n_variants > 0 ? schedule_with_variants(s, f, arena, options) : f;
 }
 
 tir_func *schedule_lower_kept(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -57,6 +57,7 @@ typedef struct schedule_unfit {
   double most;             /* what it can be */
 } schedule_unfit;
 
+/* A list, the last one first. They are said when lowering has succeeded. */
 typedef struct schedule_warning {
   const char *text;
   const struct schedule_warning *before;
@@ -94,9 +95,9 @@ bool schedule_infer_bounds(lowering *l);
 void schedule_lowering_end(lowering *l);
 /* A warning for the user. */
 void schedule_lowering_warn(lowering *l, const char *format, ...) TN_PRINTF(2, 3);
-/* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined stage is
- * that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes or too
- * deep. */
+/* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined stage
+ * is that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes
+ * or too deep. */
 bool schedule_inline_bodies(lowering *l);
 /* What a read of one of OP's tensors stands for: that tensor's value at the read's index. NULL: no memory. */
 const tir_expr *schedule_body_at(runtime_arena *arena, const te_op *op, const tir_expr *read);

@@ -63,6 +63,7 @@ static void rank(ranking *r, const schedule_plan *plan) {
   r->n = RUNTIME_MIN(r->n + 1, r->max);
 }
 
+/* A search from one start: two fields at a time, until nothing is better. */
 typedef struct descent {
   const plan_choice *choice;
   ranking *ranking;
@@ -117,7 +118,8 @@ static void descend_from(const plan_choice *choice, ranking *r, const schedule_p
 }
 
 /* From the plainest plan, two fields at a time, as values of tiles only pay together; and from it with another value of
- * a field that has few: such a value (to pack, to take dot products) often needs several other fields to change with it. */
+ * a field that has few: such a value (to pack, to take dot products) often needs several other fields to change with
+ * it. */
 static void rank_choice(const plan_choice *choice, ranking *r) {
   enum { FEW = 3 };
   const plan_space *space = &choice->space;

@@ -92,9 +92,16 @@ typedef struct schedule_plans schedule_plans;
 TN_GIVE schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine);
 void schedule_plans_free(TN_TAKE schedule_plans *plans);
 int schedule_plans_count(const schedule_plans *plans);
+/* The stage that a group ends in. */
+const char *schedule_plans_name(const schedule_plans *plans, int group);
 const plan_choices *schedule_plans_choices(const schedule_plans *plans, int group);
 /* The plans of a group, the least cost first. Returns how many. */
 int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out);
+/* Which ops of the program the group computes: its stages, and what is inlined into them. IS_IN: one for each op of the program. False:
+ * the group is none that can be cut out (te_cut), or no memory. */
+bool schedule_plans_ops(const schedule_plans *plans, int group, bool *is_in);
+/* Schedules what S lacks, of which the groups that are DONE are scheduled: the others as `auto` does. */
+tn_status schedule_plans_complete(schedule_plans *plans, const bool *done, tn_schedule *s);
 /* One plan for each group; family -1: a group that has none. NULL: a primitive refused one of them, or no memory; the
  * context has no message. The caller frees the schedule. */
 TN_GIVE tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);

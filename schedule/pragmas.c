@@ -5,6 +5,7 @@
 #include "schedule/edit.h"
 #include "schedule/lowering.h"
 
+/* A pragma that is known, and the values that it takes. */
 static const struct pragma_row {
   const char *key;
   int64_t least, most;

@@ -109,6 +109,7 @@ bool schedule_has_parts(const tn_schedule *s) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* For the symbol that makes a part of a program depend on a call. */
 typedef struct symbol_search {
   const lowering *l;
   const char *found; /* a symbol's name, or NULL */

@@ -5,6 +5,7 @@
 
 #include "schedule/lowering.h"
 
+/* Indices from MIN on, which loops outside may move. */
 typedef struct schedule_range {
   const tir_expr *min;
   int64_t extent; /* 0: unknown */

@@ -20,6 +20,7 @@ typedef struct derived_key {
   const void *a, *b, *c;
 } derived_key;
 
+/* An op that a primitive made, found again by what it was made of. */
 typedef struct derived_entry {
   derived_key key;
   const te_op *op;
@@ -148,6 +149,7 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
       te_op_new(ctx, &(const char *){key.b}, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
 }
 
+/* A body in which reads of one tensor become reads of another. */
 typedef struct reread {
   runtime_arena *arena;
   const tn_tensor *from, *to;

@@ -25,6 +25,7 @@ typedef struct tn_schedule tn_schedule;
  * block moves back to end with the axis, so that elements are computed twice (data axes; such blocks are not parallel,
  * and a reduction is whole in each). */
 #define TN_TAILS(X) X(GUARD, "guard") X(PEEL, "peel") X(MASK, "mask") X(PAD, "pad") X(OVERLAP, "overlap")
+/* What becomes of the last block of a split that does not divide. */
 typedef enum tn_tail {
 #define X(name, text) TN_TAIL_##name,
   TN_TAILS(X)
@@ -145,8 +146,8 @@ TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, 
  * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
  * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
 TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
-/* At loop AXIS of STAGE, asks for what it reads of TENSOR in the iteration OFFSET later of LOOP, a loop of READER around
- * it: a large part comes a little at a time. Halide: prefetch with `at` and `from`.
+/* At loop AXIS of STAGE, asks for what it reads of TENSOR in the iteration OFFSET later of LOOP, a loop of READER
+ * around it: a large part comes a little at a time. Halide: prefetch with `at` and `from`.
  *
  *     for (j.outer, 0, 24)            ->    for (j.outer, 0, 24)
  *       for (k, 0, 384)                       for (k, 0, 384) {
@@ -172,9 +173,10 @@ TN_API tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *t
  *     gemv_MxL, gemv_f64_MxL  c[m<M] = sum[l<L](a[l] * b[m,l]), all f32, or all f64: M accumulators, which are stored
  *                             once; they start from what is there, or from 0 where the whole reduction is inside
  * The loops have to be those of the pattern, in any order, with its extents; the expressions equal up to the order of
- * commutative operands, offsets and strides (an operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
- * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
- * refused, and what differs from the pattern is shown, both sides. tn_intrin_new declares further ones. */
+ * commutative operands, offsets and strides (an operand may be the same for all lanes, stride 0). Blocks that a tail
+ * leaves incomplete run as plain loops beside the whole ones of tail=peel; a guard inside every block, loops that are
+ * annotated, or in which a stage is computed, are refused, and what differs from the pattern is shown, both sides.
+ * tn_intrin_new declares further ones. */
 TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 /* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
 TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
@@ -193,8 +195,8 @@ TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char 
  * Elements may be computed more than once. Refused: an output; a stage that nothing inside TARGET reads, or that
  * something outside the loop reads; a vectorized loop or one inside of it. */
 TN_API tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis);
-/* tn_compute_at of STAGE and of all stages that it is made from, down to INPUTS, N stages or inputs of the program which
- * stay where they are (none: down to the program's inputs). TVM: create_group(outputs, inputs), then compute_at.
+/* tn_compute_at of STAGE and of all stages that it is made from, down to INPUTS, N stages or inputs of the program
+ * which stay where they are (none: down to the program's inputs). TVM: create_group(outputs, inputs), then compute_at.
  *
  *     for (i) M[i] = ...                         ->    for (i) {
  *     for (i) for (j) E[i,j] = exp(X[i,j] - M[i])        M[0] = ...
@@ -292,14 +294,16 @@ TN_API tn_status tn_double_buffer(tn_schedule *s, const char *stage);
  * Refused as tn_double_buffer, but for what it may read. Warns while lowering, and keeps the plain buffer, when what an
  * iteration reads does not move along one dimension by a constant less than its extent. */
 TN_API tn_status tn_rolling_buffer(tn_schedule *s, const char *stage);
-/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15". TVM:
+/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15".
+ * TVM:
  * set_store_predicate, which lets that change results. Here it is for leaving out what nobody reads.
  *
  *     for (i, 0, 16) P[i] = A[i] * 2         ->    for (i, 0, 16) if (i < 8) P[i] = A[i] * 2
  *     for (i, 0, 8) Q[i] = P[i] + 1                for (i, 0, 8) Q[i] = P[i] + 1
  *
  * Refused: a condition that is not proved to hold wherever a reader reads, by its axes' ranges and the conditions of
- * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
+ * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no
+ * condition. */
 TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
 
 /* ---- generic schedules ------------------------------------------------------------------------------------------- */
@@ -321,6 +325,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(page, "what an access to a page costs more when many others were used since")     \
   X(fork, "starting and ending a parallel loop")
 
+/* Measured on a machine (tenon target --measure). Zeros: nobody measured. */
 typedef struct tn_machine_costs {
 #define X(name, what) double name;
   TN_MACHINE_COSTS(X)
@@ -354,6 +359,13 @@ typedef struct tn_machine {
   X(BATCH_MATMUL, "batch_matmul", "many of those at once")                                                  \
   X(CONV, "conv", "a sum of products over windows: convolutions of any rank, grouped, dilated, transposed") \
   X(DEPTHWISE, "depthwise", "the same with one filter for each channel")
+
+/* A kernel of several: calls in which the program's only symbol is LEAST to MOST run VARIANT, a schedule of the same program with
+ * tighter limits of the symbol, or with a number in its place where LEAST is MOST. S itself runs for all other values. In ascending
+ * order; VARIANT has to live as long as S. Refused (TN_ERROR_SCHEDULE): values that are not the symbol's, or another variant's; a program
+ * with other arguments, without a symbol or with several, or with strided arguments. What is built of S has all of them in one
+ * function of the same signature; its parts (tn_build_part) are not built. */
+TN_API tn_status tn_schedule_add_variant(tn_schedule *s, int64_t least, int64_t most, const tn_schedule *variant);
 
 /* Schedules the whole program for MACHINE (NULL: this many threads, small vectors) by the operators recognised in it:
  * chains inlined, vectors along contiguous axes, threads where the work is worth them, register tiles and packing for

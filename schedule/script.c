@@ -173,6 +173,7 @@ static void print_axes(script *s, const lower_stage *ls) {
 
 /* ---- what a block does ------------------------------------------------------------------------------------------- */
 
+/* For a line that names what a stage reads. */
 typedef struct reads {
   const script *s;
   const char *text; /* NULL: none yet */

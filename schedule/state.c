@@ -126,6 +126,7 @@ tn_schedule *tn_schedule_copy(const tn_schedule *from) {
   tn_schedule *to = new_schedule(from->program, from->n_stages);
   if (!to) return no_memory(from->ctx, NULL);
   to->is_replayed = from->is_replayed;
+  to->n_variants = from->n_variants, to->variants = from->variants;
   for (int i = 0; i < from->n_stages; i++, to->n_stages++)
     if (!copy_stage(&to->arena, &to->stages[i], &from->stages[i])) return no_memory(from->ctx, to);
   return copy_steps(to, from) ? to : no_memory(from->ctx, to);

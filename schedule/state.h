@@ -161,6 +161,9 @@ struct tn_schedule {
   int n_steps, cap_steps;
   schedule_step *steps;
   bool is_replayed; /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
+  int n_variants;
+  const struct schedule_variant
+      *variants;    /* what a kernel runs instead, by the value of the program's symbol; ascending */
   const char *plan; /* the plans that made the first PLAN_STEPS steps, as JSON; NULL: not made from plans */
   int plan_steps;
   const struct schedule_call *within;  /* the composed primitive that is being applied, for messages; or NULL */
@@ -196,12 +199,27 @@ tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *in
 /* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
+/* Applies STEPS, a schedule of a part of S's program, to the stages of S that compute the same (graft.c). S is as it was unless all
+ * of them are legal there. */
+tn_status schedule_graft(tn_schedule *s, const tn_schedule *steps, const te_part *part);
+
 /* "none", "double_buffer", "rolling_buffer". */
 const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Whether a request of ST counts iterations of the loop that it stands at, and the name of the loop that it counts. */
 bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p);
 const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_request *p);
+
+/* Calls in which the symbol is LEAST to MOST run SCHEDULE (variants.c). */
+typedef struct schedule_variant {
+  int64_t least, most;
+  const tn_schedule *schedule;
+} schedule_variant;
+/* F, S's function after all passes, with S's variants in front of its body; F itself where there are none. NULL after a message. */
+tir_func *schedule_with_variants(const tn_schedule *s, tir_func *f, runtime_arena *arena,
+                                 const tir_pass_options *options);
+/* STEPS on the fresh schedule S of a program like theirs in which symbols decide extents: blocks that were whole are peeled. */
+tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps);
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 

@@ -81,8 +81,8 @@ static tir_walk count_operation(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* A product that is added takes no instruction of its own. ROW: what rows of a block have in common counts once; NULL: all
- * does. */
+/* A product that is added takes no instruction of its own. ROW: what rows of a block have in common counts once; NULL:
+ * all does. */
 static double operations_of(const tir_expr *body, const tir_var *row) {
   counting c = {.row = row};
   bool reduces = body->op == TIR_REDUCE;
@@ -177,8 +177,8 @@ static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
   return fmax(high - low, 0);
 }
 
-/* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as long
- * as the tensor's at most. */
+/* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as
+ * long as the tensor's at most. */
 static void count_reach(const generic_reads *r, int row, strip_stage *out) {
   for (int i = 0; i < r->n; i++) {
     double reach = reach_of(r, i, row, false);

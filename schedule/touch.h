@@ -1,6 +1,6 @@
 /* touch.h: what every store of loop IR does, and which parts of which buffers it touches, by loop level: one walk
- * (touch_walk.c), whose regions touch.c works out. The tuner's features, the estimate before compiling and the bytes that
- * a kernel is said to move (traffic.h) are read from it. */
+ * (touch_walk.c), whose regions touch.c works out. The tuner's features, the estimate before compiling and the bytes
+ * that a kernel is said to move (traffic.h) are read from it. */
 #ifndef TENON_SCHEDULE_TOUCH_H
 #define TENON_SCHEDULE_TOUCH_H
 

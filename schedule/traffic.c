@@ -1,5 +1,5 @@
-/* traffic.c: bytes and launches of loops, from what their stores touch (touch.h). Regions are boxes: of a strided access
- * also the elements between count, since whole lines come in. */
+/* traffic.c: bytes and launches of loops, from what their stores touch (touch.h). Regions are boxes: of a strided
+ * access also the elements between count, since whole lines come in. */
 #include "schedule/traffic.h"
 
 #include <math.h>
@@ -88,16 +88,16 @@ static bool is_there(const touch_program *p, int store, const tir_buffer *buffer
   return false;
 }
 
-/* How often the runs of the loops from LEVEL on find a region where they left it: loops right around them that are not in
- * its indices bring nothing new. */
+/* How often the runs of the loops from LEVEL on find a region where they left it: loops right around them that are not
+ * in its indices bring nothing new. */
 static double times_found(const touch_store *store, const touch_region *touched, int level) {
   double times = 1;
   for (int i = level - 1; i >= touched->alloc_depth && !(touched->used >> i & 1); --i) times *= store->loops[i].extent;
   return times;
 }
 
-/* Bytes that one run of the loops from LEVEL on brings in: of short runs (a column) whole lines. The loop around them takes
- * what is beside them in these lines where its step is short and the lines stay so long. */
+/* Bytes that one run of the loops from LEVEL on brings in: of short runs (a column) whole lines. The loop around them
+ * takes what is beside them in these lines where its step is short and the lines stay so long. */
 static double bytes_in_lines(const touch_store *store, const touch_region *touched, int level, const tn_machine *m) {
   double bytes = item_bytes(touched->buffer), elements = level < store->depth ? touched->elements[level] : 1;
   double run = level < store->depth ? touched->run[level] : 1, factor = line_factor(touched->buffer, run);

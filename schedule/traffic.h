@@ -19,7 +19,8 @@ typedef struct schedule_traffic {
  * stores or buffers of one store than are looked at; OUT is zero then. */
 bool schedule_traffic_of(const tir_func *f, const tn_machine *machine, schedule_traffic *out);
 
-/* The outermost loop of STORE of which one run stays in a cache, 1 to 3, with all that other stores do in it. Its depth:
+/* The outermost loop of STORE of which one run stays in a cache, 1 to 3, with all that other stores do in it. Its
+ * depth:
  * none does. */
 int touch_loop_in_cache(const touch_program *p, const touch_store *store, const tn_machine *m, int cache);
 /* Bytes of a region that come into a cache that the loops from LEVEL on stay in; in whole lines. Loops around its ALLOC

@@ -29,6 +29,7 @@ typedef struct te_source {
 
 enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };
 
+/* One evaluation. It owns its memory and reads the caller's arrays. */
 struct te_run {
   tn_context *ctx;
   runtime_arena arena;

@@ -7,6 +7,7 @@
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* The dtype that an argument has already; a plain number has none and is not asked. */
 static tn_dtype stored_dtype(tn_arg a) {
   if (a.kind == TN_ARG_AXIS) return a.u.axis->var.dtype;
   return a.kind == TN_ARG_TENSOR ? a.u.tensor->dtype : (tn_dtype)a.u.expr->node->dtype;

@@ -303,6 +303,7 @@ static bool is_by_value(const te_op *op, int i) {
   return !t || t->by_value;
 }
 
+/* Of the function's argument I, be it a tensor or a number. */
 static tn_dtype dtype_at(const te_op *op, int i) {
   const tn_tensor *t = te_call_tensor(op, i);
   return t ? t->dtype : (tn_dtype)op->call->args[i].number->dtype;

@@ -94,6 +94,7 @@ typedef struct tally {
   const tir_expr *seen[MAX_SEEN];
 } tally;
 
+/* Equal subexpressions are computed once, so they count once. Beyond MAX_SEEN all count as new. */
 static bool is_new(tally *t, const tir_expr *e) {
   for (int i = 0; i < t->n_seen; i++)
     if (tir_equal(t->seen[i], e)) return false;

@@ -1,7 +1,7 @@
-/* format.c: tn_format: programs and schedules as text in one layout. Statements stay in their lines, comments where they
- * are; blanks, indentation and empty lines are the formatter's. What was aligned, equals signs or comments of lines that
- * follow each other, stays aligned. Formatting twice gives the same text: nothing but that alignment is taken from the
- * blanks of the text. */
+/* format.c: tn_format: programs and schedules as text in one layout. Statements stay in their lines, comments where
+ * they are; blanks, indentation and empty lines are the formatter's. What was aligned, equals signs or comments of
+ * lines that follow each other, stays aligned. Formatting twice gives the same text: nothing but that alignment is
+ * taken from the blanks of the text. */
 #include "te/format.h"
 
 #include "te/te.h"
@@ -258,6 +258,8 @@ static bool says_the_same(const format_text *before, const char *text) {
   return same;
 }
 
+/* Only blanks and line ends change: what comes out is read again, and must be the same pieces. Otherwise the text is
+ * refused, never damaged. */
 char *tn_format(tn_context *ctx, const char *text) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || !runtime_check_text(ctx, "the text", text)) return NULL;
   format_text f = {.ctx = ctx, .text = text};

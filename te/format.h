@@ -36,6 +36,7 @@ typedef struct format_piece {
   int n_tokens, n_commas; /* of what opens: directly inside */
 } format_piece;
 
+/* A text taken apart; the pieces point into it. */
 typedef struct format_text {
   tn_context *ctx;
   const char *text;

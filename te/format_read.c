@@ -20,12 +20,14 @@ static bool is_exponent_sign(const char *at, int n) {
   return is_sign && (isdigit((unsigned char)*at) || *at == '.') && isdigit((unsigned char)at[n + 1]);
 }
 
+/* Of a name or a number, from its first character; 1e-5 is one word. */
 static int word_length(const char *at) {
   int n = 0;
   while (is_word_char(at[n]) || is_exponent_sign(at, n)) n++;
   return n;
 }
 
+/* Of the longest sign that begins here; 0: there is none. */
 static int symbol_length(const char *at) {
   static const char *const pairs[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "->"};
   for (int i = 0; i < RUNTIME_COUNT(pairs); i++)
@@ -56,11 +58,13 @@ static format_piece piece_at(const char *at) {
   return (format_piece){.kind = FORMAT_SYMBOL, .at = at, .length = symbol_length(at)};
 }
 
+/* Says the line and shows the place. Returns false for its caller to return. */
 static bool fail_at(const format_text *f, const char *at, const char *why) {
   runtime_fail_at(f->ctx, "format error at", f->text, at, "%s", why);
   return false;
 }
 
+/* Returns false for its caller to return. */
 static bool fail_memory(const format_text *f) {
   runtime_fail(f->ctx, TN_ERROR_MEMORY, "out of memory");
   return false;

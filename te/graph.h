@@ -156,6 +156,23 @@ struct tn_program {
   void *derived;            /* schedule/: interned ops made by cache_read, cache_write */
 };
 
+/* A tensor of a program, and the one that a part of it has in its place; the first of their ops. */
+typedef struct te_twin {
+  const tn_tensor *whole, *part;
+} te_twin;
+
+/* Some computes of a program as a program of their own. All of it lies in the context's arena. */
+typedef struct te_part {
+  tn_program *program;
+  int n_twins;
+  const te_twin *twins; /* of all that it computes or reads */
+} te_part;
+
+/* IS_IN: for each op of FROM, which has no symbols, whether the part computes it; they are plain computes. What these read besides is
+ * an input; what others read of them, and FROM's outputs, are the outputs. Its tensors' names come from their places, so
+ * that equal parts of a program have equal texts. */
+tn_status te_cut(const tn_program *from, const bool *is_in, te_part *out);
+
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 
@@ -164,6 +181,9 @@ int64_t te_size_value(const tn_program *program, const tir_expr *size, const int
 /* The number of a symbol in the program; -1: it is none of its symbols. */
 int te_symbol_number(const tn_program *program, const tir_var *var);
 
+/* The same program for fewer values of its symbol NUMBER: LEAST to MOST, which are among its values; a single one becomes a number. NULL
+ * after a message. */
+tn_program *te_within(const tn_program *program, int number, int64_t least, int64_t most);
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);
 /* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in

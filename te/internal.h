@@ -28,6 +28,8 @@ typedef struct te_site {
   const char *file;                 /* of a text that is a part of a file: its name; else NULL */
 } te_site;
 
+/* Records a failure at the place in the text, if the site has one. Returns the status that was
+ * recorded, for its caller to return. */
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* Reports "out of memory" when POINTER is NULL; returns whether it is not. */
 bool te_has_memory(const te_site *site, const void *pointer);
@@ -184,7 +186,8 @@ bool te_check_scans(const te_site *site, const tn_program *p);
 
 /* ---- extern.c: stages that are a call of a C function ------------------------------------------------------------ */
 
-/* Whether E is made of symbols and constants as extents are, or is a cast of that. *FITS: no value of it wraps in an i32. */
+/* Whether E is made of symbols and constants as extents are, or is a cast of that. *FITS: no value of it wraps in an
+ * i32. */
 bool te_is_size(const tir_expr *e, bool *fits);
 
 /* NULL: a function can take it by value, if its dtype is one of those. Else why not, to stand behind a name for it. */
@@ -238,8 +241,8 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names
 /* The last part of the name of a tensor that a user's own combiner makes: "C.reduce". */
 #define TE_OTHER_REDUCTION "reduce"
 
-/* BODY with a read of a tensor of its own in place of each reduction but the one at its top. NAME and AXES are those of the
- * definition; VISIT and USER as for te_compute. NULL: refused. */
+/* BODY with a read of a tensor of its own in place of each reduction but the one at its top. NAME and AXES are those of
+ * the definition; VISIT and USER as for te_compute. NULL: refused. */
 const tir_expr *te_lift_reductions(const te_site *site, const char *name, const tir_expr *body, int n_axes,
                                    tn_axis *const *axes, te_access_fn visit, void *user);
 

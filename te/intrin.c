@@ -70,6 +70,7 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
 
 /* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
+/* A pattern while its reads are taken apart: each input is to be read once. */
 typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;
@@ -152,7 +153,7 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
   return intrin->source && intrin->output ? NULL : "out of memory";
 }
 
-/* ---- those of a context, and those of a program -------------------------------------------------------------------- */
+/* ---- those of a context, and those of a program ------------------------------------------------------------------ */
 
 /* An intrinsic and what it was made of: an entry of the context's list, or one of a program's. */
 typedef struct known {
@@ -399,7 +400,8 @@ void te_print_intrin(runtime_str *out, const tir_intrin *intrin) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* The functions are called with random data before the intrinsic exists: one that computes something else is refused. */
+/* The functions are called with random data before the intrinsic exists: one that computes something else is
+ * refused. */
 static known *make_intrin(const te_site *site, const char *name, const char *pattern, const tn_intrin_functions *f,
                           int n_operands, const tn_intrin_operand *operands) {
   tn_context *ctx = site->ctx;
@@ -431,8 +433,8 @@ static bool is_same_intrin(const tir_intrin *a, const tir_intrin *b) {
   return is_same;
 }
 
-/* What C declares is the context's, and declared once: its addresses may differ. What a text declares is its program's. A name
- * means one thing in a program: there a text may repeat what C declared, and nothing else. */
+/* What C declares is the context's, and declared once: its addresses may differ. What a text declares is its program's.
+ * A name means one thing in a program: there a text may repeat what C declared, and nothing else. */
 const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const char *pattern,
                                     const tn_intrin_functions *functions, int n_operands,
                                     const tn_intrin_operand *operands) {

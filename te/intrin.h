@@ -1,12 +1,13 @@
-/* intrin.h: intrinsics by name: the built-in ones, those that C declared in the context, and those that a program's text declares. */
+/* intrin.h: intrinsics by name: the built-in ones, those that C declared in the context, and those that a program's
+ * text declares. */
 #ifndef TENON_TE_INTRIN_H
 #define TENON_TE_INTRIN_H
 
 #include "te/internal.h"
 #include "tir/intrin.h"
 
-/* Declares an intrinsic: at a place in a text for its program, which keeps it, else for the context. What C declared with the
- * same name, pattern, functions and needs is that of a text, too. NULL after a message at SITE. */
+/* Declares an intrinsic: at a place in a text for its program, which keeps it, else for the context. What C declared
+ * with the same name, pattern, functions and needs is that of a text, too. NULL after a message at SITE. */
 const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const char *pattern,
                                     const tn_intrin_functions *functions, int n_operands,
                                     const tn_intrin_operand *operands);

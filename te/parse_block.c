@@ -48,6 +48,7 @@ static const char *take_braces(te_parser *p, const char *expected, const char **
 
 /* ---- schedule ---------------------------------------------------------------------------------------------------- */
 
+/* Of a place in the text, counted from 1: what stands in one column belongs to one block. */
 static int column_of(const te_parser *p, const char *at) {
   int column = 1;
   for (; at > p->lexer.site.text && at[-1] != '\n'; at--) column++;

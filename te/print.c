@@ -9,6 +9,7 @@
 #include "te/intrin.h"
 #include "te/language.h"
 
+/* Where the text goes, and whose names hide others. */
 typedef struct printer {
   runtime_str *out;
   const te_op *op; /* whose body is printed, or NULL: its axes hide rank-0 tensors of the same name */
@@ -52,6 +53,7 @@ static void print_beside(const printer *p, const tir_expr *e, const tir_expr *ot
 
 /* ---- the kinds of expression ------------------------------------------------------------------------------------- */
 
+/* Separated by commas, without parentheses around the whole. */
 static void print_list(const printer *p, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(p->out, ", ");

@@ -11,6 +11,8 @@ typedef struct frame {
   int next;
 } frame;
 
+/* Ops on their way into an order in which each stands behind what it reads. The stack is the path to the op that is
+ * looked at. */
 typedef struct ordering {
   RUNTIME_VEC(frame) stack;
   RUNTIME_VEC(te_op *) ops;

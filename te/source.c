@@ -27,6 +27,7 @@ static const char *own_place(const te_sources *s, const char *at, const te_file 
   return (*file)->text + RUNTIME_MIN(offset, strlen((*file)->text));
 }
 
+/* Of a place in a file's own text, counted from 1. */
 static int line_in(const te_file *file, const char *at) {
   int line = 1;
   for (const char *c = file->text; c < at; c++) line += *c == '\n';
@@ -101,6 +102,7 @@ static const char *find_include(const char *at, bool begins) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* An include names a file beside the one that has it, unless its path is absolute. */
 char *te_path_beside(const te_file *file, const char *name, size_t length) {
   const char *slash = *name == '/' ? NULL : strrchr(file->path, '/');
   runtime_str path = {0};

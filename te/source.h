@@ -36,7 +36,8 @@ void te_free_sources(te_sources *sources);
 tn_status te_fail_in_sources(const te_sources *sources, const char *at, const char *text);
 /* The file that AT is from, and its line, counted from 1. */
 const te_file *te_source_of_place(const te_sources *sources, const char *at, int *line);
-/* NAME beside the file that AT is from, on the heap: "dir/other.te" for "other.te" in "dir/main.te". NULL: no memory. */
+/* NAME beside the file that AT is from, on the heap: "dir/other.te" for "other.te" in "dir/main.te". NULL: no
+ * memory. */
 TN_GIVE char *te_path_beside(const te_file *file, const char *name, size_t length);
 
 #endif

@@ -181,6 +181,29 @@ tn_status te_check_no_symbols(const tn_program *program, const char *what) {
 
 int tn_program_symbol_count(const tn_program *program) { return program ? program->n_symbols : 0; }
 
+/* "symbol 3<=M<=64, N": with other limits of the symbol NUMBER. */
+static void print_limits(runtime_str *out, const tn_program *program, int number, int64_t least, int64_t most) {
+  for (int i = 0; i < program->n_symbols; i++) {
+    const tn_axis *s = program->symbols[i];
+    runtime_str_addf(out, "%s%lld<=%s<=%lld", i > 0 ? ", " : "symbol ", (long long)(i == number ? least : s->least),
+                     s->var.name, (long long)(i == number ? most : s->extent));
+  }
+}
+
+/* By its text, whose first line is that of the symbols. */
+tn_program *te_within(const tn_program *program, int number, int64_t least, int64_t most) {
+  const char *text = tn_program_text(program), *rest = text ? strchr(text, '\n') : NULL;
+  tn_param value = {program->symbols[number]->var.name, least};
+  if (!rest || least == most) return rest ? tn_program_parse(program->ctx, text, 1, &value) : NULL;
+  runtime_str out = {0};
+  print_limits(&out, program, number, least, most);
+  runtime_str_add(&out, rest);
+  tn_program *within = out.failed ? NULL : tn_program_parse(program->ctx, out.data, 0, NULL);
+  if (out.failed) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory for a program's text");
+  runtime_str_free(&out);
+  return within;
+}
+
 /* ---- of a program ------------------------------------------------------------------------------------------------ */
 
 /* On the stack of te_collect_symbols. */

@@ -263,9 +263,9 @@ TN_API tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *sour
  *     tn_scan(S, tn_select(tn_lt(t, 1), tn_at(X, t, i), tn_add(tn_at(S, tn_sub(t, 1), i), tn_at(X, t, i))), t, i);
  *
  * What lies between two times can be computes of their own, with the time as first dimension; they are computed step by
- * step with the scan, and nothing else may read them. A state is read at t - c, c >= 1, such a compute at t - c, c >= 0;
- * a read before time 0 is guarded like any other (select, where). The body is no reduction. "C, H": several states that
- * are defined together, of one shape; the rest by tn_output, the body is a tn_tuple. */
+ * step with the scan, and nothing else may read them. A state is read at t - c, c >= 1, such a compute at t - c, c >=
+ * 0; a read before time 0 is guarded like any other (select, where). The body is no reduction. "C, H": several states
+ * that are defined together, of one shape; the rest by tn_output, the body is a tn_tuple. */
 #define tn_state(ctx, names, ...)                                                           \
   tn_state_array((ctx), (names), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
                  (const int64_t[]){__VA_ARGS__})
@@ -277,8 +277,9 @@ TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_
 
 /* The function `void NAME(const T *input ..., T *result ...)`: compact row-major arrays, inputs first, in the order of
  * tn_extern, unless tn_extern gives the results other places; bool is uint8_t, f16 and bf16 are uint16_t. A scalar
- * and a number (i32, i64, f32, f64) are passed by value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
- * keeps no address and returns. It is called once in each run of a kernel. Where it is:
+ * and a number (i32, i64, f32, f64) are passed by value. The function reads all of its inputs and nothing else, writes
+ * all of its results, does not read them first, keeps no address and returns. It is called once in each run of a
+ * kernel. Where it is:
  *   tn_callee_function  an address in this process; exported objects and C source leave the symbol NAME open
  *   tn_callee_llvm      LLVM IR, text or bitcode, that defines NAME: it is linked into what is built, which holds it then
  *   tn_callee_symbol    nowhere yet: what is exported leaves NAME open
@@ -309,8 +310,8 @@ typedef struct tn_result {
  *
  *     tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), 64, 32, A, 32, x, tn_arg_result(0))       gemv(64, 32, A, 32, x, y)
  *
- * Extents may be made of symbols, and so may numbers: they are passed as i32, or as what tn_cast makes of them. M a symbol,
- * A of extents M and 32:
+ * Extents may be made of symbols, and so may numbers: they are passed as i32, or as what tn_cast makes of them. M a
+ * symbol, A of extents M and 32:
  *
  *     const tn_result one[] = {{"y", TN_F32, 1, .size = {M}}};
  *     tn_extern(ctx, gemv, TN_RESULTS(one), M, tn_cast(TN_I64, tn_mul(M, 32)), A, x)         gemv(M, M*32, A, x, y)
@@ -326,7 +327,7 @@ typedef struct tn_result {
 TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
                                   const tn_arg *args);
 
-/* ---- tensor intrinsics (TVM: te.decl_tensor_intrin) --------------------------------------------------------------- */
+/* ---- tensor intrinsics (TVM: te.decl_tensor_intrin) -------------------------------------------------------------- */
 
 /* A C function: the name that exported code calls it by, and its address, or NULL when code is only exported. */
 typedef struct tn_intrin_function {
@@ -451,14 +452,15 @@ TN_API tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value);
 #define tn_program_new(ctx, ...) tn_program_array((ctx), TN_LIST(__VA_ARGS__))
 TN_API tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors);
 
+/* A number that a program's text names. */
 typedef struct tn_param {
   const char *name;
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, intrin, schedule, output)
- * and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants;
- * an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
+/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, intrin,
+ * schedule, output) and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes
+ * them constants; an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 /* The same for the file PATH. A file, unlike a text, may include others and name LLVM IR to link (`include "other.te"`,
  * `link "f.ll"`): what it includes is opened here, what it links by tn_program_link_files. Messages name the file. */
@@ -466,7 +468,8 @@ TN_API tn_program *tn_program_parse_file(tn_context *ctx, const char *path, int 
 /* The text of the program's `schedule { ... }` blocks, in order; NULL: it has none. It is no part of the canonical text
  * and of the key: it says how, not what. tn_schedule_apply_own applies it. Owned by the context. */
 TN_API const char *tn_program_schedule(const tn_program *program);
-/* The files that the program's `link` statements name, beside the program's own file; NULL outside of 0 .. count - 1. */
+/* The files that the program's `link` statements name, beside the program's own file; NULL outside of 0 .. count -
+ * 1. */
 TN_API int tn_program_link_count(const tn_program *program);
 TN_API const char *tn_program_link_path(const tn_program *program, int index);
 

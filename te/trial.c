@@ -9,6 +9,7 @@
 
 enum { ROUNDS = 64, RANGE = 8, MAX_LEAVES = 64 };
 
+/* The values of one element. */
 typedef struct tuple {
   te_cell value[TIR_MAX_VALUES];
 } tuple;

@@ -112,6 +112,7 @@ static const tir_expr *own_value(const te_site *site, const tir_tuple_combiner *
   return NULL;
 }
 
+/* For a walk over a combiner: which variables it may use. */
 typedef struct sides {
   const te_site *site;
   const tir_tuple_combiner *c;

@@ -37,8 +37,8 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
 
-/* A OP b of integers of DTYPE; operators of one operand ignore B. False: OP is no operator of integers. Computes in int64
- * and wraps at the end: for + - and * that is the same as wrapping at each step. */
+/* A OP b of integers of DTYPE; operators of one operand ignore B. False: OP is no operator of integers. Computes in
+ * int64 and wraps at the end: for + - and * that is the same as wrapping at each step. */
 static bool integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value) {
   runtime_integer_fn fn = tir_op_table[op].on_integers;
   if (fn == NULL) return false;

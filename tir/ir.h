@@ -581,6 +581,7 @@ const tir_stmt *tir_substitute_stmt(runtime_arena *arena, const tir_stmt *s, int
 
 /* ---- analysis ---------------------------------------------------------------------------------------------------- */
 
+/* All integers from LO to HI. Empty where LO is above HI. */
 typedef struct tir_interval {
   int64_t lo, hi; /* inclusive; INT64_MIN / INT64_MAX: unbounded */
 } tir_interval;
@@ -630,6 +631,8 @@ typedef struct tir_pass_options {
   int index_bits;       /* of addresses: lowering refuses loops that need wider indices (64) */
   bool check;           /* run tir_check between passes */
   bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
+  bool
+      versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */

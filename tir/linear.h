@@ -11,6 +11,7 @@
 
 enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 32, TIR_ANALYSIS_BUDGET = 100000 };
 
+/* COEF times ATOM. */
 typedef struct tir_term {
   const tir_expr *atom; /* not an integer constant, sum or product with a constant */
   int64_t coef;         /* never 0 */

@@ -6,6 +6,7 @@ typedef struct state {
   bool in_parallel, in_vectorized;
 } state;
 
+/* Stops at a vectorized loop. */
 static tir_walk find_vectorized(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_FOR && s->u.loop.kind == TIR_VECTORIZED ? TIR_WALK_STOP : TIR_WALK_ON;

@@ -154,6 +154,10 @@ typedef struct block {
   const tir_var *var;
   const tir_env *env;
   const tir_expr *full; /* NULL: no condition on the variable was found */
+  const tir_expr *
+      begin; /* FULL is BEGIN + LOST < END, END a symbol: a rest of 1 .. LOST begins there. NULL: it is not of that form */
+  const tir_expr *end;
+  int64_t lost;
 } block;
 
 /* Adds COEF * ATOM to one side. */
@@ -181,7 +185,7 @@ static bool uses_inner(const block *b, const tir_expr *e) {
 }
 
 /* left - right < 0 for the last of the iterations inside, or NULL. */
-static const tir_expr *for_last(const block *b, const tir_expr *less) {
+static const tir_expr *for_last(block *b, const tir_expr *less) {
   tir_linear form, constant;
   const tir_expr *left = NULL, *right = NULL;
   tn_dtype dtype = less->arg[0]->dtype;
@@ -199,6 +203,7 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
       right = add_part(b->arena, right, t->atom, -t->coef);
   }
   if (left == NULL || right == NULL) return NULL;
+  b->begin = left, b->end = right, b->lost = constant.constant;
   left = tir_binary(b->arena, TIR_ADD, left, tir_int(b->arena, dtype, constant.constant));
   return tir_binary(b->arena, TIR_LT, left, right);
 }
@@ -240,11 +245,34 @@ static void look_at_block(block *b, const tir_stmt *s) {
   }
 }
 
+enum { MAX_RESTS = 15 };
+
+/* REST parted once more, by how much of the block there is, up to all of it but one:
+ *   if (M == o*16 + 1) S of 1 else if (M == o*16 + 2) S of 2 ... else REST
+ * The symbol stands for what it is there, so that simplify proves the checks. */
+static const tir_stmt *version_rests(state *at, const block *b, const tir_env *env, const tir_stmt *body,
+                                     const tir_stmt *rest) {
+  runtime_arena *arena = at->p->arena;
+  bool is_of_form = b->begin != NULL && b->end->op == TIR_VAR && b->lost >= 1 && b->lost <= MAX_RESTS;
+  if (!at->p->options.versions_rests || !is_of_form || b->begin->dtype != b->end->dtype) return rest;
+  int64_t growth = b->lost * tir_count_stores(body);
+  if (at->stores + growth > at->p->options.max_unrolled_body) return rest;
+  at->stores += growth;
+  for (int64_t n = b->lost; n >= 1 && rest != NULL; n--) {
+    const tir_expr *end = tir_binary(arena, TIR_ADD, b->begin, tir_int(arena, b->begin->dtype, n));
+    tir_binding is_end = {b->end->u.var, end};
+    const tir_expr *cond = tir_binary(arena, TIR_EQ, b->end, end);
+    const tir_stmt *version = partition_under(at, *env, tir_substitute_stmt(arena, body, 1, &is_end));
+    rest = tir_if(arena, cond, version, rest);
+  }
+  return rest;
+}
+
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
  *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
  * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
 static const tir_stmt *version_for(state *at, const tir_stmt *s) {
-  block b = {at->p->arena, s->u.loop.var, NULL, NULL};
+  block b = {.arena = at->p->arena, .var = s->u.loop.var};
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
   const tir_stmt *body = s->u.loop.body;
   int64_t growth = tir_count_stores(body);
@@ -253,6 +281,7 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
     at->stores += growth;
     tir_env full = tir_env_cond(&env, b.full);
     const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
+    rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
     body = main_part != NULL && rest != NULL ? tir_if(at->p->arena, b.full, main_part, rest) : NULL;
   } else {
     body = partition_under(at, env, body);

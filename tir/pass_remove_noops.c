@@ -2,6 +2,7 @@
  * the stores to them, and statements around nothing. */
 #include "tir/passes.h"
 
+/* The pass at work; buffers that nobody reads need no stores. */
 typedef struct state {
   runtime_arena *arena;
   tir_memo *read; /* buffers that are loaded from, or touched by a call */

@@ -1,5 +1,6 @@
-/* pass_signed_dots.c: processors multiply unsigned bytes by signed ones. A loop that adds up dot products of signed bytes
- * takes a + 128 for a, which is unsigned, and what that adds too much, 128 times the sum of b, goes once behind the loop:
+/* pass_signed_dots.c: processors multiply unsigned bytes by signed ones. A loop that adds up dot products of signed
+ * bytes takes a + 128 for a, which is unsigned, and what that adds too much, 128 times the sum of b, goes once behind
+ * the loop:
  *
  *     for k { T[0] = dot(T[0], A0, B); T[1] = dot(T[1], A1, B) }
  *  -> X = 0; for k { X = dot(X, 128, B); T[0] = dot(T[0], u8(A0 + 128), B); T[1] = ... }; T[0] = T[0] - X; T[1] = ...
@@ -70,6 +71,7 @@ static const tir_expr *load(runtime_arena *arena, const tir_buffer *from, const 
   return tir_load(arena, from, 1, &index, NULL);
 }
 
+/* Where what is too much for the operand numbered SHARED lies: a vector for each operand, one behind the other. */
 static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared) {
   int lanes = d->store[0]->u.store.value->lanes;
   tn_dtype dtype = (tn_dtype)d->store[0]->u.store.index[0]->dtype;
@@ -120,8 +122,8 @@ static const tir_stmt *look(void *user, const tir_stmt *s) {
   return tir_map_children(arena, s, look, arena);
 }
 
-/* Requires: unroll, so that sums of a tile are a row of statements. Establishes: loops over such rows multiply unsigned by
- * signed bytes. Breaks: nothing. */
+/* Requires: unroll, so that sums of a tile are a row of statements. Establishes: loops over such rows multiply unsigned
+ * by signed bytes. Breaks: nothing. */
 tir_func *tir_pass_signed_dots(tir_pass_context *p, tir_func *f) {
   return tir_func_with_body(p, f, look(p->arena, f->body));
 }

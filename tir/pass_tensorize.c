@@ -9,6 +9,7 @@
 
 enum { MAX_MARKS = 64 };
 
+/* What stands around a statement, and the marks that were met on the way to it. */
 typedef struct state {
   tir_pass_context *p;
   const tir_func *f;
@@ -193,6 +194,7 @@ static bool is_multiple(const tir_expr *index, int64_t n) {
   return is;
 }
 
+/* The caller decides on such a buffer's address: nothing more than an element's alignment is known of it. */
 static bool is_param(const tir_func *f, const tir_buffer *buffer) {
   for (int i = 0; i < f->n_params; i++)
     if (f->params[i] == buffer) return true;
@@ -296,6 +298,7 @@ static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage
   return matches ? make(at->p->arena, intrin, role_of(intrin), &match) : nest;
 }
 
+/* A mark whose loops are compared with its intrinsic's pattern. */
 typedef struct marked {
   state *at;
   const tir_intrin *intrin;

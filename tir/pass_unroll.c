@@ -46,6 +46,7 @@ static void join(tally *all, tally part) {
   all->normal_loops = RUNTIME_MAX(all->normal_loops, part.normal_loops);
 }
 
+/* What several parts of a body add up to. */
 typedef struct joining {
   state *at;
   tally all;

@@ -5,6 +5,8 @@
 
 enum { MAX_LANES = 64, MIN_CHUNK = 8, LEAST_COUNTED = 16, MAX_COUNTED = 1 << 20, MAX_WIDENED = 8 };
 
+/* A loop whose variable becomes a vector. Widening an expression twice gives the same node, so MEMO belongs to the
+ * mask that held then. */
 typedef struct widener {
   tir_pass_context *p;
   const tir_env *env;
@@ -257,6 +259,7 @@ static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
   return tir_alloc(w->p->arena, copy, body);
 }
 
+/* An expression at the loop's first iteration. */
 typedef struct first_lane {
   runtime_arena *arena;
   tir_binding binding;

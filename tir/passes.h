@@ -57,6 +57,7 @@ static inline bool tir_reads_memory(const tir_expr *e) { return tir_has_op(e, TI
 
 /* Conditions as lists of conjuncts. */
 enum { TIR_MAX_CONDS = 24 };
+/* The parts of a condition that are joined by &&. */
 typedef struct tir_conds {
   int n;
   const tir_expr *item[TIR_MAX_CONDS];

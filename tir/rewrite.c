@@ -2,6 +2,7 @@
  * nodes are remembered, so a shared subexpression is rewritten once and stays shared. */
 #include "tir/internal.h"
 
+/* A rewriter at work, with what it has made so far. */
 typedef struct rewriting {
   const tir_rewriter *by;
   tir_memo *memo;
@@ -68,6 +69,7 @@ const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s
 
 /* ---- substitution ------------------------------------------------------------------------------------------------ */
 
+/* What variables become. */
 typedef struct bindings {
   int n;
   const tir_binding *items;

@@ -1,6 +1,7 @@
 /* walk.c: pre-order walks over expressions and statements; a shared expression node is seen once. */
 #include "tir/internal.h"
 
+/* A visit of an expression; shared nodes are visited once. */
 typedef struct walker {
   tir_walk (*visit)(void *user, const tir_expr *e);
   void *user;
@@ -55,6 +56,7 @@ static bool walk_part(const tir_visitor *v, const tir_expr *e) {
   return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);
 }
 
+/* False: the visitor said stop. */
 static bool walk_list(const tir_visitor *v, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (!walk_part(v, list[i])) return false;
@@ -77,6 +79,7 @@ static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
+/* False: the visitor said stop. */
 static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;

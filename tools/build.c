@@ -6,6 +6,7 @@
 #include "runtime/new_file.h"
 #include "schedule/state.h"
 #include "tools/build.h"
+#include "tools/cut.h"
 
 static int run(const tools_args *args);
 
@@ -19,6 +20,9 @@ static const tools_option options[] = {
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
     TOOLS_OPTION("missing", 0, TEXT, missing, "FILE.tenon",
                  "write the programs that have no record to a network's file, which `tenon tune` takes"),
+    TOOLS_OPTION("buckets", 0, TEXT, buckets, "M=N,N,...",
+                 "of a program with `symbol M`: one function that has the kernels tuned for these sizes\n"
+                 "(tune -p M=N) and chooses by M; between two sizes it runs the larger one's schedule"),
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
     TOOLS_OPTION_LINK,
@@ -42,6 +46,9 @@ const tools_verb tools_build = {
         "needs libc, and libgomp where it has parallel loops. C functions that\n"
         "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
         "\n"
+        "With --buckets M=1,16,128 the function of a program with `symbol M` has a kernel for each of these\n"
+        "sizes, by the records of `tenon tune PROGRAM -p M=16`, and serves every other M, too.\n"
+        "\n"
         "A network's file (NAME.tenon) is built into a folder, -o FOLDER: an object and a header for each\n"
         "distinct program.\n"
         "\n"
@@ -49,6 +56,7 @@ const tools_verb tools_build = {
         "warning; with --strict that is a failure. A failure leaves no file behind.",
     .examples =
         "tenon build layer.te -s auto --link my_gemv.bc -o layer.o\n"
+        "tenon build 'symbol M<=4096; C[i<M, j<64] = sum[k<64](A[i,k] * B[k,j])' --buckets M=1,16,128 -o any.o\n"
         "tenon build examples/networks/resnet50.tenon -o kernels --missing to_tune.tenon\n"
         "tenon build matmul.te --log matmul.json --strict -o matmul.o --header matmul.h --name matmul\n"
         "tenon build 'C[i<64] = A[i] * 2' -s 'vectorize(C, i)' -o twice.so",
@@ -58,9 +66,20 @@ const tools_verb tools_build = {
     .run = run,
 };
 
+/* Every group has to have a record, too. */
+static tn_schedule *strict_schedule(tools_session *session, const tools_args *args) {
+  tn_schedule *schedule = tools_schedule(session, args);
+  int n = schedule ? tools_cut_missing(&session->cut) : 0;
+  if (n == 0) return schedule;
+  tools_fail(session, "%s has no usable record of %d of the %d groups of the program", args->log, n,
+             session->cut.n_groups);
+  tn_schedule_free(schedule);
+  return NULL;
+}
+
 /* The schedule of the log; the default one, with a warning, when the log has none and that is allowed. */
 static tn_schedule *choose_schedule(tools_session *session, const tools_args *args) {
-  if (!args->log || args->is_strict) return tools_schedule(session, args);
+  if (!args->log || args->is_strict) return strict_schedule(session, args);
   session->is_muted = true;
   tn_schedule *schedule = tools_schedule(session, args);
   session->is_muted = false;
@@ -96,6 +115,17 @@ static void add_missing(const tn_program *program, runtime_str *out) {
   runtime_str_addf(out, "%s\n", quote);
 }
 
+/* By the records of its groups; those without one are missing. */
+static tn_schedule *cut_schedule(tools_session *session, tools_found *found) {
+  tn_schedule *schedule = tools_cut_schedule(session, found->log);
+  if (!schedule) return NULL;
+  for (int i = 0; i < session->cut.n; ++i)
+    if (session->cut.tasks[i].n_used == 0) add_missing(session->cut.tasks[i].program, &found->missing);
+  found->n_cut++;
+  tools_tell_cut(&session->cut, found->log);
+  return schedule;
+}
+
 /* Of a program that has no record. */
 static tn_schedule *other_schedule(tools_session *session, bool is_there, tools_found *found) {
   tools_transfer transfer;
@@ -127,7 +157,8 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
     return NULL;
   }
   tn_context_clear(session->ctx);
-  return other_schedule(session, is_there, found);
+  schedule = is_there ? cut_schedule(session, found) : NULL;
+  return schedule ? schedule : other_schedule(session, is_there, found);
 }
 
 /* What was there stays, unless all of it can be written. False with errno. */
@@ -150,7 +181,9 @@ bool tools_tell_found(tools_session *session, const tools_args *args, tools_foun
   found->transfers = (runtime_str){0};
   runtime_str_free(&found->missing);
   if (!written) return runtime_str_free(&transfers), false;
+  if (found->n_cut == 1 && found->n_exact + found->n_transferred + found->n_missing == 0) return true;
   printf("%d exact", found->n_exact);
+  if (found->n_cut > 0) printf(", %d in groups", found->n_cut);
   if (transfers.n > 0) printf(", %d transferred (%s)", found->n_transferred, transfers.data);
   runtime_str_free(&transfers);
   if (found->n_exact == 1 && found->n_transferred == 0 && found->n_missing == 0)
@@ -200,9 +233,11 @@ static bool is_network(const char *operand) {
 /* What the line says, or else the program itself, or else what was tuned (LOG). */
 static int build(tools_session *session, const tools_args *args, const char *log) {
   bool is_own = !args->log && !args->schedule && tn_program_schedule(session->program);
-  bool is_said = args->log || args->schedule || is_own;
+  bool is_said = args->log || args->schedule || is_own || args->buckets;
   tools_found found = {.log = log};
-  tn_schedule *schedule = is_said ? choose_schedule(session, args) : tools_find_schedule(session, args, &found);
+  tn_schedule *schedule = args->buckets ? tools_bucket_schedule(session, args, log)
+                          : is_said     ? choose_schedule(session, args)
+                                        : tools_find_schedule(session, args, &found);
   const tn_build_options how = {
       .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
   bool ok = schedule && tools_write_kernel(session, schedule, &how, args->output, args->header);
@@ -211,7 +246,8 @@ static int build(tools_session *session, const tools_args *args, const char *log
                "%s packs its layout_free inputs in each call: --part=prepack and --part=packed, two files, do it once",
                args->output);
   if (ok && !is_said) return tools_tell_found(session, args, &found) ? TOOLS_OK : TOOLS_FAILED;
-  if (ok && is_own) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
+  if (ok && session->cut.n > 0) tools_tell_cut(&session->cut, args->log);
+  if (ok && is_own && !args->buckets) printf("with the program's own schedule (--log LOG takes what was tuned)\n");
   runtime_str_free(&found.missing);
   runtime_str_free(&found.transfers);
   return ok ? TOOLS_OK : TOOLS_FAILED;
@@ -221,6 +257,10 @@ static int build(tools_session *session, const tools_args *args, const char *log
 static int check(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (args->log && args->schedule) return tools_usage(args->verb, "--schedule and --log exclude each other");
+  if (args->buckets && args->schedule)
+    return tools_usage(args->verb,
+                       "--schedule and --buckets exclude each other: each bucket has a schedule of its own");
+  if (args->buckets && args->missing) return tools_usage(args->verb, "--missing is about programs without --buckets");
   if (tools_find_part(args) < 0) return TOOLS_USAGE;
   if (args->is_strict && args->schedule) return tools_usage(args->verb, "--strict is about the records of --log");
   if (!is_network(args->operands[0])) {
@@ -230,11 +270,12 @@ static int check(const tools_args *args) {
                              args->log ? "log" : "schedule")
                : TOOLS_OK;
   }
-  const char *wrong = args->schedule ? "schedule"
-                      : args->header ? "header"
-                      : args->name   ? "name"
-                      : args->part   ? "part"
-                                     : NULL;
+  const char *wrong = args->schedule  ? "schedule"
+                      : args->header  ? "header"
+                      : args->name    ? "name"
+                      : args->part    ? "part"
+                      : args->buckets ? "buckets"
+                                      : NULL;
   return wrong ? tools_usage(args->verb, "--%s is about one program, not a network's file", wrong) : TOOLS_OK;
 }
 
@@ -242,7 +283,7 @@ static int check(const tools_args *args) {
 static int run_with(tools_session *session, const tools_args *args, const char *log) {
   bool is_net = is_network(args->operands[0]);
   if (!tools_open(session, args) || (!is_net && !tools_load(session, args, args->operands[0]))) return TOOLS_FAILED;
-  bool is_said = !is_net && (args->log || args->schedule || tn_program_schedule(session->program));
+  bool is_said = !is_net && (args->log || args->schedule || args->buckets || tn_program_schedule(session->program));
   if (!is_said && !log)
     return tools_usage(args->verb, "give either --log or --schedule: the program has no schedule of its own");
   return is_net ? tools_build_tasks(session, args, log) : build(session, args, log);

@@ -19,6 +19,7 @@ tn_schedule *tools_transferred(tools_session *session, const char *log, const tn
 typedef struct tools_found {
   const char *log;
   int n_exact, n_transferred, n_missing;
+  int n_cut;             /* by records of their groups, which were told */
   runtime_str transfers; /* "from 512x512x512, 1.4 times the default; from ..." */
   double exact_s;        /* the record's time, of the last one */
   runtime_str missing;   /* lines of a network's file */
@@ -27,6 +28,8 @@ typedef struct tools_found {
 /* The schedule of the log's best record of the session's program. Where there is none and the line does not say --strict: that of
  * a record of a program like it, where it is faster than the generic one, or else the generic one. NULL after a message. */
 tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args, tools_found *found);
+/* The schedule of --buckets; what each size has is printed. LOG may be NULL. NULL after a message. */
+tn_schedule *tools_bucket_schedule(tools_session *session, const tools_args *args, const char *log);
 /* Prints the one line about it, and writes the missing ones to the file of --missing. False after a message. Frees FOUND's text. */
 bool tools_tell_found(tools_session *session, const tools_args *args, tools_found *found);
 /* Writes the kernel to OUT and its header to HEADER (may be NULL), both or neither; NAME NULL: kernel. False after a message. */

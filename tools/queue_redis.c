@@ -1,7 +1,9 @@
 /* queue_redis.c: where a queue is, and a connection to its server, which comes back after every loss. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -53,6 +55,8 @@ static bool take_host(queue_place *out, const char *text, size_t n, runtime_str 
   const char *rest = close ? close + 1 : text, *end = text + n, *colon = memchr(rest, ':', (size_t)(end - rest));
   const char *from = text + is_bracketed, *to = close ? close : colon ? colon : end;
   if ((is_bracketed && !close) || to == from) return refuse(why, "the host is missing");
+  if (close && rest != (colon ? colon : end))
+    return refuse(why, "behind ] stands :PORT or nothing, not '%.*s'", (int)(end - rest), rest);
   out->host = strndup(from, (size_t)(to - from));
   out->port = USUAL_PORT;
   if (!colon) return out->host != NULL;
@@ -64,31 +68,58 @@ static bool take_host(queue_place *out, const char *text, size_t n, runtime_str 
   return out->host != NULL;
 }
 
-static bool take_pool(queue_place *out, const char *text, runtime_str *why) {
-  size_t n = strlen(text);
+static bool take_pool(queue_place *out, const char *text, size_t n, runtime_str *why) {
   bool is_name = n > 0 && n <= MOST_POOL;
   for (size_t i = 0; i < n; ++i) is_name = is_name && (isalnum((unsigned char)text[i]) || strchr("_.-", text[i]));
   if (!is_name)
     return refuse(why,
                   "the pool's name is missing or not of letters, digits, '_', '.' and '-': as in redis://HOST/lab");
-  return (out->pool = strdup(text)) != NULL;
+  return (out->pool = strndup(text, n)) != NULL;
+}
+
+/* NAME=FILE, N characters. */
+static bool take_file(queue_place *out, const char *word, size_t n, runtime_str *why) {
+  const struct {
+    const char *name;
+    char **file;
+  } files[] = {{"cacert=", &out->files.cacert}, {"cert=", &out->files.cert}, {"key=", &out->files.key}};
+  for (int i = 0; i < RUNTIME_COUNT(files); ++i) {
+    size_t name = strlen(files[i].name);
+    if (n <= name || strncmp(word, files[i].name, name) != 0 || *files[i].file) continue;
+    return (*files[i].file = decode(word + name, n - name)) != NULL;
+  }
+  return refuse(why, "behind ? stand cacert=FILE, cert=FILE and key=FILE, joined by &, each once, not '%.*s'", (int)n,
+                word);
+}
+
+static bool take_files(queue_place *out, const char *text, runtime_str *why) {
+  if (!out->is_safe) return refuse(why, "files of certificates go with rediss://");
+  for (const char *word = text; *word;) {
+    size_t n = strcspn(word, "&");
+    if (!take_file(out, word, n, why)) return false;
+    word += n + (word[n] == '&');
+  }
+  if (!out->files.cert != !out->files.key) return refuse(why, "cert= and key= go together");
+  return true;
 }
 
 bool queue_place_parse(const char *url, queue_place *out, runtime_str *why) {
   static const char plain[] = "redis://", safe[] = "rediss://";
-  *out = (queue_place){0};
-  if (strncmp(url, safe, sizeof safe - 1) == 0)
-    return refuse(
-        why,
-        "this hiredis has no TLS: let stunnel speak it, and give the address where stunnel listens (docs/farm.md)");
-  if (strncmp(url, plain, sizeof plain - 1) != 0)
-    return refuse(why, "it is no redis://[USER:PASSWORD@]HOST[:PORT]/POOL");
-  const char *text = url + sizeof plain - 1, *slash = strchr(text, '/'), *end = slash ? slash : text + strlen(text);
+  *out = (queue_place){.is_safe = strncmp(url, safe, sizeof safe - 1) == 0};
+  if (!out->is_safe && strncmp(url, plain, sizeof plain - 1) != 0)
+    return refuse(why, "it is no redis://[USER:PASSWORD@]HOST[:PORT]/POOL, nor rediss://");
+  const char *text = url + (out->is_safe ? sizeof safe : sizeof plain) - 1, *slash = strchr(text, '/'),
+             *end = slash ? slash : text + strlen(text);
   const char *at = memrchr(text, '@', (size_t)(end - text)), *host = at ? at + 1 : text;
+  const char *pool = slash ? slash + 1 : "";
+  size_t n_pool = strcspn(pool, "?");
+  if (memchr(pool, '@', n_pool)) /* or the rest of a password would be told as a host, a port or a pool */
+    return refuse(why, "an '@' stands behind the first '/': in a user or password '/' is written as %%2F");
   if (at) take_login(out, text, (size_t)(at - text));
   if (!out->password && getenv("REDISCLI_AUTH")) out->password = strdup(getenv("REDISCLI_AUTH"));
-  snprintf(out->shown, sizeof out->shown, "redis://%s", host);
-  return take_host(out, host, (size_t)(end - host), why) && take_pool(out, slash ? slash + 1 : "", why);
+  snprintf(out->shown, sizeof out->shown, "%s%s", out->is_safe ? safe : plain, host);
+  return take_host(out, host, (size_t)(end - host), why) && take_pool(out, pool, n_pool, why) &&
+         (!pool[n_pool] || take_files(out, pool + n_pool + 1, why));
 }
 
 void queue_place_free(queue_place *place) {
@@ -97,6 +128,9 @@ void queue_place_free(queue_place *place) {
   if (place->password) explicit_bzero(place->password, strlen(place->password));
   free(place->password);
   free(place->pool);
+  free(place->files.cacert);
+  free(place->files.cert);
+  free(place->files.key);
   *place = (queue_place){0};
 }
 
@@ -126,8 +160,10 @@ void queue_new_name(char out[QUEUE_NAME]) {
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
 
 void queue_link_close(queue_link *link) {
+  queue_tls_close(link->tls);
   if (link->redis) redisFree(link->redis);
   link->redis = NULL;
+  link->tls = NULL;
 }
 
 void queue_link_lose(queue_link *link, const char *why) {
@@ -176,6 +212,16 @@ static bool has_version(queue_link *link) {
   return false;
 }
 
+/* False: the link was lost. */
+static bool make_safe(queue_link *link) {
+  char why[QUEUE_TLS_WHY];
+  const queue_place *p = link->place;
+  if (!p->is_safe) return true;
+  link->tls = queue_tls_open(link->redis->fd, p->host, &p->files, READ_S, &link->is_refused, why);
+  if (!link->tls) queue_link_lose(link, why);
+  return link->tls != NULL;
+}
+
 bool queue_link_up(queue_link *link) {
   if (link->redis) return true;
   if (runtime_now_ns() < link->retry_ns) return false;
@@ -187,39 +233,79 @@ bool queue_link_up(queue_link *link) {
     queue_link_lose(link, why);
     return false;
   }
+  fcntl(link->redis->fd, F_SETFD, FD_CLOEXEC); /* a way to the server is nobody else's */
   redisSetTimeout(link->redis, (struct timeval){.tv_sec = READ_S});
   redisEnableKeepAlive(link->redis);
-  if (!log_in(link) || !has_version(link)) return false;
+  if (!make_safe(link) || !log_in(link) || !has_version(link)) return false;
   link->failures = 0;
   return true;
 }
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-/* hiredis writes to sockets whose other end may be gone. */
-static bool write_out(redisContext *redis) {
-  struct sigaction ignore = {.sa_handler = SIG_IGN}, usual;
+/* Always false. */
+static bool lose_broken(queue_link *link) {
+  queue_link_lose(link, link->redis->errstr[0] ? link->redis->errstr : "out of memory");
+  return false;
+}
+
+static bool write_plain(queue_link *link, int n, const char *const *words, const size_t *lengths) {
   int done = 0;
-  bool sent = true;
+  bool sent = redisAppendCommandArgv(link->redis, n, (const char **)words, lengths) == REDIS_OK;
+  while (sent && !done) sent = redisBufferWrite(link->redis, &done) == REDIS_OK;
+  return sent || lose_broken(link);
+}
+
+static bool write_safely(queue_link *link, int n, const char *const *words, const size_t *lengths) {
+  char *command, why[QUEUE_TLS_WHY] = "out of memory";
+  int bytes = redisFormatCommandArgv(&command, n, (const char **)words, lengths);
+  bool sent = bytes >= 0 && queue_tls_write(link->tls, command, (size_t)bytes, READ_S, why);
+  if (bytes >= 0) redisFreeCommand(command);
+  if (!sent) queue_link_lose(link, why);
+  return sent;
+}
+
+/* The other end of the socket may be gone. */
+bool queue_send(queue_link *link, int n, const char *const *words, const size_t *lengths) {
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, usual;
+  if (!link->redis) return false;
   sigaction(SIGPIPE, &ignore, &usual);
-  while (sent && !done) sent = redisBufferWrite(redis, &done) == REDIS_OK;
+  bool sent = link->tls ? write_safely(link, n, words, lengths) : write_plain(link, n, words, lengths);
   sigaction(SIGPIPE, &usual, NULL);
   return sent;
 }
 
-bool queue_send(queue_link *link, int n, const char *const *words, const size_t *lengths) {
+/* Until nothing more is there: what is left in a record, no poll tells of. */
+static bool fill_safely(queue_link *link) {
+  char bytes[1 << 14], why[QUEUE_TLS_WHY];
+  for (size_t got = 1; got > 0;) {
+    bool is_read = queue_tls_read(link->tls, bytes, sizeof bytes, &got, why);
+    if (is_read && got > 0 && redisReaderFeed(link->redis->reader, bytes, got) != REDIS_OK)
+      is_read = false, snprintf(why, sizeof why, "out of memory");
+    if (!is_read) return queue_link_lose(link, why), false;
+  }
+  return true;
+}
+
+bool queue_fill(queue_link *link) {
   if (!link->redis) return false;
-  bool sent =
-      redisAppendCommandArgv(link->redis, n, (const char **)words, lengths) == REDIS_OK && write_out(link->redis);
-  if (!sent) queue_link_lose(link, link->redis->errstr[0] ? link->redis->errstr : "out of memory");
-  return sent;
+  if (link->tls) return fill_safely(link);
+  return redisBufferRead(link->redis) == REDIS_OK || lose_broken(link);
+}
+
+static bool wait_for_bytes(queue_link *link) {
+  struct pollfd polled = {.fd = link->redis->fd, .events = POLLIN};
+  int n = poll(&polled, 1, READ_S * 1000);
+  if (n < 0 && errno == EINTR) return true;
+  if (n != 0) return queue_fill(link);
+  queue_link_lose(link, "the server does not answer");
+  return false;
 }
 
 redisReply *queue_read(queue_link *link) {
-  void *reply = NULL;
-  if (!link->redis) return NULL;
-  if (redisGetReply(link->redis, &reply) == REDIS_OK && reply) return reply;
-  queue_link_lose(link, link->redis->errstr[0] ? link->redis->errstr : "the server does not answer");
+  redisReply *reply;
+  while (queue_peek(link, &reply))
+    if (reply || !wait_for_bytes(link)) return reply;
   return NULL;
 }
 
@@ -229,6 +315,8 @@ bool queue_peek(queue_link *link, redisReply **reply) {
   *reply = NULL;
   if (!link->redis) return false;
   if (redisGetReplyFromReader(link->redis, &got) != REDIS_OK) return queue_link_lose(link, link->redis->errstr), false;
+  if (!got && link->redis->reader->len > QUEUE_MOST_REPLY)
+    return queue_link_lose(link, "the server sends a reply that is longer than any"), false;
   *reply = got;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 
 #include "tools/queue.h"
+#include "tools/queue_tls.h"
 
 /* PROTOCOL: of the texts that tuner and worker exchange. Seconds. */
 enum {
@@ -16,6 +17,7 @@ enum {
   QUEUE_MOST_CLAIMS = 5,
   QUEUE_MOST_BYTES = 64 << 20, /* of a task */
   QUEUE_MOST_ANSWER = 1 << 20,
+  QUEUE_MOST_REPLY = 128 << 20,
   QUEUE_NAME = 96, /* of a tuner or a worker, with its end */
   QUEUE_KEY = 224
 };
@@ -24,9 +26,11 @@ enum {
 typedef struct queue_place {
   char *host, *user, *password, *pool;
   int port;
+  bool is_safe; /* rediss://: by TLS, with these */
+  queue_tls_files files;
   char shown[256]; /* the URL without its password */
 } queue_place;
-/* redis://[[USER]:PASSWORD@]HOST[:PORT]/POOL. Where it has no password, REDISCLI_AUTH of the environment is one, as for redis-cli.
+/* redis://[[USER]:PASSWORD@]HOST[:PORT]/POOL; rediss://...[?cacert=FILE&cert=FILE&key=FILE] by TLS. Where it has no password, REDISCLI_AUTH of the environment is one, as for redis-cli.
  * False, and WHY says what is wrong; to be freed in either case. */
 bool queue_place_parse(const char *url, queue_place *out, runtime_str *why);
 void queue_place_free(queue_place *place);
@@ -41,6 +45,7 @@ void queue_new_name(char out[QUEUE_NAME]);
 typedef struct queue_link {
   const queue_place *place;
   redisContext *redis; /* NULL: not connected */
+  queue_tls *tls;      /* NULL: it is none, or bytes go as they are */
   int failures;        /* tries to connect in a row */
   uint64_t retry_ns;   /* not before this is it tried again */
   bool is_refused;     /* the server answers, and will not have us: no later try will do better */
@@ -56,6 +61,8 @@ void queue_link_close(queue_link *link);
 bool queue_send(queue_link *link, int n, const char *const *words, const size_t *lengths);
 #define QUEUE_SEND(link, ...) \
   queue_send(link, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__}, NULL)
+/* Takes what the socket holds, without waiting. False: the connection was lost. */
+bool queue_fill(queue_link *link);
 /* Waits for the next reply, five seconds at most. NULL: the connection was lost. Errors of the server are replies. */
 redisReply *queue_read(queue_link *link);
 /* A reply that has arrived, without waiting. False: the connection was lost; *REPLY NULL: there is none yet. */
@@ -100,7 +107,8 @@ bool queue_task_parse(const char *text, size_t n, queue_task *out);
 void queue_task_free(queue_task *task);
 /* LACKS: the worker cannot make the reference; another one may. NULL: no memory. */
 char *queue_answer_print(const tn_measurement *m, bool lacks);
-/* Adds to what the builder has made. False: it is no answer, and nothing was changed. */
-bool queue_answer_parse(const char *text, size_t n, tn_measurement *inout, bool *lacks);
+/* Adds to what the builder has made. NEEDS_TIME: without one it is a failure; a preparation may have none. False: it is no answer,
+ * and nothing was changed. */
+bool queue_answer_parse(const char *text, size_t n, bool needs_time, tn_measurement *inout, bool *lacks);
 
 #endif

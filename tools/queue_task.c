@@ -42,16 +42,19 @@ char *queue_task_print(const tn_candidate *c, const queue_way *way, bool is_prep
   return print_and_free(json);
 }
 
-static int whole(const json_t *json, const char *name, int most) {
-  return (int)fmin(fmax(protocol_number(json, name, 0), 0), most);
+/* From 0 to MOST, whatever was written. */
+static double number_up_to(const json_t *json, const char *name, double most) {
+  return fmin(fmax(protocol_number(json, name, 0), 0), most);
 }
 
+static int whole(const json_t *json, const char *name, int most) { return (int)number_up_to(json, name, most); }
+
 static void take_way(const json_t *json, queue_way *way) {
-  way->run_timeout_s = fmin(fmax(protocol_number(json, "run_timeout_s", 0), 0), 3600);
+  way->run_timeout_s = number_up_to(json, "run_timeout_s", 3600);
   way->repeats.repeat = whole(json, "repeat", 1000);
   way->repeats.number = whole(json, "number", 1 << 20);
-  way->repeats.min_repeat_ms = fmin(fmax(protocol_number(json, "min_repeat_ms", 0), 0), 1e5);
-  way->repeats.cooldown_s = fmin(fmax(protocol_number(json, "cooldown_s", 0), 0), 10);
+  way->repeats.min_repeat_ms = number_up_to(json, "min_repeat_ms", 1e5);
+  way->repeats.cooldown_s = number_up_to(json, "cooldown_s", 10);
   way->repeats.flushes_cache = protocol_number(json, "flush", 0) > 0;
 }
 
@@ -64,8 +67,8 @@ bool queue_task_parse(const char *text, size_t n, queue_task *out) {
                                   .steps = protocol_text(json, "steps", NULL),
                                   .fill = protocol_text(json, "fill", NULL),
                                   .seed = (uint64_t)protocol_int(json, "seed", 0),
-                                  .best_s = fmax(protocol_number(json, "best_s", 0), 0),
-                                  .timeout_s = fmax(protocol_number(json, "timeout_s", 0), 0),
+                                  .best_s = number_up_to(json, "best_s", 3600),
+                                  .timeout_s = number_up_to(json, "timeout_s", 3600),
                                   .threads = whole(json, "threads", 1 << 16),
                                   .is_final = json_is_true(json_object_get(json, "final")),
                                   .is_proved = json_is_true(json_object_get(json, "proved"))};
@@ -123,11 +126,11 @@ static void fail_answer(tn_measurement *m, tn_measure_error error, const char *w
   m->checked = false;
 }
 
-/* Neither an error nor costs that are times: it is told as a failure. A preparation may have none. */
-static void take_costs(const json_t *json, tn_measurement *m) {
+/* Neither an error nor costs that are times: it is told as a failure. */
+static void take_costs(const json_t *json, bool needs_time, tn_measurement *m) {
   const json_t *costs = json_object_get(json, "costs");
   m->n_costs = (int)RUNTIME_MIN(json_array_size(costs), (size_t)TN_MAX_COSTS);
-  bool are_times = true;
+  bool are_times = m->n_costs > 0 || !needs_time;
   for (int i = 0; i < m->n_costs; ++i) {
     m->costs[i] = json_number_value(json_array_get(costs, (size_t)i));
     are_times = are_times && m->costs[i] > 0 && isfinite(m->costs[i]);
@@ -135,24 +138,29 @@ static void take_costs(const json_t *json, tn_measurement *m) {
   if (!are_times) fail_answer(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent a time that is none");
 }
 
-bool queue_answer_parse(const char *text, size_t n, tn_measurement *m, bool *lacks) {
+/* What is told for the record only. */
+static void take_numbers(const json_t *json, tn_measurement *m) {
+  const json_t *phases = json_object_get(json, "phase_s");
+  for (int i = 0; i < RUNTIME_COUNT(numbers); ++i)
+    *(double *)((char *)m + numbers[i].at) = fmax(protocol_number(json, numbers[i].name, 0), 0);
+  for (int i = 0; i < RUNTIME_COUNT(m->phase_s); ++i)
+    m->phase_s[i] += fmax(json_number_value(json_array_get(phases, (size_t)i)), 0);
+  m->n_samples = whole(json, "samples", 1 << 30);
+  m->checked = json_is_true(json_object_get(json, "checked"));
+  m->ended_early = json_is_true(json_object_get(json, "ended_early"));
+  m->is_estimate = json_is_true(json_object_get(json, "is_estimate"));
+}
+
+bool queue_answer_parse(const char *text, size_t n, bool needs_time, tn_measurement *m, bool *lacks) {
   json_t *json = n <= QUEUE_MOST_ANSWER ? json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL) : NULL;
   const char *word = protocol_text(json, "error", NULL);
   tn_measure_error error;
   bool is_answer = word && autotune_parse_error(word, &error);
   if (is_answer) {
     *lacks = json_is_true(json_object_get(json, "lacks"));
-    for (int i = 0; i < RUNTIME_COUNT(numbers); ++i)
-      *(double *)((char *)m + numbers[i].at) = fmax(protocol_number(json, numbers[i].name, 0), 0);
-    const json_t *phases = json_object_get(json, "phase_s");
-    for (int i = 0; i < RUNTIME_COUNT(m->phase_s); ++i)
-      m->phase_s[i] += fmax(json_number_value(json_array_get(phases, (size_t)i)), 0);
-    m->n_samples = whole(json, "samples", 1 << 30);
-    m->checked = json_is_true(json_object_get(json, "checked"));
-    m->ended_early = json_is_true(json_object_get(json, "ended_early"));
-    m->is_estimate = json_is_true(json_object_get(json, "is_estimate"));
+    take_numbers(json, m);
     if (error == TN_MEASURE_NONE)
-      take_costs(json, m);
+      take_costs(json, needs_time, m);
     else
       fail_answer(m, error, protocol_text(json, "message", "the worker does not say why"));
   }

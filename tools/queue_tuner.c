@@ -31,7 +31,8 @@ typedef struct machine {
 typedef struct asked {
   int64_t number; /* of its entry */
   tn_job *job;
-  char *text;      /* malloc'ed; what else it needs is the measurement's object */
+  char *text; /* malloc'ed; what else it needs is the measurement's object */
+  bool is_prepare;
   bool is_missing; /* the last time that was looked, its entry was not there */
   int times_sent;  /* under this number */
   uint64_t added_ns;
@@ -73,6 +74,8 @@ struct queue_tuner {
   char last_answer[48]; /* the ID that was read */
   bool is_reading, has_groups;
   uint64_t reading_ns, beat_ns, resync_ns, alone_ns;
+  bool is_full;  /* that the pool has too many workers was said */
+  bool is_deaf;  /* the server does not let us read answers */
   int finals_on; /* a machine; -1: none was chosen */
   int n_strays;  /* answers to nobody's question */
   bool (*should_stop)(void *user);
@@ -95,6 +98,11 @@ static void send_words(queue_tuner *q, reply_kind kind, int64_t number, const ch
 #define SEND(q, kind, number, id, ...)                                                           \
   send_words(q, kind, number, id, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
              (const char *[]){__VA_ARGS__}, NULL)
+
+static void make_streams(queue_tuner *q) {
+  SEND(q, REPLY_GROUP, 0, NULL, "XGROUP", "CREATE", own_key(q, "tasks").text, "workers", "0", "MKSTREAM");
+  SEND(q, REPLY_NONE, 0, NULL, "XGROUP", "CREATE", own_key(q, "finals").text, "workers", "0", "MKSTREAM");
+}
 
 static queue_key stream_of(const queue_tuner *q, const asked *a) {
   return own_key(q, a->job->candidate->is_final ? "finals" : "tasks");
@@ -164,17 +172,32 @@ static int count_serving(const queue_tuner *q) {
   return n;
 }
 
+static bool is_taken(const queue_tuner *q, const char *name) {
+  for (int i = 0; i < q->machines.n; ++i)
+    if (q->machines.data[i].name && strcmp(q->machines.data[i].name, name) == 0) return true;
+  return false;
+}
+
 /* Several workers of one machine are told apart by a number. */
 static void name_machine(queue_tuner *q, machine *m, const char *host) {
-  int number = 1;
-  for (int i = 0; i < q->machines.n; ++i) {
-    const char *other = q->machines.data[i].name;
-    size_t n = strnlen(host, 64);
-    if (other && strncmp(other, host, n) == 0 && (other[n] == '\0' || other[n] == '#')) number++;
-  }
   char text[96];
-  snprintf(text, sizeof text, number == 1 ? "%.64s" : "%.64s#%d", host, number);
+  int number = 1;
+  do snprintf(text, sizeof text, number == 1 ? "%.64s" : "%.64s#%d", host, number);
+  while (is_taken(q, text) && ++number <= MOST_MACHINES);
   m->name = runtime_strdup(&q->ctx->arena, text);
+}
+
+/* A place in the table; where it is full, that of one that went. NULL: all are there, or there is no memory. */
+static machine *place_for_machine(queue_tuner *q) {
+  if (q->machines.n < MOST_MACHINES)
+    return RUNTIME_PUSH(&q->machines, (machine){0}) ? &q->machines.data[q->machines.n - 1] : NULL;
+  for (int i = 0; i < q->machines.n; ++i)
+    if (q->machines.data[i].phase == TN_HOST_LOST && i != q->finals_on) return &q->machines.data[i];
+  if (!q->is_full)
+    runtime_say(q->ctx, TN_SEVERITY_WARNING, "the pool has more than %d workers: the others are not used",
+                MOST_MACHINES);
+  q->is_full = true;
+  return NULL;
 }
 
 static void refuse_machine(queue_tuner *q, machine *m, const char *why) {
@@ -206,14 +229,16 @@ static void welcome(queue_tuner *q, const char *id, const json_t *greeting) {
   runtime_str why = {0};
   char field[QUEUE_NAME + 8];
   snprintf(m.id, sizeof m.id, "%s", id);
-  if (q->machines.n == MOST_MACHINES) return;
+  machine *place = place_for_machine(q);
+  if (!place) return;
+  *place = (machine){.phase = TN_HOST_LOST};
   name_machine(q, &m, protocol_text(greeting, "host", "host"));
-  if (!m.name || !RUNTIME_PUSH(&q->machines, m)) return;
+  *place = m;
   snprintf(field, sizeof field, "w:%s", id);
   if (is_wanted(q, greeting, &why))
     SEND(q, REPLY_NONE, 0, NULL, "HSET", own_key(q, "tuner").text, field, "yes");
   else
-    refuse_machine(q, &q->machines.data[q->machines.n - 1], why.n > 0 ? why.data : "out of memory");
+    refuse_machine(q, place, why.n > 0 ? why.data : "out of memory");
   runtime_str_free(&why);
 }
 
@@ -282,7 +307,7 @@ static void take_answer(queue_tuner *q, const redisReply *entry) {
     return;
   }
   tn_measurement *out = q->asked.data[i].job->measurement;
-  if (!queue_answer_parse(answer->str, answer->len, out, &lacks)) {
+  if (!queue_answer_parse(answer->str, answer->len, !q->asked.data[i].is_prepare, out, &lacks)) {
     refuse_machine(q, m, "it answers what is no answer");
     return;
   }
@@ -290,6 +315,16 @@ static void take_answer(queue_tuner *q, const redisReply *entry) {
   out->machine = m->name;
   m->timed++;
   finish(q, i);
+}
+
+/* Without the right to read them, say, it is tried again after pauses, and nobody times anything for us. */
+static void note_deafness(queue_tuner *q, const redisReply *reply) {
+  char why[300];
+  q->is_deaf = reply->type == REDIS_REPLY_ERROR;
+  if (!q->is_deaf) return;
+  snprintf(why, sizeof why, "the server says: %.280s", reply->str);
+  q->answers.failures++; /* connecting again does not mend it */
+  queue_link_lose(&q->answers, why);
 }
 
 static void take_answers(queue_tuner *q, const redisReply *reply) {
@@ -326,13 +361,25 @@ static void take_refusal(queue_tuner *q, int64_t number) {
     SEND(q, REPLY_TOP, number, NULL, "XINFO", "STREAM", stream_of(q, &q->asked.data[i]).text);
 }
 
+/* Somebody has used up all numbers: the stream begins anew, and with its group everything is sent again. */
+static void begin_stream_anew(queue_tuner *q, const asked *a) {
+  SEND(q, REPLY_NONE, 0, NULL, "DEL", stream_of(q, a).text);
+  q->has_groups = true;
+  make_streams(q);
+}
+
 static void take_top(queue_tuner *q, int64_t number, const redisReply *reply) {
   int i = find_asked(q, number);
   for (size_t k = 0; k + 1 < queue_count(reply); k += 2) {
     const char *name = queue_text(queue_at(reply, k)), *id = queue_text(queue_at(reply, k + 1));
     if (!name || !id || strcmp(name, "last-generated-id") != 0) continue;
-    q->next_number = RUNTIME_MAX(q->next_number, RUNTIME_MIN(strtoll(id, NULL, 10), MOST_NUMBER));
-    if (i >= 0) send_anew(q, i);
+    int64_t top = strtoll(id, NULL, 10);
+    if (top < MOST_NUMBER) q->next_number = RUNTIME_MAX(q->next_number, top);
+    if (i < 0) continue;
+    if (top < MOST_NUMBER)
+      send_anew(q, i);
+    else
+      begin_stream_anew(q, &q->asked.data[i]);
   }
 }
 
@@ -356,6 +403,16 @@ static void take_reply(queue_tuner *q, const expected *e, const redisReply *repl
   }
 }
 
+/* What was answered makes room: of a link that is never quiet the list would else grow for ever. */
+static void forget_answered(queue_tuner *q) {
+  int left = q->expected.n - q->first_expected;
+  if (q->first_expected < left) return;
+  if (left > 0)
+    memmove(q->expected.data, q->expected.data + q->first_expected, sizeof *q->expected.data * (size_t)left);
+  q->expected.n = left;
+  q->first_expected = 0;
+}
+
 static void take_replies(queue_tuner *q) {
   redisReply *reply;
   while (q->first_expected < q->expected.n && queue_peek(&q->link, &reply) && reply) {
@@ -363,15 +420,10 @@ static void take_replies(queue_tuner *q) {
     take_reply(q, &e, reply);
     freeReplyObject(reply);
   }
-  if (q->first_expected == q->expected.n) q->first_expected = q->expected.n = 0;
+  forget_answered(q);
 }
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */
-
-static void make_streams(queue_tuner *q) {
-  SEND(q, REPLY_GROUP, 0, NULL, "XGROUP", "CREATE", own_key(q, "tasks").text, "workers", "0", "MKSTREAM");
-  SEND(q, REPLY_NONE, 0, NULL, "XGROUP", "CREATE", own_key(q, "finals").text, "workers", "0", "MKSTREAM");
-}
 
 /* Finalists are all timed on one machine, which is told before there are any: the first that serves, and another one when it is
  * gone. */
@@ -463,13 +515,13 @@ static void receive(queue_tuner *q, double wait_s) {
     polled[i] = (struct pollfd){.fd = links[i]->redis ? links[i]->redis->fd : -1, .events = POLLIN};
   if (poll(polled, 2, (int)ceil(fmax(wait_s, 0) * 1e3)) <= 0) return;
   for (int i = 0; i < 2; ++i)
-    if (polled[i].revents && links[i]->redis && redisBufferRead(links[i]->redis) != REDIS_OK)
-      queue_link_lose(links[i], links[i]->redis->errstr);
+    if (polled[i].revents) queue_fill(links[i]);
   take_replies(q);
   redisReply *reply;
   while (q->is_reading && queue_peek(&q->answers, &reply) && reply) {
     q->is_reading = false;
     take_answers(q, reply);
+    note_deafness(q, reply);
     freeReplyObject(reply);
   }
 }
@@ -490,15 +542,17 @@ static void abandon_all(queue_tuner *q, const char *why) {
 }
 
 static const char *state_text(queue_tuner *q) {
-  const char *trouble = q->link.trouble[0] ? q->link.trouble : "nobody serves it: start `tenon worker --queue` there";
-  for (int i = 0; i < q->machines.n && q->link.redis; ++i)
+  const char *trouble = q->is_deaf           ? q->answers.trouble
+                        : q->link.trouble[0] ? q->link.trouble
+                                             : "nobody serves it: start `tenon worker --queue` there";
+  for (int i = 0; i < q->machines.n && q->link.redis && !q->is_deaf; ++i)
     if (q->machines.data[i].trouble[0]) trouble = q->machines.data[i].trouble;
   return trouble;
 }
 
 /* Nobody has been there for so long. */
 static tn_status check_patience(queue_tuner *q) {
-  bool is_alone = !q->link.redis || count_serving(q) == 0;
+  bool is_alone = !q->link.redis || q->is_deaf || count_serving(q) == 0;
   if (!is_alone) q->alone_ns = 0;
   if (is_alone && q->alone_ns == 0) q->alone_ns = runtime_now_ns();
   if (!is_alone || (double)(runtime_now_ns() - q->alone_ns) * 1e-9 < q->patience_s) return TN_OK;
@@ -522,7 +576,10 @@ static tn_status pump(queue_tuner *q, double wait_s) {
 
 static tn_status submit_as(queue_tuner *q, tn_job *job, bool is_prepare) {
   tn_measurement *m = job->measurement;
-  asked a = {.number = q->next_number + 1, .job = job, .text = queue_task_print(job->candidate, &q->way, is_prepare)};
+  asked a = {.number = q->next_number + 1,
+             .job = job,
+             .text = queue_task_print(job->candidate, &q->way, is_prepare),
+             .is_prepare = is_prepare};
   bool is_large = a.text && strlen(a.text) + m->object_bytes > QUEUE_MOST_BYTES;
   if (!a.text || is_large) {
     m->error = TN_MEASURE_INSTANTIATION;
@@ -556,6 +613,16 @@ static tn_status poll_done(void *self, double wait_s, tn_job **done) {
   return status;
 }
 
+/* Its job is about to go: after an error it may be anywhere. */
+static void forget_job(queue_tuner *q, const tn_job *job) {
+  for (int i = q->asked.n - 1; i >= 0; --i)
+    if (q->asked.data[i].job == job) finish(q, i);
+  int n = 0;
+  for (int i = 0; i < q->done.n; ++i)
+    if (q->done.data[i] != job) q->done.data[n++] = q->done.data[i];
+  q->done.n = n;
+}
+
 /* Nothing else is under way. */
 static tn_status prepare(void *self, const tn_candidate *candidate, tn_measurement *out) {
   queue_tuner *q = self;
@@ -563,6 +630,7 @@ static tn_status prepare(void *self, const tn_candidate *candidate, tn_measureme
   tn_job job = {.candidate = candidate, .measurement = out};
   tn_status status = submit_as(q, &job, true);
   while (status == TN_OK && take_done(q) != &job) status = pump(q, 0.05);
+  if (status != TN_OK) forget_job(q, &job);
   return status;
 }
 

@@ -49,6 +49,7 @@ typedef struct timer {
 } timer;
 
 typedef struct serving {
+  tools_session *session;
   tn_context *ctx;
   queue_place place;
   queue_link link;
@@ -191,7 +192,7 @@ static void look_at_tuner(serving *s, const char *name) {
 
 static void look_at_tuners(serving *s) {
   redisReply *reply = ASK(s, "SMEMBERS", queue_key_of(&s->place, "tuners", NULL).text);
-  if (queue_count(reply) > 0 || reply) s->tuners.n = 0;
+  if (reply) s->tuners.n = 0;
   for (size_t i = 0; i < queue_count(reply); ++i) {
     const char *name = queue_text(queue_at(reply, i));
     if (name && strlen(name) < QUEUE_NAME) look_at_tuner(s, name);
@@ -502,7 +503,8 @@ static int serve_all(serving *s) {
   while (!is_stopped) {
     bool was_up = s->link.redis != NULL;
     if (!queue_link_up(&s->link)) {
-      if (s->link.is_refused && !has_served) return say("%s: %s", s->place.shown, s->link.trouble), TOOLS_FAILED;
+      if (s->link.is_refused && !has_served)
+        return tools_fail(s->session, "worker: %s: %s", s->place.shown, s->link.trouble);
       if (!has_told) say("%s: %s; it is tried again", s->place.shown, s->link.trouble);
       has_told = true;
       rest(IDLE_MS);
@@ -573,7 +575,8 @@ int queue_work(const char *url, bool is_free, const char *fault) {
   tools_session session = {0};
   runtime_str why = {0};
   int status = TOOLS_FAILED;
-  if (!s) return say("out of memory"), TOOLS_FAILED;
+  if (!s) return tools_fail(&session, "worker: out of memory");
+  s->session = &session;
   bool is_place = queue_place_parse(url, &s->place, &why);
   if (!is_place) {
     say("--queue: %s", why.n > 0 ? why.data : "out of memory");
@@ -585,7 +588,8 @@ int queue_work(const char *url, bool is_free, const char *fault) {
     s->link.place = &s->place;
     queue_new_name(s->name);
     watch_signals();
-    status = timer_for(s, &(queue_way){0}) ? serve_all(s) : (say("%s", tn_context_message(s->ctx)), TOOLS_FAILED);
+    status =
+        timer_for(s, &(queue_way){0}) ? serve_all(s) : tools_fail(&session, "worker: %s", tn_context_message(s->ctx));
   }
   close_serving(s);
   free(s);

@@ -3,7 +3,7 @@
  * A session owns its context, and with that program, target and schedules. */
 #include <sys/stat.h>
 
-#include "tools/tools.h"
+#include "tools/cut.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +36,8 @@ static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
   tools_session *session = user;
-  if (session->is_muted || (severity == TN_SEVERITY_WARNING && is_warned(session, text))) return;
+  bool is_held = session->is_muted || (session->holds_errors && severity == TN_SEVERITY_ERROR);
+  if (is_held || (severity == TN_SEVERITY_WARNING && is_warned(session, text))) return;
   runtime_str message = {0};
   if (session->file && !strstr(text, session->file)) runtime_str_addf(&message, "%s: ", session->file);
   runtime_str_add(&message, text);
@@ -180,9 +181,24 @@ bool tools_is_scheduled(const tools_session *session, const tools_args *args) {
   return args->log || tn_program_schedule(session->program);
 }
 
+/* The program's record, or those of its groups. Where there are neither, what is said is about the program's. */
+static tn_schedule *logged_schedule(tools_session *session, const tools_args *args) {
+  char why[sizeof session->ctx->message];
+  session->holds_errors = true;
+  tn_schedule *schedule = tn_apply_best(session->program, session->target, args->log, NULL);
+  session->holds_errors = false;
+  if (schedule) return schedule;
+  tn_status status = tn_context_status(session->ctx);
+  memcpy(why, session->ctx->message, sizeof why);
+  tn_context_clear(session->ctx);
+  if (status == TN_ERROR_RECORD) schedule = tools_cut_schedule(session, args->log);
+  if (!schedule) runtime_fail(session->ctx, status, "%s", why);
+  return schedule;
+}
+
 /* NULL after a message. The schedule belongs to the session's context. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
-  if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
+  if (args->log) return logged_schedule(session, args);
   if (!args->schedule) return own_schedule(session);
   tn_schedule *schedule = tn_schedule_new(session->program);
   if (!schedule || is_word(args->schedule, "none")) return schedule;

@@ -43,7 +43,7 @@ typedef struct tools_args {
   int n_plugins;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *strategy,
       *objective, *error, *since, *until, *missing, *from, *to, *workload, *program, *sort, *effort, *cost_model, *kind,
-      *report, *rules, *by;
+      *report, *rules, *by, *buckets;
   int64_t population, generations, repeat, number;
   double eps, mutation, crossover, cooldown, build_timeout, run_timeout, patience;
   bool no_sketches, flushes_cache;
@@ -52,7 +52,7 @@ typedef struct tools_args {
   uint64_t seed;
   double seconds;
   bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual, is_csv, remeasures, checks,
-      is_in_place, top_level;
+      is_in_place, top_level, is_cut;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -178,6 +178,8 @@ typedef struct tools_session {
   const char *file;             /* put before messages while a file is read; NULL: none */
   bool is_muted;                /* messages are only kept in the context */
   RUNTIME_VEC(uint64_t) warned; /* hashes of the warnings that were printed: equal ones are printed once */
+  bool holds_errors;            /* errors are, warnings are printed */
+  tn_cut cut;                   /* the groups whose records made the schedule; n 0: it was made otherwise */
   bool has_live_line;           /* a line on the terminal is to be wiped before a message is printed */
 } tools_session;
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "tools/cut.h"
 #include "tools/profile_session.h"
 #include "tools/report.h"
 #include "tools/tuning.h"
@@ -31,12 +32,15 @@ static const tools_option options[] = {
                  "of several programs, what is to become small: latency (the sum of the times, as often\n"
                  "as the network has each; the default), geomean, or a file of targets: NAME TIME a line,\n"
                  "as in 'conv3x3 120us'; a task that meets its target gets no more rounds"),
+    TOOLS_OPTION("cut", 0, FLAG, is_cut, NULL,
+                 "tune the groups of a program that are computed together, each as a task of its own; a\n"
+                 "program of more than 48 tensors is cut in any case"),
     TOOLS_OPTION("effort", 'e', TEXT, effort, "EFFORT",
                  "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
     TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
     TOOLS_OPTION("finalists", 0, COUNT, finalists, "N", "how many of the fastest are timed again at the end (8)"),
     TOOLS_OPTION("round", 0, COUNT, per_round, "N",
-                 "candidates between two trainings of the cost model (24, or twice as many as machines)"),
+                 "candidates between two trainings of the cost model (24, and two more for each further machine)"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
     TOOLS_OPTION("worker", 0, WORKER, workers, "COMMAND",
@@ -427,8 +431,8 @@ static int tune_all(tools_session *session, const tools_args *args, tn_profiler 
   if (!profiler) return tools_fail(session, "out of memory");
   int status = tools_open_hosts(session, args, &hosts);
   if (status == TOOLS_OK)
-    status = tools_are_tasks(args) ? tools_tune_tasks(session, args, &hosts, profiler)
-                                   : tune_and_print(session, args, &hosts, profiler);
+    status = tools_are_tasks(args) || tools_is_cut(session, args) ? tools_tune_tasks(session, args, &hosts, profiler)
+                                                                  : tune_and_print(session, args, &hosts, profiler);
   tools_free_hosts(&hosts);
   return status;
 }
@@ -441,6 +445,8 @@ static int run_with_log(const tools_args *args) {
   tools_session session;
   int status = TOOLS_FAILED;
   bool is_open = are_tasks ? tools_open(&session, args) : tools_open_program(&session, args);
+  if (is_open && args->report && tools_is_cut(&session, args))
+    is_open = tools_fail(&session, "--report is about one program, and this one is tuned in its groups") == TOOLS_OK;
   if (is_open && args->report) is_open = tools_check_report(&session, args->report);
   if (is_open && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "tools/cut.h"
 #include "tools/tuning.h"
 
 enum { SHOWN_POINTS = 8, NAME_COLUMNS = 28 };
@@ -26,7 +27,7 @@ static bool is_network(const char *operand) {
 bool tools_are_tasks(const tools_args *args) { return args->n_operands > 1 || is_network(args->operands[0]); }
 
 int tools_check_tasks(const tools_args *args) {
-  if (!tools_are_tasks(args)) {
+  if (!tools_are_tasks(args) && !args->is_cut) {
     if (!args->strategy && !args->objective) return TOOLS_OK;
     return tools_usage(args->verb, "--%s is about several programs", args->strategy ? "schedule" : "objective");
   }
@@ -42,10 +43,21 @@ int tools_check_tasks(const tools_args *args) {
 
 /* ---- what is given ----------------------------------------------------------------------------------------------- */
 
+/* As one, or as its groups where it is cut. */
+static bool add_task(tasks_run *run, const tn_task *task) {
+  tn_network parts = {0};
+  run->session->program = task->program;
+  if (!tools_is_cut(run->session, run->args)) return RUNTIME_PUSH(&run->tasks, *task);
+  bool added = tools_cut_task(run->session, task, &parts);
+  for (int i = 0; added && i < parts.n; ++i) added = RUNTIME_PUSH(&run->tasks, parts.tasks[i]);
+  tn_network_free(&parts);
+  return added;
+}
+
 static bool add_network(tasks_run *run, const char *file) {
   tn_network network;
   bool added = tn_network_read(run->session->ctx, file, &network) == TN_OK;
-  for (int i = 0; added && i < network.n; ++i) added = RUNTIME_PUSH(&run->tasks, network.tasks[i]);
+  for (int i = 0; added && i < network.n; ++i) added = add_task(run, &network.tasks[i]);
   tn_network_free(&network);
   return added;
 }
@@ -54,7 +66,7 @@ static bool add_network(tasks_run *run, const char *file) {
 static bool add_program(tasks_run *run, const char *operand) {
   if (!tools_load(run->session, run->args, operand)) return false;
   tn_task task = {.program = run->session->program, .name = strchr(operand, '=') ? NULL : operand};
-  return RUNTIME_PUSH(&run->tasks, task);
+  return add_task(run, &task);
 }
 
 static bool add_all(tasks_run *run) {
@@ -143,6 +155,7 @@ static void print_going_on(const tools_args *args) {
   printf("go on with: tenon tune");
   for (int i = 0; i < args->n_operands; ++i) tools_print_quoted(args->operands[i]);
   tools_print_options(args);
+  if (args->is_cut) printf(" --cut");
   if (args->strategy) printf(" --schedule %s", args->strategy);
   if (args->objective) printf(" --objective %s", args->objective);
   printf("\n");

@@ -9,10 +9,12 @@
 static const char usage[] =
     "usage: tenon-plans rate [PROGRAM]\n"
     "       tenon-plans list [--case PATTERN] [--threads N] [--time] [--at-least N]\n"
+    "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
     "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
     "in\n"
-    "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n";
+    "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n"
+    "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, and random ones\n";
 
 double plans_now_s(void) {
   struct timespec t;
@@ -40,9 +42,29 @@ static int list(int argc, char **argv) {
   return plans_list(pattern, threads, is_timed, at_least);
 }
 
+static int race(int argc, char **argv) {
+  plans_race_options o = {.program = argv[2], .target = "native", .threads = 1, .n_best = 16, .seconds = 2};
+  for (int i = 3; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--best") == 0)
+      o.n_best = atoi(argv[i + 1]);
+    else if (strcmp(argv[i], "--random") == 0)
+      o.n_random = atoi(argv[i + 1]);
+    else if (strcmp(argv[i], "--threads") == 0)
+      o.threads = atoi(argv[i + 1]);
+    else if (strcmp(argv[i], "--seconds") == 0)
+      o.seconds = atof(argv[i + 1]);
+    else if (strcmp(argv[i], "--target") == 0)
+      o.target = argv[i + 1];
+    else
+      return fputs(usage, stderr), 2;
+  }
+  return plans_race(&o);
+}
+
 int main(int argc, char **argv) {
   if (argc >= 2 && argc <= 3 && strcmp(argv[1], "rate") == 0) return plans_rate(argc > 2 ? argv[2] : NULL);
   if (argc >= 2 && strcmp(argv[1], "list") == 0) return list(argc, argv);
+  if (argc >= 3 && argc % 2 == 1 && strcmp(argv[1], "race") == 0) return race(argc, argv);
   fputs(usage, stderr);
   return 2;
 }

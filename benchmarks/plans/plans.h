@@ -15,4 +15,14 @@ int plans_rate(const char *program);
  * realizes (list.c); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
 int plans_list(const char *pattern, int threads, bool is_timed, int at_least);
 
+typedef struct plans_race_options {
+  const char *program, *target; /* text; costs that the target does not say are measured */
+  int threads, n_best, n_random;
+  double seconds; /* of processor time, for all turns together */
+} plans_race_options;
+
+/* Times the best-ranked plans of the program's dearest group, and random ones, in turns, and prints them, the fastest first
+ * (race.c). 0 when all went well. */
+int plans_race(const plans_race_options *options);
+
 #endif

@@ -13,6 +13,7 @@ enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };
 
 typedef enum field_type { I8, U8, U16, I32, U32, I64, F64, TEXT, TYPE_COUNT } field_type;
 
+/* A member of a structure, and how it is coded. */
 typedef struct field {
   uint8_t type;
   uint16_t at; /* offset */
@@ -63,6 +64,7 @@ static const field process_fields[] = {PROCESS_FIELDS(X)}, lane_fields[] = {LANE
                    arg_fields[] = {ARG_FIELDS(X)}, once_fields[] = {ONCE_FIELDS(X)};
 #undef X
 
+/* One kind of item in a file. A file says its own fields, so that older and newer ones are read alike. */
 typedef struct section {
   const field *fields;
   int n_fields;
@@ -215,6 +217,7 @@ typedef struct layout {
   int64_t n_items;
 } layout;
 
+/* A file being read; nothing in it is trusted before it was checked. */
 typedef struct reader {
   profiler_in *in;
   tn_recording *r;

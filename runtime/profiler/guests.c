@@ -62,6 +62,7 @@ static bool lock_idle(tn_context *ctx, const char *call) {
   return false;
 }
 
+/* SOURCE is kept by address: it must live until it is removed. */
 tn_status tn_profile_add_source(tn_context *ctx, const tn_profile_source *source) {
   if (!RUNTIME_GIVEN(ctx, source)) return TN_ERROR_ARGUMENT;
   if (source->struct_size < sizeof *source)
@@ -90,6 +91,7 @@ tn_status tn_profile_remove_source(tn_context *ctx, const tn_profile_source *sou
   return at < n ? TN_OK : runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_profile_remove_source: it was not added");
 }
 
+/* The path is copied, since sessions read it later. */
 tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options *options) {
   const char *path = options ? options->repository_path : NULL;
   char *copy = path && *path ? strdup(path) : NULL;

@@ -55,6 +55,7 @@ static bool open_thread(int tid) {
   return has != 0;
 }
 
+/* Under the control lock, and when nobody reads. */
 static void close_all(void) {
   for (int t = 0; t < THE->n_threads; ++t)
     for (int k = 0; k < TN_HARDWARE_COUNT; ++k)
@@ -77,6 +78,7 @@ void profiler_hardware_start(void) {
   atomic_store(&THE->is_on, fits && THE->has != 0);
 }
 
+/* Waits for threads that are reading: a descriptor that is closed under them could be another file's by then. */
 void profiler_hardware_stop(void) {
   atomic_store(&THE->is_on, false);
   while (atomic_load(&THE->readers) > 0) sched_yield();
@@ -105,6 +107,7 @@ static void read_all(tn_hardware *out) {
   }
 }
 
+/* Looks twice: a session that stops between the two waits for `readers`. */
 bool tn_hardware_read(tn_hardware *out) {
   if (!out) return false;
   *out = (tn_hardware){0};
@@ -115,6 +118,8 @@ bool tn_hardware_read(tn_hardware *out) {
   return out->has != 0;
 }
 
+/* What a counter has gained since BEFORE. One that went back (a thread ended) or is not there at both ends is left
+ * out. */
 void tn_scope_hardware(tn_scope *scope, const tn_hardware *before) {
   tn_hardware now;
   if (!before || before->has == 0 || !tn_hardware_read(&now)) return;

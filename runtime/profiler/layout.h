@@ -1,5 +1,5 @@
-/* layout.h: time, bytes and percentages as text; tables with aligned cells. The tuning-time table is one, the reports in
- * profile/ are others. */
+/* layout.h: time, bytes and percentages as text; tables with aligned cells. The tuning-time table is one, the reports
+ * in profile/ are others. */
 #ifndef TENON_RUNTIME_PROFILER_LAYOUT_H
 #define TENON_RUNTIME_PROFILER_LAYOUT_H
 
@@ -7,12 +7,14 @@
 
 /* ---- units ------------------------------------------------------------------------------------------------------- */
 
+/* A unit of time that a table's numbers are told in. */
 typedef struct profiler_unit {
   const char *name;
   double ns; /* of one */
 } profiler_unit;
 const profiler_unit *profiler_find_unit(const char *name); /* NULL: there is none */
 
+/* A cell's text, by value. */
 typedef struct profiler_text {
   char text[40];
 } profiler_text;

@@ -15,6 +15,8 @@ typedef struct entry {
   int64_t open; /* scopes of this name that run now: only the outermost one's time counts */
 } entry;
 
+/* A table of names and times, one thread's. Entered profilers of a thread are a stack: each scope adds to all of
+ * them down to an exclusive one. */
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
   bool is_entered, is_exclusive;
@@ -39,6 +41,7 @@ static const char total_name[] = "Total";
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* For the comparison of names whose hashes are equal. */
 typedef struct wanted_name {
   const tn_profiler *in;
   const char *name;

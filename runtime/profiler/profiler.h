@@ -51,6 +51,7 @@ extern "C" {
   X(USER1, "user1")      \
   X(USER2, "user2")      \
   X(USER3, "user3")
+/* What an event is about. Sessions choose by it, reports colour and sum by it. */
 typedef enum tn_category {
 #define X(name, text) TN_CATEGORY_##name,
   TN_CATEGORIES(X)
@@ -105,7 +106,8 @@ TN_API void tn_scope_close(tn_scope *scope);
 static inline void tn_scope_end(tn_scope *scope) {
   if (__builtin_expect(scope && scope->state != 0, 0)) tn_scope_close(scope);
 }
-/* How reports with tn_average_options.by_role count a scope; Paddle's EventRole. A scope that nobody asked is ordinary. */
+/* How reports with tn_average_options.by_role count a scope; Paddle's EventRole. A scope that nobody asked is
+ * ordinary. */
 typedef enum tn_event_role {
   TN_ROLE_ORDINARY,
   TN_ROLE_INNER,  /* a part of the operator around it: the row "outer/inner" */
@@ -126,6 +128,7 @@ typedef enum tn_event_arg_type {
   TN_EVENT_ARG_F64,
   TN_EVENT_ARG_TEXT
 } tn_event_arg_type;
+/* A named value of an event. KEY and text are copied when it is recorded. */
 typedef struct tn_event_arg {
   const char *key;
   tn_event_arg_type type;
@@ -208,9 +211,10 @@ TN_API void tn_event_add(const tn_site *site, const char *name, uint64_t start_n
 typedef enum tn_flow_phase { TN_FLOW_START, TN_FLOW_STEP, TN_FLOW_END } tn_flow_phase;
 TN_API void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_t id);
 
-/* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id 0:
- * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. The range stands in the lane
- * of the thread that ends it; where another one began it, the argument TN_BEGAN_ON has that thread's number. */
+/* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id
+ * 0:
+ * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. The range stands in the
+ * lane of the thread that ends it; where another one began it, the argument TN_BEGAN_ON has that thread's number. */
 typedef struct tn_async {
   uint64_t id, start;
   uint32_t label, generation, sequence, lane;
@@ -230,9 +234,9 @@ TN_API void tn_memory_failed(const char *pool, size_t bytes);
 TN_API int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user);
 TN_API void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns);
 
-/* Work that this thread gives to a device: the number that tn_device_launched takes, 0: nothing records. The device's time
- * is the scope's that is open here (tn_average.device_ns), and an arrow "launch" leads from here to it. A pool of memory
- * whose name begins with TN_DEVICE_POOL is a device's. */
+/* Work that this thread gives to a device: the number that tn_device_launched takes, 0: nothing records. The device's
+ * time is the scope's that is open here (tn_average.device_ns), and an arrow "launch" leads from here to it. A pool of
+ * memory whose name begins with TN_DEVICE_POOL is a device's. */
 TN_API uint64_t tn_launch(void);
 TN_API void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns,
                                uint64_t device_end_ns);
@@ -242,7 +246,7 @@ TN_API void tn_device_launched(int lane, const char *name, uint64_t launch, uint
 /* Names this thread's lane from now on; without it the lane has the kernel's name of the thread. */
 TN_API void tn_thread_name(const char *name);
 
-/* ---- the processor's counters ------------------------------------------------------------------------------------- */
+/* ---- the processor's counters ------------------------------------------------------------------------------------ */
 
 /* X(NAME, "argument of the event", perf's type, perf's event). Where the machine has them and lets us. */
 #define TN_HARDWARE_COUNTERS(X)                              \
@@ -257,12 +261,13 @@ enum {
 #undef X
       TN_HARDWARE_COUNT
 };
+/* Counters of the whole process since the session began. Only those whose bit HAS says are meaningful. */
 typedef struct tn_hardware {
   uint32_t has; /* bits 1 << TN_HARDWARE_... */
   uint64_t value[TN_HARDWARE_COUNT];
 } tn_hardware;
-/* Where they stand for all threads of the program. False: the session has no tn_profile_options.counters, or the machine
- * has none. Kernels (tn_call) have them without being asked. */
+/* Where they stand for all threads of the program. False: the session has no tn_profile_options.counters, or the
+ * machine has none. Kernels (tn_call) have them without being asked. */
 TN_API bool tn_hardware_read(tn_hardware *out);
 /* What was counted since BEFORE, as arguments of a running scope. */
 TN_API void tn_scope_hardware(tn_scope *scope, const tn_hardware *before);
@@ -298,6 +303,7 @@ typedef struct tn_profile_options {
   void *user;
 } tn_profile_options;
 
+/* What a session is doing. There is one in a process at most. */
 typedef enum tn_profile_state {
   TN_PROFILE_IDLE,    /* nothing recorded, nothing to collect */
   TN_PROFILE_WAITING, /* a session with windows, between them */
@@ -324,9 +330,9 @@ TN_API tn_status tn_profile_step(tn_context *ctx);
 TN_API TN_GIVE tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
 /* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level,
- * categories (joined by '+'), max (MiB), drop (new, last), stacks and counters (0, 1), delay, limit (seconds), trace (usdt,
- * or the path of a shared object, for pass_through). *output gets FILE (malloc'ed), which the caller writes the trace to;
- * options->pass_through lies behind it and lives as long. A bad text is TN_ERROR_ARGUMENT with a message that
+ * categories (joined by '+'), max (MiB), drop (new, last), stacks and counters (0, 1), delay, limit (seconds), trace
+ * (usdt, or the path of a shared object, for pass_through). *output gets FILE (malloc'ed), which the caller writes the
+ * trace to; options->pass_through lies behind it and lives as long. A bad text is TN_ERROR_ARGUMENT with a message that
  * names the accepted values. */
 TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options,
                                   TN_GIVE char **output);
@@ -351,6 +357,7 @@ typedef struct tn_tracer {
 
 /* ---- what a session records beside the program's scopes ---------------------------------------------------------- */
 
+/* As XProf numbers them. */
 typedef enum tn_device_type {
   TN_DEVICE_UNSPECIFIED = 0,
   TN_DEVICE_CPU = 1,
@@ -404,6 +411,7 @@ TN_API tn_status tn_profile_remove_source(tn_context *ctx, const tn_profile_sour
   X(COUNTER, "counter")   \
   X(FLOW, "flow")         \
   X(MEMORY, "memory")
+/* What kinds of events there are; tn_event's fields say which of them use a field. */
 typedef enum tn_event_kind {
 #define X(name, text) TN_EVENT_##name,
   TN_EVENT_KINDS(X)
@@ -444,6 +452,7 @@ typedef struct tn_event {
   uint16_t flags;
 } tn_event;
 
+/* A thread, or a stream of a device. DROPPED: events that there was no room for. */
 typedef struct tn_lane {
   const char *name;
   int64_t tid;
@@ -452,6 +461,7 @@ typedef struct tn_lane {
   uint64_t dropped;
 } tn_lane;
 
+/* A process that took part. Times of a remote one are moved onto this machine's clock. */
 typedef struct tn_process {
   const char *name, *host;
   int64_t pid;
@@ -460,11 +470,13 @@ typedef struct tn_process {
   int64_t clock_offset_ns, clock_bound_ns; /* of a remote one: what was added to its times, and the error at most */
 } tn_process;
 
+/* Where in a program an event was recorded. */
 typedef struct tn_source {
   const char *file, *function; /* file without folders; "" when unknown */
   int line;
 } tn_source;
 
+/* What a recording knows of itself. */
 typedef struct tn_recording_info {
   int64_t start_ns;      /* of CLOCK_MONOTONIC: 0 of the events' times */
   int64_t duration_ns;   /* start to stop */
@@ -509,9 +521,9 @@ TN_API void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive);
  * Re-entering after an exit adds to the same Total. Entering one that is already on the stack is refused. */
 TN_API tn_status tn_profiler_enter(tn_profiler *profiler);
 TN_API tn_status tn_profiler_exit(tn_profiler *profiler);
-/* Another thread's scopes count, too, from its join to its leave: their times are added at the next exit, so that they are
- * to leave before it. Of several threads' times at once the sum may exceed Total. TN_ERROR_ARGUMENT on the thread that
- * entered the profiler, for joining twice, and for leaving another than the innermost. */
+/* Another thread's scopes count, too, from its join to its leave: their times are added at the next exit, so that they
+ * are to leave before it. Of several threads' times at once the sum may exceed Total. TN_ERROR_ARGUMENT on the thread
+ * that entered the profiler, for joining twice, and for leaving another than the innermost. */
 TN_API tn_status tn_profiler_join(tn_profiler *profiler);
 TN_API tn_status tn_profiler_leave(tn_profiler *profiler);
 TN_API TN_KEEP tn_profiler *tn_profiler_current(void); /* innermost of this thread, or NULL */

@@ -175,6 +175,8 @@ bool profiler_quiesce(void) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Not in the thread's cache: looked up, or made, under the lock that all threads share, and then cached in place of
+ * an older one. */
 static __attribute__((noinline)) uint32_t label_slow(profiler_cached *cached, const tn_site *site, const char *name,
                                                      uint64_t key) {
   pthread_mutex_lock(&THE->lock);
@@ -710,6 +712,7 @@ static void write_launch(uint32_t link, uint64_t start, uint64_t launch, uint32_
                                              .label = label});
 }
 
+/* Any thread may tell a device's events, so they are written under the lock. */
 void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns, uint64_t device_end_ns) {
   profiler_thread *t = name && lane > 0 ? enter(&device_site) : NULL;
   if (!t) return;
@@ -731,6 +734,7 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
   tn_device_launched(lane, name, 0, device_start_ns, device_end_ns);
 }
 
+/* Numbers are taken from the same counter as ranges', so that arrows of launches and ranges do not meet. */
 uint64_t tn_launch(void) {
   profiler_thread *t = enter(&device_site);
   if (!t) return 0;

@@ -140,6 +140,7 @@ static bool append_event(tn_recording *into, const tn_recording *from, const tn_
   return !into->failed;
 }
 
+/* Adds what two parts of one recording lost; costs and sizes of buffers are the first part's. */
 static void append_stats(tn_profile_stats *into, const tn_profile_stats *from) {
   into->dropped += from->dropped;
   into->double_ends += from->double_ends;

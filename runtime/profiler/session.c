@@ -21,8 +21,8 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between the
- * session wants nothing. */
+/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between
+ * the session wants nothing. */
 static void set_filter(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
@@ -453,6 +453,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, why_not(error));
 }
 
+/* What starting costs is told in the session's statistics. */
 tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   tn_status status = check_options(ctx, options);
   if (status != TN_OK || (status = begin_call(ctx, CALL_START)) != TN_OK) return status;
@@ -463,6 +464,7 @@ tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   return status;
 }
 
+/* Guests are stopped before the state changes: what they still have belongs to the session. */
 tn_status tn_profile_stop(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STOP);
   if (status != TN_OK) return status;

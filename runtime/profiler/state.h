@@ -18,6 +18,7 @@ typedef struct profiler_moment {
   uint64_t ticks, ns;
 } profiler_moment;
 
+/* How ticks become nanoseconds. The rate is worked out from two moments as far apart as can be. */
 typedef struct profiler_clock_state {
   profiler_clock injected;
   _Atomic bool is_ready;
@@ -31,7 +32,7 @@ profiler_moment profiler_clock_moment(void); /* now; also makes ns_per_tick more
 uint64_t profiler_ticks_slow(void);
 uint64_t profiler_unix_ns(void);
 
-/* ---- the processor's counters -------------------------------------------------------------------------------------- */
+/* ---- the processor's counters ------------------------------------------------------------------------------------ */
 
 /* For tests: where counters come from. OPEN gives a descriptor that is closed with close(), -1: none. */
 typedef struct profiler_hardware_source {
@@ -41,6 +42,7 @@ typedef struct profiler_hardware_source {
 void profiler_set_hardware(const profiler_hardware_source *source); /* NULL: the kernel's; not while a session runs */
 
 enum { PROFILER_MAX_COUNTED = 256 };
+/* Counters of the processor: a descriptor for each thread and kind. */
 typedef struct profiler_hardware {
   const profiler_hardware_source *injected;
   _Atomic bool is_on;
@@ -50,6 +52,7 @@ typedef struct profiler_hardware {
   int fds[PROFILER_MAX_COUNTED][TN_HARDWARE_COUNT];
 } profiler_hardware;
 
+/* Open and close the counters of all threads; under control. */
 void profiler_hardware_start(void);
 void profiler_hardware_stop(void);
 void profiler_hardware_forget(void); /* in a forked child */
@@ -62,6 +65,7 @@ const char *profiler_usdt(tn_tracer *tracer);
 
 /* Labels that a thread met lately; key 0 is empty. */
 enum { PROFILER_CACHE = 256 };
+/* A label that a thread met, so that it need not ask under the lock. */
 typedef struct profiler_cached {
   const tn_site *site;
   uint64_t name; /* a literal's address, else the hash of the text with its top bit set */
@@ -81,6 +85,7 @@ typedef struct profiler_thread {
   profiler_cached cache[PROFILER_CACHE];
 } profiler_thread;
 
+/* A device's clock, which is read when a session starts and stops. */
 typedef struct profiler_device {
   uint64_t (*now)(void *user);
   void *user;
@@ -88,6 +93,8 @@ typedef struct profiler_device {
 } profiler_device;
 enum { PROFILER_MAX_DEVICES = 16 };
 
+/* All state of recording. There is one in a process, and it begins zeroed: a scope that is not recorded reads
+ * `generation` and no more. */
 typedef struct profiler_recorder {
   pthread_mutex_t control; /* start, stop and the like; taken before lock */
   pthread_mutex_t lock;    /* the fields from storage to devices, and what is interned */
@@ -167,6 +174,7 @@ void profiler_stack_text(int skip, char *text, size_t n);
 
 /* ---- profilers' part (profiler.c) -------------------------------------------------------------------------------- */
 
+/* For the profilers that this thread has entered: what a scope takes goes into their tables. */
 void profiler_tables_begin(tn_scope *scope, const char *name);
 void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks);
 

@@ -66,6 +66,8 @@ enum {
   STORAGE_OPENS = (STORAGE_CHUNK_BYTES - (int)sizeof(storage_chunk)) / (int)sizeof(storage_open),
 };
 
+/* A lane in the storage, which another process may read at any moment, even after this one was killed: so indices
+ * instead of pointers, and a number is written after what it counts. */
 typedef struct storage_lane {
   int64_t tid;
   _Atomic uint32_t name;
@@ -78,6 +80,7 @@ typedef struct storage_lane {
   uint64_t spare[4];
 } storage_lane;
 
+/* The beginning of a storage. All places are offsets from it, so that it can be read from a file. */
 typedef struct storage_header {
   char magic[8];
   uint32_t version, header_bytes;

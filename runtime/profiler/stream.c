@@ -254,6 +254,7 @@ static int open_readable(const char *path) {
   return NO_FILE;
 }
 
+/* gzip is recognised by zlib itself; other files are read as they are. */
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {
   *in = (profiler_in){.buffer = malloc(IN_BYTES), .most = (uint64_t)runtime_limits(ctx)->unpacked_bytes};
   in->data = in->buffer;
@@ -326,6 +327,7 @@ char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
 
 /* ---- maps -------------------------------------------------------------------------------------------------------- */
 
+/* For the comparison of pairs whose hashes are equal. */
 typedef struct pair {
   const profiler_map *map;
   uint64_t of[2];

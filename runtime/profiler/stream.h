@@ -62,7 +62,9 @@ typedef struct profiler_in {
   const char *failed; /* why bytes could not be had; NULL: they could */
 } profiler_in;
 
+/* From a file, packed with gzip or not, which profiler_in_close closes. False with a message; nothing is open then. */
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path);
+/* From bytes that stay the caller's, and must stay until all is read. */
 void profiler_in_memory(profiler_in *in, const void *data, size_t n);
 void profiler_in_close(profiler_in *in);
 bool profiler_in_fill(profiler_in *in); /* false at the end */
@@ -86,6 +88,7 @@ typedef struct profiler_map_entry {
   uint64_t a, b;
   int64_t value;
 } profiler_map_entry;
+/* Numbers by pairs of numbers, such as a lane by process and thread. Zero-initialise; ends with profiler_map_free. */
 typedef struct profiler_map {
   runtime_map index; /* hash of a pair -> its place in entries, plus one */
   RUNTIME_VEC(profiler_map_entry) entries;
@@ -94,7 +97,7 @@ typedef struct profiler_map {
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise);
 void profiler_map_free(profiler_map *map);
 
-/* ---- the recorder's own form (binary.c) --------------------------------------------------------------------------- */
+/* ---- the recorder's own form (binary.c) -------------------------------------------------------------------------- */
 
 /* False only without memory; what fails in OUT stays there. */
 bool profiler_write_binary(profiler_out *out, const tn_recording *r);

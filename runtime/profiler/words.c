@@ -3,6 +3,7 @@
 
 #include "runtime/profiler/stream.h"
 
+/* Words of flags that files name. */
 static const struct flag {
   uint16_t bit;
   const char *name;

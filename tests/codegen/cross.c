@@ -143,6 +143,12 @@ static const room_row room_rows[] = {
      "triple=thumbv7em-none-eabi ram=10K", "scratch of 4096 do not fit the target's ram, 10240 bytes; compute less"},
     {"code beyond the flash", "C[i<32, j<24] = sum[k<40](A[i, k] * B[k, j])", "triple=thumbv7em-none-eabi flash=64",
      "do not fit the target's flash, 64 bytes; unroll less"},
+    {"arguments beyond 63 bits", "C[i<2147483647, j<1073741824] = A[i, j] * 2",
+     "triple=x86_64-linux-gnu ram=64K threads=1", "arguments of 9223372036854775807 bytes (the largest is A)"},
+    {"flash of no ELF object", "C[i<32] = A[i] * 2", "triple=x86_64-pc-windows-msvc flash=64K threads=1",
+     "flash= is compared with the sections of an ELF object, and x86_64-pc-windows-msvc has objects of another form"},
+    {"flash of another form again", "C[i<32] = A[i] * 2", "triple=x86_64-apple-darwin flash=64K threads=1",
+     "has objects of another form; leave flash= out"},
     {"a size that a call brings", "symbol N\ninput A: f32[N]\nC[i<N] = A[i] + 1", "triple=thumbv7em-none-eabi ram=64K",
      ""},
 };

@@ -120,6 +120,19 @@ char *kit_text(const tir_func *func, const tn_target *target, codegen_form form)
   return bytes.data;
 }
 
+char *kit_assembly(const char *program, const char *schedule, const char *cpu) {
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", cpu);
+  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, program, 0, NULL));
+  tn_schedule_apply(s, schedule);
+  check_ok(K.ctx);
+  char *assembly = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  tn_schedule_free(s);
+  return assembly;
+}
+
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 int64_t kit_get_int(tn_dtype dtype, const void *data, int64_t i) {

@@ -55,6 +55,8 @@ int32_t kit_call(const tn_kernel *kernel, void *const *pointers);
 void kit_run(const tir_func *func, void *const *pointers);
 /* The text of a form; malloc'ed. */
 char *kit_text(const tir_func *func, const tn_target *target, codegen_form form);
+/* The assembly of a program's schedule for one thread of an x86-64 processor, malloc'ed; any failure fails the test. */
+char *kit_assembly(const char *program, const char *schedule, const char *cpu);
 
 /* Typed elements: integers as int64_t, floats as double. */
 int64_t kit_get_int(tn_dtype dtype, const void *data, int64_t i);

@@ -1,7 +1,5 @@
 /* Vectors that overlap: what neighbouring stores read is read once, and put together by shuffles; nothing is read that they
  * do not read. */
-#include <sys/mman.h>
-
 #include "tests/codegen/kit.h"
 
 typedef struct near_row {
@@ -45,28 +43,10 @@ static const near_row near_rows[] = {
 
 static void by_shuffles(void **state) {
   const near_row *r = *state;
-  char spec[96];
-  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
-  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
-  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, r->program, 0, NULL));
-  tn_schedule_apply(s, r->schedule);
-  check_ok(K.ctx);
-  char *assembly = tn_build_text(s, &options, ".s");
-  check_ok(K.ctx);
+  char *assembly = kit_assembly(r->program, r->schedule, r->cpu);
   check_has(assembly, r->has);
   if (r->lacks && strstr(assembly, r->lacks)) fail_msg("%s in\n%s", r->lacks, assembly);
   free(assembly);
-  tn_schedule_free(s);
-}
-
-/* BYTES that end where memory ends: what is read behind them is a fault. To be unmapped: *ALL of *N_ALL bytes. */
-static char *at_the_end(size_t bytes, void **all, size_t *n_all) {
-  size_t page = 4096, whole = (bytes + page - 1) / page * page;
-  *n_all = whole + page;
-  *all = mmap(NULL, *n_all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  assert_true(*all != MAP_FAILED);
-  assert_int_equal(mprotect((char *)*all + whole, page, PROT_NONE), 0);
-  return (char *)*all + whole - bytes;
 }
 
 /* Bit by bit those of the program without a schedule, with inputs that end where memory does. */
@@ -75,14 +55,14 @@ static void same_values(void **state) {
   const near_row *r = *state;
   tn_program *program = tn_program_parse(K.ctx, r->program, 0, NULL);
   int n = tn_program_arg_count(program);
-  void *data[MOST], *all[MOST], *expected = NULL;
-  size_t n_all[MOST], bytes = 0;
+  void *data[MOST], *expected = NULL;
+  size_t sizes[MOST], bytes = 0;
   for (int i = 0; i < n; i++) {
     const tn_tensor *t = tn_program_arg(program, i);
     DLTensor *array = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
     tn_array_fill(K.ctx, array, 1 + (uint64_t)i);
-    bytes = tn_array_bytes(array);
-    data[i] = memcpy(at_the_end(bytes, &all[i], &n_all[i]), array->data, bytes);
+    bytes = sizes[i] = tn_array_bytes(array);
+    data[i] = memcpy(kit_guarded(bytes), array->data, bytes);
     tn_array_free(array);
   }
   for (int scheduled = 0; scheduled < 2; scheduled++) {
@@ -98,7 +78,7 @@ static void same_values(void **state) {
   }
   assert_memory_equal(data[n - 1], expected, bytes);
   free(expected);
-  for (int i = 0; i < n; i++) munmap(all[i], n_all[i]);
+  for (int i = 0; i < n; i++) kit_guarded_free(data[i], sizes[i]);
 }
 
 int test_near(void) {

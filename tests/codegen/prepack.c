@@ -9,6 +9,10 @@ typedef struct prepack_row {
   int n_constants;
 } prepack_row;
 
+/* Letters that a name begins with, as many as fit beside one more. */
+#define TWENTY "abcdefghijabcdefghij"
+#define LONG TWENTY TWENTY TWENTY TWENTY TWENTY TWENTY "abcdef"
+
 static const prepack_row rows[] = {
     {"panels of B", "input A: f32[20,30], B: f32[30,40] layout_free\nC[i<20, j<40] = sum[k<30](A[i,k] * B[k,j])",
      "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//16, k, j%16])", 1},
@@ -27,6 +31,10 @@ static const prepack_row rows[] = {
      "input W: f32[9] layout_free, X: f32[8,9], B: f32[9] layout_free; scalar s: f32\n"
      "V[j<9] = exp(W[j])\nY[i<8, j<9] = X[i,j] * V[j] + B[j]*s",
      "vectorize(Y, j)", 2},
+    {"two packed buffers whose names differ at their ends",
+     "input X: f32[8], W: f32[9] layout_free, Z: f32[8] layout_free\n" LONG "V[j<9] = sqrt(W[j]*W[j])\n" LONG
+     "U[i<8] = max(Z[i], 0)\nY[i<8, j<9] = X[i] * " LONG "V[j] + " LONG "U[i]",
+     "", 2},
     {"two packed buffers, two outputs",
      "input X: f32[8], W: f32[9] layout_free, Z: f32[8] layout_free\nV[j<9] = sqrt(W[j]*W[j])\nU[i<8] = max(Z[i], 0)\n"
      "Y[i<8, j<9] = X[i] * V[j] + U[i]\nQ[i<8] = U[i] - V[i]",

@@ -42,8 +42,8 @@ try() {
   for program in conv depthwise dense; do
     tune "$1" $program "$here/$1-$program.json" || fail "$1 $program: more than $most of the plain loops, or candidates failed"
   done
-  tune "$1" conv "$here/again-$1.json" || fail "$1 conv the second time"
-  without_times "$here/$1-conv.json" > "$here/a"
+  tune "$1" depthwise "$here/again-$1.json" || fail "$1 depthwise the second time"
+  without_times "$here/$1-depthwise.json" > "$here/a"
   without_times "$here/again-$1.json" > "$here/b"
   cmp "$here/a" "$here/b" >&2 || fail "$1: two runs of one seed have two logs"
 }

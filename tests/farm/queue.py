@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""tests/farm/queue.py TENON [--faults N] [--trials N] [--seed N]: a pool behind a real redis-server with its append-only file on, four
-workers whose ways to it take 0, 1, 20 and 80 ms, and two tuners at once. While they run, workers, tuners and the server are killed,
+"""tests/farm/queue.py TENON [--faults N] [--trials N] [--seed N] [--namespaces]: a pool behind a real redis-server with its append-only file on, four
+workers whose ways to it take 0, 1, 20 and 80 ms, and two tuners at once. With --namespaces each way is a link into a network namespace
+of its own (needs root), in which a worker lives, and tuners in two of them: then links go down, too; delays are netem's where the
+kernel has it, and else a relay's. While they run, workers, tuners and the server are killed,
 ways are cut and stalled, and entries are forged, doubled and deleted, N faults in all, over as many runs as that takes. After each
 run every candidate is in its tuner's log once, none failed, and nothing of the tuners is left on the server. Ends with status 77 and
 a word where there is no redis-server."""
@@ -11,9 +13,13 @@ options.add_argument("tenon")
 options.add_argument("--faults", type=int, default=12)
 options.add_argument("--trials", type=int, default=40)
 options.add_argument("--seed", type=int, default=1)
+options.add_argument("--namespaces", action="store_true")
 options = options.parse_args()
 if not shutil.which("redis-server"):
     print("queue: skipped: redis-server is not installed (scripts/setup all)")
+    sys.exit(77)
+if options.namespaces and (os.getuid() != 0 or subprocess.run(["ip", "netns", "list"], capture_output=True).returncode != 0):
+    print("queue: skipped: there are no network namespaces, or they need root")
     sys.exit(77)
 draw = random.Random(options.seed)
 work = tempfile.mkdtemp()
@@ -79,14 +85,57 @@ def read_reply(file):
 
 # ---- ways to it: delays, cuts, stalls ------------------------------------------------------------------------------
 
-class Way:
-    """A port whose connections lead to the server, each byte DELAY_S later."""
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
 
-    def __init__(self, delay_s):
-        self.delay_s, self.stalled_until, self.port, self.writers = delay_s, 0, free_port(), set()
+
+class Link:
+    """A network namespace, joined to this one by a pair of devices."""
+
+    def __init__(self, number):
+        self.space, self.near, self.here, there = f"tenonq{number}", f"tq{number}", f"10.78.{number}.1", f"10.78.{number}.2"
+        far = f"fq{number}"
+        for kind, name in (("netns", self.space), ("link", self.near)):  # of a run that was killed
+            subprocess.run(["ip", kind, "del", name], stderr=subprocess.DEVNULL)
+        ip("netns", "add", self.space)
+        ip("link", "add", self.near, "type", "veth", "peer", "name", far)
+        ip("link", "set", far, "netns", self.space)
+        ip("addr", "add", self.here + "/24", "dev", self.near)
+        ip("link", "set", self.near, "up")
+        for words in (["addr", "add", there + "/24", "dev", far], ["link", "set", far, "up"], ["link", "set", "lo", "up"]):
+            ip("-n", self.space, *words)
+
+    def slow_down(self, delay_s):
+        """In both directions by netem; False where the kernel has none."""
+        ends = (["tc", "qdisc", "add", "dev", self.near], ["tc", "-n", self.space, "qdisc", "add", "dev", "fq" + self.near[2:]])
+        return all(subprocess.run([*end, "root", "netem", "delay", f"{delay_s * 1000:g}ms"], stderr=subprocess.DEVNULL).returncode == 0
+                   for end in ends)
+
+    def go_down(self, seconds):
+        ip("link", "set", self.near, "down")
+        threading.Timer(seconds, ip, ("link", "set", self.near, "up")).start()
+
+    def remove(self):
+        subprocess.run(["ip", "netns", "del", self.space])
+
+
+class Way:
+    """A port whose connections lead to the server, each byte DELAY_S later, through LINK where there is one."""
+
+    def __init__(self, delay_s, link):
+        self.link, self.host, self.stalled_until, self.port, self.writers = link, link.here if link else "127.0.0.1", 0, free_port(), set()
+        self.is_slow_itself = link is not None and delay_s > 0 and link.slow_down(delay_s)
+        self.delay_s = 0 if self.is_slow_itself else delay_s
+
+    def inside(self, *words):
+        """The command where the far end is."""
+        return ["ip", "netns", "exec", self.link.space, *words] if self.link else list(words)
+
+    def url(self):
+        return f"redis://{self.host}:{self.port}/lab"
 
     async def listen(self):
-        await asyncio.start_server(self.join, "127.0.0.1", self.port)
+        await asyncio.start_server(self.join, self.host, self.port)
 
     async def join(self, reader, writer):
         try:
@@ -129,7 +178,9 @@ class Way:
             writer.transport.abort()
 
 
-ways = [Way(ms / 1000) for ms in (0, 1, 20, 80)]
+ways = [Way(ms / 1000, Link(i) if options.namespaces else None) for i, ms in enumerate((0, 1, 20, 80))]
+if options.namespaces:
+    print("queue: delays by " + ("netem" if ways[-1].is_slow_itself else "the test's relay: this kernel has no netem"))
 loop = asyncio.new_event_loop()
 
 
@@ -147,18 +198,18 @@ threading.Thread(target=run_loop, daemon=True).start()
 environment = dict(os.environ, TENON_LOG="off", REDISCLI_AUTH="secret")
 
 
-def start(name, *words):
+def start(name, way, *words):
     with open(f"{work}/{name}.out", "a") as out, open(f"{work}/{name}.err", "a") as err:
-        return subprocess.Popen([options.tenon, *words], env=environment, stdout=out, stderr=err, start_new_session=True)
+        return subprocess.Popen(way.inside(options.tenon, *words), env=environment, stdout=out, stderr=err, start_new_session=True)
 
 
 def start_worker(i):
-    return start(f"worker{i}", "worker", "--queue", f"redis://127.0.0.1:{ways[i].port}/lab")
+    return start(f"worker{i}", ways[i], "worker", "--queue", ways[i].url())
 
 
 def start_tuner(name, seed):
-    url = f"redis://127.0.0.1:{ways[1 if name == 'a' else 2].port}/lab"
-    return start(name, "tune", PROGRAM, "--log", f"{work}/{name}.json", "--trials", str(options.trials), "--queue", url,
+    way = ways[1 if name == "a" else 2]
+    return start(name, way, "tune", PROGRAM, "--log", f"{work}/{name}.json", "--trials", str(options.trials), "--queue", way.url(),
                  "--finalists", "2", "--cooldown", "0.05", "--seed", str(seed), "--patience", "60s", "--jobs", "1",
                  "--target", "threads=1", "--model", "none")
 
@@ -173,7 +224,8 @@ def tuners_streams(kind):
 
 def strike(tuners):
     """One fault. False: it could not be had now."""
-    kind = draw.choice(["worker", "worker", "server", "tuner", "cut", "cut", "stall", "stop", "unknown", "doubled", "garbage", "delete", "flush"])
+    kinds = ["worker", "worker", "server", "tuner", "cut", "cut", "stall", "stop", "unknown", "doubled", "garbage", "delete", "flush"]
+    kind = draw.choice(kinds + 2 * ["link down"] * options.namespaces)
     if kind == "worker":
         i = draw.randrange(len(workers))
         workers[i].kill()
@@ -193,6 +245,8 @@ def strike(tuners):
         tuners[name] = start_tuner(name, draw.randrange(1000))
     elif kind == "cut":
         loop.call_soon_threadsafe(draw.choice(ways).cut)
+    elif kind == "link down":
+        draw.choice(ways).link.go_down(draw.choice([0.5, 3, 12]))
     elif kind == "stall":
         draw.choice(ways).stalled_until = time.monotonic() + draw.choice([0.5, 3, 12])
     elif kind == "stop":
@@ -310,4 +364,7 @@ finally:
         if process:
             process.send_signal(signal.SIGCONT)
             process.kill()
+    for way in ways:
+        if way.link:
+            way.link.remove()
     shutil.rmtree(work, ignore_errors=True)

@@ -53,6 +53,8 @@ CONFIG
 
 netem=true
 for i in 0 1 2; do
+  ip netns del "tenon$i" 2>/dev/null || true # of a run that was killed
+  ip link del "tn$i" 2>/dev/null || true
   ip netns add "tenon$i"
   ip link add "tn$i" type veth peer name "far$i"
   ip link set "far$i" netns "tenon$i"

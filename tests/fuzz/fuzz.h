@@ -101,8 +101,8 @@ int fuzz_print_counts(const fuzz_counts *counts, int64_t least);
 
 typedef enum fuzz_status { FUZZ_AGREES, FUZZ_SKIPPED, FUZZ_DIFFERS } fuzz_status;
 
-/* A random program's text (generate.c). */
-void fuzz_generate(runtime_rng *rng, runtime_str *out);
+/* A random program's text (generate.c). Returns whether it is a chain of stencils or a copy: what plans should schedule. */
+bool fuzz_generate(runtime_rng *rng, runtime_str *out);
 /* Applies random primitives to S; the accepted ones, separated by "; ", go to OUT (draw.c). NULL, or what is wrong: a
  * refusal that changed the schedule. */
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts);

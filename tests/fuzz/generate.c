@@ -848,17 +848,24 @@ static void put_outputs(generator *g) {
   runtime_str_add(&g->stages, "\n");
 }
 
-void fuzz_generate(runtime_rng *rng, runtime_str *out) {
+/* One to six stages of any kind. */
+static void any_program(generator *g) {
+  g->has_symbols = chance(g, 25);
+  int n = 1 + (int)below(g, 4) + chance(g, 20) + chance(g, 10);
+  for (int i = 0; i < n; i++) (chance(g, 12) ? scan : stage)(g, i);
+  if (chance(g, 20)) put_outputs(g);
+}
+
+bool fuzz_generate(runtime_rng *rng, runtime_str *out) {
   static const char *const symbols[] = {"symbol M, N\n", "symbol M<=40, N<=40\n", "symbol 2<=M<=30, N\n",
                                         "symbol M<=1000, N<=60\n"};
   generator g = {.rng = rng, .prefer = -1};
-  g.has_symbols = chance(&g, 25);
-  int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
-  for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
-  if (chance(&g, 20)) put_outputs(&g);
+  bool is_of_family = chance(&g, 15) || getenv("TENON_FUZZ_FAMILIES");
+  (is_of_family ? fuzz_family_program : any_program)(&g);
   if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);
   runtime_str_free(&g.inputs);
   runtime_str_free(&g.stages);
+  return is_of_family;
 }

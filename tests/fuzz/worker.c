@@ -37,13 +37,15 @@ static void count_families(const tn_schedule *s, fuzz_counts *counts) {
   }
 }
 
-/* One pair in four, or all with TENON_FUZZ_PLANS. */
-static bool takes_plans(uint64_t number) { return number % 4 == 3 || getenv("TENON_FUZZ_PLANS"); }
+/* One pair in four, of programs of a family three in four; or all with TENON_FUZZ_PLANS. */
+static bool takes_plans(uint64_t number, bool is_of_family) {
+  return (number % 4 == 3) != is_of_family || getenv("TENON_FUZZ_PLANS");
+}
 
 /* Parsing may refuse a program (an input that nothing needs); that is counted. */
 static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   fuzz_bound bounds[FUZZ_MAX_BOUNDS];
-  fuzz_generate(&x->rng, &x->program);
+  bool is_of_family = fuzz_generate(&x->rng, &x->program);
   tell_text('p', x->program.data);
   tn_program *p = tn_program_parse(x->ctx, x->program.data, 0, NULL);
   if (!p) return counts->programs_refused++, tn_context_clear(x->ctx), FUZZ_SKIPPED;
@@ -51,7 +53,7 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (!fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
   tn_schedule *s = tn_schedule_new(p);
   if (!s) return wrong(tn_context_message(x->ctx));
-  bool is_generic = takes_plans(number);
+  bool is_generic = takes_plans(number, is_of_family);
   const char *why = is_generic ? fuzz_generic_schedule(&x->rng, s, &x->schedule)
                                : fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
   tell_text('s', x->schedule.data ? x->schedule.data : "");

@@ -214,9 +214,31 @@ static void refuses_strangers(void **state) {
   assert_non_null(strstr(d.why, "has ended"));
 }
 
+/* A line that takes 32 KiB a tenth of a second needs longer for an argument of 1.5 MB than the limit, which is for each piece. */
+static void a_slow_line_is_waited_for(void **state) {
+  (void)state;
+  enum { BYTES = 3 << 19 };
+  char line[400];
+  snprintf(line, sizeof line, "sh -c 'for i in $(seq 80); do dd bs=32k count=1 status=none; sleep 0.1; done' | %s",
+           F.d.command);
+  device d = {.command = line};
+  char *data = calloc(BYTES, 1);
+  device_argument about = {.element_bytes = 4, .bytes = BYTES};
+  assert_non_null(data);
+  assert_true(device_open(&d, HERE, limit_s));
+  uint64_t start_ns = runtime_now_ns();
+  bool came = device_ask(&d, DEVICE_ARGUMENT, &about, sizeof about, data, BYTES, NULL, 0, 3);
+  double took_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
+  free(data);
+  if (!came) fail_msg("%s after %g s", d.why, took_s);
+  assert_true(took_s > 3);
+  device_close(&d);
+}
+
 int device_tests(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses_objects), cmocka_unit_test(refuses_frames),
-                                            cmocka_unit_test(refuses_strangers)};
+                                            cmocka_unit_test(refuses_strangers),
+                                            cmocka_unit_test(a_slow_line_is_waited_for)};
   if (open_runner()) return 1;
   int failed = CHECK_TABLE("kernels on a device", outcome_rows, ends_as) +
                CHECK_TESTS("what a device and its side refuse", tests);

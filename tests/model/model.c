@@ -356,7 +356,7 @@ static void training_is_quick(void **state) {
   autotune_model *model = model_with(ctx, d, 1);
   uint64_t start = runtime_now_ns();
   autotune_model_train(model);
-  assert_true(runtime_now_ns() - start < 3000000000u); /* a tenth of it on an idle machine */
+  assert_true(runtime_now_ns() - start < 20000000000u); /* 0.3 s on an idle machine */
   autotune_model_free(model);
   free_data(d);
   check_context_free(ctx);

@@ -1,4 +1,5 @@
 /* The fixtures of the profiler's rows: the scripted clock, TREE, looking things up in a recording. */
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -76,6 +77,17 @@ static void *tree_thread(void *unused) {
   tn_scope d = rows_begin(0, "D");
   rows_end(300, &d);
   return NULL;
+}
+
+double rows_check_overhead(const char *text) {
+  double total, kernel, overhead;
+  const char *at = strstr(text, "Total time:");
+  assert_non_null(at);
+  assert_int_equal(sscanf(at, "Total time: %lf", &total), 1);
+  assert_int_equal(sscanf(strstr(at, "kernel measurement:"), "kernel measurement: %lf", &kernel), 1);
+  assert_int_equal(sscanf(strstr(at, "tuner overhead:"), "tuner overhead: %lf", &overhead), 1);
+  assert_true(kernel > 0 && overhead > 0 && fabs(kernel + overhead - total) <= 0.01 * total);
+  return total;
 }
 
 char *rows_advice_text(tn_context *ctx, const tn_analysis *a) {

@@ -43,6 +43,9 @@ tn_recording *rows_tree(void);
 /* What is advised on A, as text that the caller frees. CTX may be NULL. */
 char *rows_advice_text(tn_context *ctx, const tn_analysis *a);
 
+/* The total of the report TEXT, in ms; its two parts must add up to it. */
+double rows_check_overhead(const char *text);
+
 /* ---- recordings -------------------------------------------------------------------------------------------------- */
 
 tn_recording *rows_collect(void); /* stop if it runs, collect; fails the test if there is no recording */

@@ -1,4 +1,5 @@
 /* Row C3: several files into one. */
+#include "profile/profiler_reports.h"
 #include "tests/profiler/files.h"
 
 static tn_recording *merge(const tn_merge_input *inputs, int n) {
@@ -53,6 +54,50 @@ ROW(c3_offline_merge) {
   char *text = files_run(0, FILES_CHECK "jsonchk.py %s", path);
   check_text(text, "X=2 b=2 e=2 i=0 C=2 s=2 t=0 f=2 processes=2 lanes=2\n");
   free(text);
+  tn_recording_free(r);
+  tn_recording_free(a);
+  tn_recording_free(b);
+}
+
+/* A scope of a host that launches the work of NS on a device; launches have the same number in all inputs. */
+static tn_recording *with_launch(int64_t ns) {
+  tn_recording *r = profiler_recording_new();
+  profiler_add_process(r, &(tn_process){.name = "prog", .host = "h", .pid = 100, .node_id = -1});
+  profiler_add_lane(r, &(tn_lane){.name = "main", .tid = 100});
+  profiler_add_lane(r, &(tn_lane){.name = "stream", .tid = 7, .is_device = true});
+  static const tn_event_kind kinds[] = {TN_EVENT_SCOPE, TN_EVENT_FLOW, TN_EVENT_SCOPE, TN_EVENT_FLOW};
+  for (int i = 0; i < RUNTIME_COUNT(kinds); ++i) {
+    bool is_flow = kinds[i] == TN_EVENT_FLOW;
+    tn_event *e = profiler_add_event(r, i / 2, kinds[i], is_flow ? TN_LAUNCH : i == 0 ? "work" : "kernel");
+    e->start_ns = 10 * i;
+    e->duration_ns = i == 0 ? 1000 : i == 2 ? ns : 0;
+    e->parent = PROFILER_PARENT_UNKNOWN;
+    if (is_flow) e->id = 500, e->phase = i == 1 ? TN_FLOW_START : TN_FLOW_END;
+    if (i != 2) continue;
+    const tn_event_arg launch = tn_event_arg_u64(TN_LAUNCH, 500);
+    profiler_add_arg(r, &launch);
+  }
+  r->info = (tn_recording_info){.duration_ns = 2000, .start_unix_ns = 1};
+  assert_true(profiler_recording_finish(r));
+  return r;
+}
+
+/* A device's time stays with the scope that launched it. */
+ROW(c3_merged_launches) {
+  (void)state;
+  tn_recording *a = with_launch(30), *b = with_launch(700);
+  const tn_merge_input inputs[] = {{a, "a"}, {b, "b"}};
+  tn_recording *r = merge(inputs, 2);
+  tn_averages *averages = tn_key_averages(NULL, r, &(tn_average_options){.by_process = true});
+  int n, n_found = 0;
+  const tn_average *rows = tn_averages_rows(averages, &n);
+  for (int i = 0; i < n; ++i) {
+    if (strcmp(rows[i].name, "work") != 0) continue;
+    assert_int_equal(rows[i].device_ns, rows[i].process == 0 ? 30 : 700);
+    ++n_found;
+  }
+  assert_int_equal(n_found, 2);
+  tn_averages_free(averages);
   tn_recording_free(r);
   tn_recording_free(a);
   tn_recording_free(b);

@@ -331,13 +331,7 @@ ROW(e6_computation_and_overhead) {
   (void)state;
   tn_recording *r = scripted_tuning(3, 8);
   char *text = report(r, "total");
-  double total, kernel, overhead;
-  const char *at = strstr(text, "Total time:");
-  assert_non_null(at);
-  assert_int_equal(sscanf(at, "Total time: %lf", &total), 1);
-  assert_int_equal(sscanf(strstr(at, "kernel measurement:"), "kernel measurement: %lf", &kernel), 1);
-  assert_int_equal(sscanf(strstr(at, "tuner overhead:"), "tuner overhead: %lf", &overhead), 1);
-  assert_true(kernel > 0 && overhead > 0 && fabs(kernel + overhead - total) <= 0.01 * total);
+  rows_check_overhead(text);
   check_has(text, "\nthread0::SendToRunner");
   check_has(text, "\n  thread0::SendToRunner/wait");
   /* ratios of the rows without parents add up to 1 */

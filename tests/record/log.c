@@ -376,6 +376,57 @@ static void a_claim_is_one_tuners(void **state) {
   autotune_claims_free(&one);
 }
 
+static void append_held(fixture *f, const autotune_claims *claims, double cost_s) {
+  autotune_record r = make_record(f, NULL, cost_s, true);
+  assert_int_equal(autotune_record_append_held(f->ctx, f->log, claims, &r), TN_OK);
+  autotune_record_free(&r);
+}
+
+static int read_on_held(fixture *f, const autotune_claims *claims, autotune_log_place *place) {
+  int n = 0;
+  log_reading reading = {.claims = claims, .visit = count_records, .user = &n};
+  assert_int_equal(log_read(f->ctx, f->log, &reading, place), TN_OK);
+  return n;
+}
+
+/* With thousands of claims each close takes the kernel long: no descriptor is opened, which is shown where none can be. */
+static void who_claims_opens_the_log_once(void **state) {
+  fixture *f = *state;
+  autotune_claims claims = AUTOTUNE_NO_CLAIMS;
+  autotune_log_place place = {0};
+  assert_true(autotune_claim(&claims, f->log, 7));
+  struct rlimit old, none;
+  getrlimit(RLIMIT_NOFILE, &old);
+  none = (struct rlimit){(rlim_t)claims.fd, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  append_held(f, &claims, 1);
+  append_held(f, &claims, 2);
+  int n_first = read_on_held(f, &claims, &place), n_more = read_on(f, &place); /* nothing came: nothing is opened */
+  setrlimit(RLIMIT_NOFILE, &old);
+  assert_int_equal(n_first, 2);
+  assert_int_equal(n_more, 0);
+  append(f, NULL, 3, true); /* the lock is free */
+  assert_int_equal(read_on_held(f, &claims, &place), 1);
+  autotune_claims_free(&claims);
+}
+
+/* Another file has its name: records belong there, whatever descriptor is held. */
+static void claims_of_a_replaced_log_are_not_appended_to(void **state) {
+  fixture *f = *state;
+  autotune_claims claims = AUTOTUNE_NO_CLAIMS;
+  autotune_log_place place = {0};
+  char other[sizeof f->log + 8];
+  assert_true(autotune_claim(&claims, f->log, 7));
+  append_held(f, &claims, 1);
+  snprintf(other, sizeof other, "%s.old", f->log);
+  assert_int_equal(rename(f->log, other), 0);
+  append_held(f, &claims, 2);
+  append_held(f, &claims, 3);
+  assert_int_equal(read_on_held(f, &claims, &place), 2);
+  assert_int_equal(unlink(other), 0);
+  autotune_claims_free(&claims);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void a_missing_log_is_an_error_or_empty(void **state) {
@@ -531,6 +582,8 @@ int run_log(void) {
       WITH_LOG(a_replaced_log_is_read_from_its_beginning),
       WITH_LOG(a_log_that_cannot_be_opened_is_an_error),
       WITH_LOG(a_claim_is_one_tuners),
+      WITH_LOG(who_claims_opens_the_log_once),
+      WITH_LOG(claims_of_a_replaced_log_are_not_appended_to),
       WITH_LOG(a_missing_log_is_an_error_or_empty),
       WITH_LOG(checking_makes_nothing),
       WITH_LOG(a_fifo_is_refused),

@@ -44,10 +44,12 @@ int run_genome_tests(void);
 int run_planned_tests(void);
 int run_proposal_tests(void);
 int run_tune_tests(void);
+int run_judging_tests(void);
 int run_pipeline_tests(void);
 int run_replay_tests(void);
 int run_task_tests(void);
 int run_own_schedule_tests(void);
 int run_neighbour_tests(void);
+int run_cut_tests(void);
 
 #endif

@@ -385,7 +385,7 @@ static void on_demand_is_cheap(void **state) {
   uint64_t start = runtime_now_ns();
   double value;
   assert_int_equal(tn_evaluate_at(p, args, 4, tn_program_arg(p, 3), (int64_t[]){100, 200}, &value), TN_OK);
-  assert_true(runtime_now_ns() - start < 2000000000u);
+  assert_true(runtime_now_ns() - start < 4000000000u);
   double expected = 0;
   for (int k = 0; k < 512; k++) {
     double m = 0;

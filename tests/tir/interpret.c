@@ -1,6 +1,7 @@
 /* A plain interpreter of loop IR by the semantics in tir/ir.h, for comparing before and after. Floats are doubles. */
 #include <math.h>
 
+#include "tests/tir/real.h"
 #include "tests/tir/tests.h"
 
 static value fault(machine *m, const char *what) {
@@ -81,46 +82,6 @@ static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
   return 0;
 }
 
-static double math(const tir_expr *e, double a, double b) {
-  switch ((int)e->op) {
-    case TIR_POW: return pow(a, b);
-    case TIR_EXP: return exp(a);
-    case TIR_LOG: return log(a);
-    case TIR_SQRT: return sqrt(a);
-    case TIR_RSQRT: return 1 / sqrt(a);
-    case TIR_TANH: return tanh(a);
-    case TIR_SIGMOID: return 1 / (1 + exp(-a));
-    case TIR_ERF: return erf(a);
-    case TIR_SIN: return sin(a);
-    case TIR_COS: return cos(a);
-    case TIR_FLOOR: return floor(a);
-    case TIR_CEIL: return ceil(a);
-    case TIR_ROUND: return round(a);
-    case TIR_EXP2: return exp2(a);
-    case TIR_EXP10: return exp10(a);
-    case TIR_LOG2: return log2(a);
-    case TIR_LOG10: return log10(a);
-    case TIR_LOG1P: return log1p(a);
-    case TIR_TAN: return tan(a);
-    case TIR_SINH: return sinh(a);
-    case TIR_COSH: return cosh(a);
-    case TIR_ASIN: return asin(a);
-    case TIR_ACOS: return acos(a);
-    case TIR_ATAN: return atan(a);
-    case TIR_ASINH: return asinh(a);
-    case TIR_ACOSH: return acosh(a);
-    case TIR_ATANH: return atanh(a);
-    case TIR_TRUNC: return trunc(a);
-    case TIR_NEARBYINT: return nearbyint(a);
-    case TIR_ATAN2: return atan2(a, b);
-    case TIR_HYPOT: return hypot(a, b);
-    case TIR_FMOD: return fmod(a, b);
-    case TIR_COPYSIGN: return copysign(a, b);
-    default: fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
-  }
-  return 0;
-}
-
 static value real(const tir_expr *e, double a, double b) {
   switch ((int)e->op) {
     case TIR_ADD: return (value){.f = a + b};
@@ -139,7 +100,7 @@ static value real(const tir_expr *e, double a, double b) {
     case TIR_ISNAN: return (value){.i = isnan(a)};
     case TIR_ISINF: return (value){.i = isinf(a) != 0};
     case TIR_ISFINITE: return (value){.i = isfinite(a)};
-    default: return (value){.f = math(e, a, b)};
+    default: return (value){.f = real_math((tir_op)e->op, a, b)};
   }
 }
 

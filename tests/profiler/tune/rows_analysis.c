@@ -11,13 +11,7 @@ ROW(e6_overhead_while_tuning) {
   tune_run run;
   tune_recorded(&run, TUNE_MATMUL, TUNE_TRIALS, NULL);
   char *text = tn_recording_report(NULL, run.r, "total");
-  double total, kernel, overhead;
-  const char *at = strstr(text, "Total time:");
-  assert_non_null(at);
-  assert_int_equal(sscanf(at, "Total time: %lf", &total), 1);
-  assert_int_equal(sscanf(strstr(at, "kernel measurement:"), "kernel measurement: %lf", &kernel), 1);
-  assert_int_equal(sscanf(strstr(at, "tuner overhead:"), "tuner overhead: %lf", &overhead), 1);
-  assert_true(kernel > 0 && overhead > 0 && fabs(kernel + overhead - total) <= 0.01 * total);
+  double total = rows_check_overhead(text);
   assert_true(fabs(total * 1e6 - (double)run.r->info.duration_ns) <= 0.01 * (double)run.r->info.duration_ns);
   check_has(text, "\n  thread0::EvoSearch/Evolve/Mutation"); /* a child of EvoSearch/Evolve */
   free(text);

@@ -1,0 +1,262 @@
+/* Programs like those that the plan families are for, and that `stage` seldom makes: chains of small windows and stages
+ * point by point over rows and columns (or rows alone), and copies that turn or join arrays. Every read stays inside by
+ * the extents of its stage, or by a select or clamp at the edges. */
+#include <stdio.h>
+
+#include "tests/fuzz/generator.h"
+
+enum { MAX_CHAIN = 6, MAX_GRID = 3, MAX_WINDOW = 5 };
+
+/* One tensor of a chain, over [channels,] [rows,] columns. */
+typedef struct grid {
+  char name[16];
+  int rank;
+  int64_t shape[MAX_GRID];
+} grid;
+
+typedef struct chain {
+  generator *g;
+  const char *dtype;
+  bool is_float, is_padded; /* padded: every stage has the first one's extents */
+  int n;
+  grid grids[2 * MAX_CHAIN];
+} chain;
+
+static const char *const axis_names[MAX_GRID][MAX_GRID] = {{"x"}, {"y", "x"}, {"c", "y", "x"}};
+
+static grid new_input(chain *x, int rank, const int64_t *shape) {
+  grid in = {.rank = rank};
+  generator *g = x->g;
+  snprintf(in.name, sizeof in.name, "A%d", g->n_inputs++);
+  memcpy(in.shape, shape, sizeof in.shape);
+  runtime_str_addf(&g->inputs, "input %s: %s", in.name, x->dtype);
+  for (int d = 0; d < rank; d++) runtime_str_addf(&g->inputs, "%s%lld", d ? ", " : "[", (long long)shape[d]);
+  runtime_str_add(&g->inputs, chance(g, 10) && rank > 1 ? "] strided\n" : "]\n");
+  return in;
+}
+
+/* The last of them mostly, so that stages form a chain; one before it now and then, so that some have several readers. */
+static const grid *choose(chain *x) {
+  generator *g = x->g;
+  return &x->grids[chance(g, 65) ? x->n - 1 : (int)below(g, x->n)];
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
+
+/* A stage's extents so far, and whether its axes in front of rows and columns are there. */
+typedef struct shaping {
+  int rank;
+  int64_t shape[MAX_GRID];
+} shaping;
+
+/* SHAPE + OFFSETS + WINDOW - 1 elements of FROM are read. */
+static void shrink(shaping *s, const grid *from, const int64_t *most) {
+  for (int d = 0; d < s->rank; d++) {
+    int of = d - s->rank + from->rank;
+    if (of >= 0) s->shape[d] = RUNTIME_MIN(s->shape[d], from->shape[of] - most[d]);
+  }
+}
+
+/* One read at OFFSET from the stage's point; behind the edges zero or the nearest element. REDUCE: names of the axes of a
+ * window, or NULL. */
+static void put_tap(chain *x, const shaping *s, const grid *from, const int64_t *offset, const char *const *reduce) {
+  generator *g = x->g;
+  char index[MAX_GRID][48], guard[400] = "";
+  bool clamps = x->is_padded && chance(g, 30);
+  for (int d = 0; d < from->rank; d++) {
+    int at = s->rank - from->rank + d;
+    long long last = from->shape[d] - 1, by = offset[at] - (x->is_padded ? 1 : 0);
+    char *to = index[d], place[32];
+    snprintf(place, sizeof place, "%s%s%s", axis_names[s->rank - 1][at], reduce[at] ? " + " : "",
+             reduce[at] ? reduce[at] : "");
+    bool is_moved = by != 0 || reduce[at];
+    if (by)
+      snprintf(place + strlen(place), sizeof place - strlen(place), " %c %lld", by < 0 ? '-' : '+', by < 0 ? -by : by);
+    bool needs = x->is_padded && is_moved;
+    snprintf(to, sizeof index[d], needs && clamps ? "max(min(%s, %lld), 0)" : "%s", place, last);
+    if (needs && !clamps)
+      snprintf(guard + strlen(guard), sizeof guard - strlen(guard), "%s%s >= 0 && %s < %lld", guard[0] ? " && " : "",
+               place, place, last + 1);
+  }
+  if (guard[0]) runtime_str_addf(g->out, "select(%s, ", guard);
+  put(g, from->name);
+  for (int d = 0; d < from->rank; d++) runtime_str_addf(g->out, "%s%s", d ? ", " : "[", index[d]);
+  put(g, "]");
+  if (guard[0]) runtime_str_addf(g->out, ", %s(0))", x->dtype);
+}
+
+static const char *const no_window[MAX_GRID] = {NULL};
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static const char *coefficient(chain *x) {
+  static const char *const floats[] = {"0.5", "0.25", "-0.25", "0.125", "1"};
+  static const char *const integers[] = {"1", "2", "3", "1", "2"};
+  return (x->is_float ? floats : integers)[below(x->g, 5)];
+}
+
+/* Sums of taps that are written out. */
+static void put_taps(chain *x, shaping *s, const grid *from) {
+  generator *g = x->g;
+  int n = 2 + (int)below(g, 4);
+  int64_t width = 1 + below(g, MAX_WINDOW), most[MAX_GRID] = {0};
+  bool in_rows = chance(g, 70), in_columns = !in_rows || chance(g, 70);
+  for (int k = 0; k < n; k++) {
+    int64_t offset[MAX_GRID] = {0};
+    if (in_columns) offset[s->rank - 1] = below(g, width + 1);
+    if (in_rows && s->rank > 1) offset[s->rank - 2] = below(g, width + 1);
+    for (int d = 0; d < s->rank; d++) most[d] = RUNTIME_MAX(most[d], offset[d]);
+    put(g, k == 0 ? "" : chance(g, 75) ? " + " : " - ");
+    if (chance(g, 60)) runtime_str_addf(g->out, "%s(%s) * ", x->dtype, coefficient(x));
+    put_tap(x, s, from, offset, no_window);
+  }
+  shrink(s, from, most);
+}
+
+/* A reduction over a window, with a table of weights or without. */
+static void put_window(chain *x, shaping *s, const grid *from) {
+  static const char *const combiners[] = {"sum", "sum", "max", "min"};
+  generator *g = x->g;
+  const char *reduce[MAX_GRID] = {NULL};
+  int64_t most[MAX_GRID] = {0}, none[MAX_GRID] = {0},
+          w[MAX_GRID] = {1 + below(g, MAX_WINDOW), 1 + below(g, MAX_WINDOW)};
+  bool in_rows = s->rank > 1 && chance(g, 60), in_columns = !in_rows || chance(g, 65), weighs = chance(g, 30);
+  int n = 0;
+  runtime_str_addf(g->out, "%s[", combiners[weighs ? 0 : below(g, RUNTIME_COUNT(combiners))]);
+  if (in_rows) reduce[s->rank - 2] = "r", most[s->rank - 2] = w[0] - 1;
+  if (in_columns) reduce[s->rank - 1] = "s", most[s->rank - 1] = w[1] - 1;
+  for (int d = 0; d < s->rank; d++)
+    if (reduce[d]) runtime_str_addf(g->out, "%s%s<%lld", n++ ? ", " : "", reduce[d], (long long)most[d] + 1);
+  put(g, "](");
+  put_tap(x, s, from, none, reduce);
+  if (weighs) {
+    int64_t shape[MAX_GRID] = {in_rows ? w[0] : w[1], w[1]};
+    grid table = new_input(x, n, shape);
+    runtime_str_addf(g->out, " * %s[%s%s%s]", table.name, in_rows ? "r" : "", n > 1 ? ", " : "", in_columns ? "s" : "");
+  }
+  put(g, ")");
+  shrink(s, from, most);
+}
+
+/* Point by point, of one tensor or of two. */
+static void put_points(chain *x, shaping *s, const grid *from) {
+  static const char *const forms[][3] = {
+      {"(", " + ", ")"}, {"(", " - ", ")"}, {"(", " * ", ")"}, {"max(", ", ", ")"}, {"min(", ", ", ")"}};
+  generator *g = x->g;
+  int64_t here[MAX_GRID] = {0}, there[MAX_GRID] = {0};
+  const grid *other = choose(x);
+  if (other->rank > s->rank) other = from;
+  for (int d = 0; d < s->rank; d++) here[d] = there[d] = x->is_padded ? 1 : 0;
+  if (other == from || chance(g, 40)) there[s->rank - 1] += below(g, 3); /* elsewhere: a margin that is cut off */
+  int at = (int)below(g, RUNTIME_COUNT(forms));
+  bool is_root = x->is_float && chance(g, 15);
+  put(g, is_root ? "sqrt(abs(" : "");
+  put(g, forms[at][0]);
+  put_tap(x, s, from, here, no_window);
+  put(g, forms[at][1]);
+  put_tap(x, s, other, there, no_window);
+  put(g, forms[at][2]);
+  put(g, is_root ? ") + 1)" : "");
+  shrink(s, from, here);
+  shrink(s, other, there);
+}
+
+/* Channels weighed together: rows and columns are left. */
+static void put_channels(chain *x, shaping *s, const grid *from) {
+  generator *g = x->g;
+  s->rank = 2, s->shape[0] = from->shape[1], s->shape[1] = from->shape[2];
+  for (int64_t c = 0; c < from->shape[0]; c++)
+    runtime_str_addf(g->out, "%s%s(%s) * %s[%lld, y, x]", c ? " + " : "", x->dtype, coefficient(x), from->name,
+                     (long long)c);
+}
+
+/* As many axes as FROM has, or more of another tensor. */
+static shaping shape_like(chain *x, const grid *from) {
+  const grid *first = &x->grids[0];
+  shaping s = {.rank = chance(x->g, 80) ? from->rank : first->rank};
+  memcpy(s.shape, s.rank == from->rank ? from->shape : first->shape, sizeof s.shape);
+  for (int d = 0; d < from->rank; d++) s.shape[s.rank - from->rank + d] = from->shape[d];
+  return s;
+}
+
+/* Extents come last: what stands in front of them depends on them. */
+static void stencil_stage(chain *x, int number) {
+  generator *g = x->g;
+  runtime_str body = {0}, *all = g->out;
+  const grid *from = choose(x);
+  shaping s = shape_like(x, from);
+  int64_t kind = below(g, 100);
+  shaping whole = s;
+  g->out = &body;
+  if (from->rank == 3 && chance(g, 25))
+    put_channels(x, &s, from);
+  else
+    (kind < 40 ? put_taps : kind < 70 ? put_window : put_points)(x, &s, from);
+  g->out = all;
+  if (x->is_padded && s.rank == whole.rank) s = whole;
+  bool fits = true;
+  for (int d = 0; d < s.rank; d++) fits &= s.shape[d] > 0;
+  grid made = {.rank = s.rank};
+  snprintf(made.name, sizeof made.name, "S%d", number);
+  memcpy(made.shape, s.shape, sizeof made.shape);
+  if (fits) {
+    put(g, made.name);
+    for (int d = 0; d < s.rank; d++)
+      runtime_str_addf(g->out, "%s%s<%lld", d ? ", " : "[", axis_names[s.rank - 1][d], (long long)s.shape[d]);
+    runtime_str_addf(g->out, "] = %s\n", body.data);
+    x->grids[x->n++] = made;
+  }
+  runtime_str_free(&body);
+}
+
+/* Long rows and columns now and then, so that vectors and blocks are full. */
+static void stencil_chain(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "f32", "f32", "f64", "i32", "i16", "u8"};
+  chain x = {.g = g, .dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))], .is_padded = chance(g, 25)};
+  x.is_float = x.dtype[0] == 'f';
+  int rank = chance(g, 15) ? 1 : chance(g, 20) ? 3 : 2, n = 2 + (int)below(g, MAX_CHAIN - 1);
+  int64_t columns = 8 + below(g, chance(g, 50) ? 30 : 110), rows = 6 + below(g, 24);
+  int64_t shape[MAX_GRID] = {rank == 3 ? 1 + below(g, 3) : rows, rank == 3 ? rows : columns, columns};
+  if (rank == 1) shape[0] = 8 + below(g, 300);
+  x.grids[x.n++] = new_input(&x, rank, shape);
+  for (int i = 0; i < n; i++) stencil_stage(&x, i);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* An array whose dimensions change places, now and then reversed, apart or joined with another one. */
+static void turned_array(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "u8", "u8", "i16", "bf16", "f64", "i64"};
+  static const char *const names[] = {"i", "j", "k", "l"};
+  const char *dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))];
+  int rank = 2 + (int)below(g, 3), from[4] = {0, 1, 2, 3};
+  int64_t extent[4];
+  for (int d = 0; d < rank; d++) extent[d] = rank == 2 ? 1 + below(g, 90) : 1 + below(g, rank == 3 ? 24 : 10);
+  for (int d = rank - 1; d > 0; d--) {
+    int with = (int)below(g, d + 1), kept = from[d];
+    from[d] = from[with], from[with] = kept;
+  }
+  int way = (int)below(g, 6), reversed = way == 1 ? (int)below(g, rank) : -1,
+      apart = way == 2 ? (int)below(g, rank) : -1;
+  runtime_str_addf(&g->inputs, "input A0: %s", dtype);
+  for (int d = 0; d < rank; d++)
+    runtime_str_addf(&g->inputs, "%s%lld", d ? ", " : "[", (long long)extent[from[d]] * (d == apart ? 2 : 1));
+  runtime_str_add(&g->inputs, chance(g, 15) ? "] strided\n" : "]\n");
+  put(g, "S0");
+  for (int d = 0; d < rank; d++) runtime_str_addf(g->out, "%s%s<%lld", d ? ", " : "[", names[d], (long long)extent[d]);
+  put(g, way == 3 ? "] = -A0" : "] = A0");
+  for (int d = 0; d < rank; d++) {
+    const char *name = names[from[d]];
+    put(g, d ? ", " : "[");
+    if (d == reversed)
+      runtime_str_addf(g->out, "%lld - %s", (long long)extent[from[d]] - 1, name);
+    else
+      runtime_str_addf(g->out, d == apart ? "%s*2" : "%s", name);
+  }
+  put(g, "]\n");
+}
+
+void fuzz_family_program(generator *g) {
+  g->out = &g->stages;
+  (chance(g, 80) ? stencil_chain : turned_array)(g);
+}
