@@ -9,7 +9,7 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_ADVISED = 8, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum { MAX_ADVISED = 8, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -253,10 +253,10 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* Each once. */
+/* The nearest only, each once: the others are parents of what the search ranks. */
 static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
-  int found = 0;
-  while (found < n && search->next_advised < search->n_advised)
+  int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
+  while (found < n && search->next_advised < most)
     found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
   return found;
 }

@@ -87,6 +87,8 @@ static const struct {
     {"tune", "schedule", "gradient round-robin"},
     {"tune", "objective", "latency geomean"},
     {"log", "sort", "cost line time program"},
+    {"log", "from", "tvm"},
+    {"log", "to", "tvm"},
     {"", "part", "whole prepack packed"},
 };
 
