@@ -127,6 +127,7 @@ typedef struct reduce_facts {
   int64_t innermost;   /* steps of the innermost reduction loop */
   int64_t in_lanes;    /* rows that could go together, each reduced in lanes; 0: none */
   int values;          /* of a result: argmax has two */
+  double read;         /* bytes, each once */
 } reduce_facts;
 
 /* One stage with a reduction that is no tile. */
@@ -148,6 +149,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   for (int a = 0; a + 1 < op->n_axes; a++) f->outer *= (double)op->axes[a]->extent;
   f->rows *= f->outer;
   f->values = op->n_outputs;
+  generic_reads reads;
+  f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   if (f->has_columns) f->row = (double)op->axes[op->n_axes - 1]->extent * (double)tn_dtype_bytes(g->root->dtype);
@@ -189,7 +192,10 @@ static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
+  /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
+  if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double ns = f->ns * (generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows) + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
   if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&
       f->outer < f->machine.threads)

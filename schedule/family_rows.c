@@ -326,17 +326,21 @@ double generic_rows_waits(const tn_machine *m, int vectors, int together) {
   return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
 }
 
-/* Rows that go together stay in the first cache between the group's stages; beyond the second cache each is a stream more
- * that is read and written. */
+double generic_rows_streams(const tn_machine *m, double bytes, int together) {
+  static const double scattered = 0.3;
+  int level = cost_level(m, bytes);
+  return together > 1 && level > 2 ? bytes / COST_LINE * cost_line(m, level, false) * scattered : 0;
+}
+
+/* Rows that go together stay in the first cache between the group's stages. */
 static double cost(const void *facts, const int32_t *c) {
-  static const double stream = 0.02;
   const rows_facts *f = facts;
   int together = c[ROWS_TOGETHER];
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together);
   int level = cost_level(&f->machine, 2 * f->written);
-  if (level > 2) ns *= 1 + stream * (together - 1);
+  ns += generic_rows_streams(&f->machine, 2 * f->written, together);
   ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }

@@ -158,6 +158,9 @@ bool generic_rows(generic_draft *p, const generic_group *g);
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
 /* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. */
 double generic_rows_waits(const tn_machine *m, int vectors, int together);
+/* Nanoseconds that rows which go together lose where BYTES come from beyond the second cache, which guesses what
+ * follows in one row better than in some. */
+double generic_rows_streams(const tn_machine *m, double bytes, int together);
 /* Whether the family `tile` can take the stage (family_tile.c); *IS_WINDOW, *IS_DEPTHWISE: what it is. */
 bool generic_is_tileable(const generic_draft *p, int stage, bool *is_window, bool *is_depthwise);
 
