@@ -9,7 +9,7 @@ enum { FIRST_BUILDS = 4 };
 
 /* A build may take so many times the average, within these limits; a run so many times what ends it in the worker. */
 #define BUILD_TIMES 10
-#define LEAST_BUILD_S 0.5
+#define LEAST_BUILD_S 0.25
 #define FIRST_BUILD_S 5.0
 #define RUN_TIMES 10
 #define LEAST_RUN_S 2.0
