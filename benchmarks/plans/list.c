@@ -68,6 +68,7 @@ static const char *plain_program(const bench_case *c, char *out, size_t n) {
 
 typedef struct listing {
   bool is_timed;
+  const char *target;
   int threads, n, n_realized;
 } listing;
 
@@ -92,22 +93,76 @@ static bool is_as_good(const autotune_estimate *a, const autotune_estimate *b) {
   return a->work <= MORE_WORK * b->work && a->ns <= MORE_NS * b->ns;
 }
 
-static bool is_better(const autotune_estimate *a, const autotune_estimate *b) { return b->ns == 0 || a->ns < b->ns; }
+/* How much worse the worse of both figures is than by hand. */
+static double distance(const contest *c, const autotune_estimate *e) {
+  return fmax(e->work / c->by_hand.work / MORE_WORK, e->ns / c->by_hand.ns / MORE_NS);
+}
 
-/* The plan of `auto`, unless one of the best-ranked is estimated faster and `auto` is not as good as the hand's. */
-static void find_plan(contest *c) {
-  c->plan = c->space.best;
-  for (int i = -1; i < c->space.ranked.n; i++) {
-    const autotune_ranked *ranked = i < 0 ? NULL : &c->space.ranked.data[i];
-    for (int place = 0; place < (ranked ? ranked->n : 1); place++) {
-      autotune_genome genome = c->space.best;
-      autotune_estimate found;
-      if (is_as_good(&c->by_plan, &c->by_hand) && c->by_plan.ns > 0) return;
-      if (ranked) autotune_plan_put(&genome, ranked->group, &ranked->plans[place]);
-      tn_schedule *s = autotune_genome_schedule(&c->space, &genome);
-      if (estimate(c, s, &found) && is_better(&found, &c->by_plan)) c->by_plan = found, c->plan = genome;
-      tn_schedule_free(s);
+/* Takes GENOME's plan if it is nearer to the hand's, or there is none yet. */
+static bool try_plan(contest *c, const autotune_genome *genome) {
+  autotune_estimate found;
+  runtime_quiet quiet = runtime_quiet_begin(c->ctx);
+  tn_schedule *s = autotune_genome_schedule(&c->space, genome);
+  bool is_nearer =
+      estimate(c, s, &found) && (c->by_plan.ns == 0 || distance(c, &found) < distance(c, &c->by_plan) - 1e-9);
+  runtime_quiet_end(&quiet);
+  tn_schedule_free(s);
+  if (is_nearer) c->by_plan = found, c->plan = *genome;
+  return is_nearer;
+}
+
+static bool is_found(const contest *c) { return c->by_plan.ns > 0 && is_as_good(&c->by_plan, &c->by_hand); }
+
+/* The plan of a group with other values in two of its fields. */
+static bool change_pair(contest *c, int group, const plan_choice *choice, int a, int b) {
+  const plan_choices *choices = schedule_plans_choices(c->space.plans, group);
+  bool is_nearer = false;
+  for (int i = 0; i < choice->space.n[a]; i++) {
+    for (int k = 0; k < choice->space.n[b] && !is_found(c); k++) {
+      schedule_plan plan = {.family = choice->family};
+      autotune_genome genome = c->plan;
+      memcpy(plan.value, c->plan.plans[group].value, sizeof plan.value);
+      plan.value[a] = choice->space.value[a][i], plan.value[b] = choice->space.value[b][k];
+      plan.ns = schedule_plan_cost(choices, &plan);
+      if (!isfinite(plan.ns)) continue;
+      autotune_plan_put(&genome, group, &plan);
+      is_nearer |= try_plan(c, &genome);
     }
+  }
+  return is_nearer;
+}
+
+/* Each two fields, from the nearest plan to the next nearer. */
+static bool change_fields(contest *c, int group) {
+  const plan_choices *choices = schedule_plans_choices(c->space.plans, group);
+  bool is_nearer = false;
+  for (int i = 0; i < choices->n; i++) {
+    const plan_choice *choice = &choices->choices[i];
+    int n = choice->family == c->plan.plans[group].family ? schedule_family_at(choice->family)->n_fields : 0;
+    for (int a = 0; a < n; a++)
+      for (int b = a + 1; b < n; b++) is_nearer |= change_pair(c, group, choice, a, b);
+  }
+  return is_nearer;
+}
+
+/* The plan of `auto`; where that is not as good as the hand's, the best-ranked that is nearest to it, with other values as
+ * long as that comes nearer. */
+static void find_plan(contest *c) {
+  enum { MAX_TURNS = 4 };
+  c->plan = c->space.best;
+  (void)try_plan(c, &c->space.best);
+  for (int i = 0; i < c->space.ranked.n; i++) {
+    const autotune_ranked *ranked = &c->space.ranked.data[i];
+    for (int place = 0; place < ranked->n && !is_found(c); place++) {
+      autotune_genome genome = c->space.best;
+      autotune_plan_put(&genome, ranked->group, &ranked->plans[place]);
+      (void)try_plan(c, &genome);
+    }
+  }
+  bool is_nearer = c->by_plan.ns > 0;
+  for (int turn = 0; turn < MAX_TURNS && is_nearer && !is_found(c); turn++) {
+    is_nearer = false;
+    for (int g = 0; g < c->space.n_groups; g++) is_nearer |= change_fields(c, g);
   }
 }
 
@@ -161,13 +216,16 @@ static double race(contest *c) {
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
-static bool open_contest(contest *c, const bench_case *of, int threads) {
-  char text[1024], spec[200];
-  snprintf(spec, sizeof spec, "threads=%d", threads);
+static bool open_contest(contest *c, const bench_case *of, const listing *l) {
+  char text[1024], spec[1000];
+  int threads = l->threads;
+  snprintf(spec, sizeof spec, "%s threads=%d", l->target ? l->target : "", threads);
   c->ctx = tn_context_new(NULL);
   tn_program *program = tn_program_parse(c->ctx, plain_program(of, text, sizeof text), 0, NULL);
-  const tn_target *target = tn_target_new(c->ctx, spec);
+  tn_target *target = tn_target_new(c->ctx, spec);
   if (!program || !target) return false;
+  const char *costs = l->is_timed && !*tn_target_costs(target) ? tn_measure_costs(c->ctx) : NULL;
+  if (costs && tn_target_set_costs(target, costs) != TN_OK) return false;
   c->task = (autotune_task){.ctx = c->ctx,
                             .program = program,
                             .target = target,
@@ -191,7 +249,7 @@ static void visit(void *user, const bench_case *of) {
   static contest c; /* large */
   memset(&c, 0, sizeof c);
   l->n++;
-  if (open_contest(&c, of, l->threads)) {
+  if (open_contest(&c, of, l)) {
     find_plan(&c);
     bool is_realized = is_as_good(&c.by_plan, &c.by_hand);
     char *text = autotune_genome_text(&c.space, &c.plan);
@@ -207,8 +265,8 @@ static void visit(void *user, const bench_case *of) {
   close_contest(&c);
 }
 
-int plans_list(const char *pattern, int threads, bool is_timed, int at_least) {
-  listing l = {.is_timed = is_timed, .threads = threads};
+int plans_list(const char *pattern, const char *target, int threads, bool is_timed, int at_least) {
+  listing l = {.is_timed = is_timed, .target = target, .threads = threads};
   if (bench_find(pattern, threads, visit, &l) == 0) return 2;
   printf("%d of %d schedules are realized by a plan\n", l.n_realized, l.n);
   return l.n_realized < at_least;

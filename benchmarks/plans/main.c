@@ -8,7 +8,7 @@
 
 static const char usage[] =
     "usage: tenon-plans rate [PROGRAM]\n"
-    "       tenon-plans list [--case PATTERN] [--threads N] [--time] [--at-least N]\n"
+    "       tenon-plans list [--case PATTERN] [--target T] [--threads N] [--time] [--at-least N]\n"
     "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
     "                              [--plan FIELD=VALUE,...]...\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
@@ -25,7 +25,7 @@ double plans_now_s(void) {
 }
 
 static int list(int argc, char **argv) {
-  const char *pattern = "*";
+  const char *pattern = "*", *target = NULL;
   int threads = 1, at_least = 0;
   bool is_timed = false;
   for (int i = 2; i < argc; ++i) {
@@ -34,6 +34,8 @@ static int list(int argc, char **argv) {
       is_timed = true;
     else if (has_value && strcmp(argv[i], "--case") == 0)
       pattern = argv[++i];
+    else if (has_value && strcmp(argv[i], "--target") == 0)
+      target = argv[++i];
     else if (has_value && strcmp(argv[i], "--threads") == 0)
       threads = atoi(argv[++i]);
     else if (has_value && strcmp(argv[i], "--at-least") == 0)
@@ -41,7 +43,7 @@ static int list(int argc, char **argv) {
     else
       return fputs(usage, stderr), 2;
   }
-  return plans_list(pattern, threads, is_timed, at_least);
+  return plans_list(pattern, target, threads, is_timed, at_least);
 }
 
 static int race(int argc, char **argv) {

@@ -12,8 +12,8 @@ double plans_now_s(void);
 int plans_rate(const char *program);
 
 /* Of the schedules of `tenon-bench --list` whose name matches PATTERN, for THREADS: which a plan of the plain program
- * realizes (list.c); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
-int plans_list(const char *pattern, int threads, bool is_timed, int at_least);
+ * realizes (list.c), on TARGET (NULL: this machine); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
+int plans_list(const char *pattern, const char *target, int threads, bool is_timed, int at_least);
 
 enum { PLANS_MAX_CHANGED = 16 };
 
