@@ -13,8 +13,10 @@
 enum { FAMILIES = 6 };
 /* Of those given at most one in so many is there for a trait that was not tried so often, and is promised this share of the best
  * score. */
-enum { UNTRIED = 3, TRIED_ENOUGH = 2 };
+enum { UNTRIED = 4, TRIED_ENOUGH = 2 };
 #define WORTH_A_TRY 0.2F
+/* One in so many is what a trained model likes best, of whatever kernel: neighbours of the fastest. */
+enum { LIKED_BEST = 3 };
 /* Genomes lowered between two looks at the workers. */
 enum { LOOK_EVERY = 4 };
 
@@ -248,7 +250,7 @@ typedef struct choosing {
   runtime_map taken;    /* hashes of schedules */
   runtime_map traits;   /* for which one was taken */
   runtime_map families; /* how many of each */
-  int n, n_out;
+  int n_out;
   autotune_individual *out;
 } choosing;
 
@@ -288,9 +290,9 @@ static bool take_untried(choosing *c, const autotune_individual **order, int mos
   return ok;
 }
 
-/* Takes those that are new, at most MOST of a family, from the best score down. False without memory. */
-static bool take(choosing *c, const autotune_individual **order, int most) {
-  for (int i = 0; i < c->p->all.n && c->n_out < c->n; i++) {
+/* Takes those that are new until there are N, at most MOST of a family, from the best score down. False without memory. */
+static bool take(choosing *c, const autotune_individual **order, int most, int n) {
+  for (int i = 0; i < c->p->all.n && c->n_out < n; i++) {
     if (!is_new(c, order[i])) continue;
     const runtime_map_value *members =
         runtime_map_find(&c->families, family_of(c->p->e->space, &order[i]->genome));
@@ -302,13 +304,14 @@ static bool take(choosing *c, const autotune_individual **order, int most) {
 /* The best, of each family a few first: what the model says of one kernel is right or wrong for all its variations. */
 static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out) {
   const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
-  choosing c = {.p = p, .n = n, .out = out};
+  choosing c = {.p = p, .out = out};
   if (order) {
     for (int i = 0; i < p->all.n; i++) order[i] = &p->all.data[i];
     qsort(order, (size_t)p->all.n, sizeof *order, by_score);
   }
-  bool ok = order && take_untried(&c, order, n / UNTRIED) && take(&c, order, RUNTIME_MAX(n / FAMILIES, 1)) &&
-            take(&c, order, n);
+  int n_liked = autotune_model_is_trained(p->e->model) ? n / LIKED_BEST : 0;
+  bool ok = order && take_untried(&c, order, n / UNTRIED) &&
+            take(&c, order, RUNTIME_MAX(n / FAMILIES, 1), n - n_liked) && take(&c, order, n, n);
   *n_out = c.n_out;
   runtime_map_free(&c.taken);
   runtime_map_free(&c.families);
