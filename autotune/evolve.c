@@ -294,8 +294,7 @@ static bool take_untried(choosing *c, const autotune_individual **order, int mos
 static bool take(choosing *c, const autotune_individual **order, int most, int n) {
   for (int i = 0; i < c->p->all.n && c->n_out < n; i++) {
     if (!is_new(c, order[i])) continue;
-    const runtime_map_value *members =
-        runtime_map_find(&c->families, family_of(c->p->e->space, &order[i]->genome));
+    const runtime_map_value *members = runtime_map_find(&c->families, family_of(c->p->e->space, &order[i]->genome));
     if ((!members || members->i < most) && !take_one(c, order[i])) return false;
   }
   return true;

@@ -60,7 +60,7 @@ static int search(tn_context *ctx, char **argv) {
                              .user = &c};
   double start = now_s();
   tn_status status = tn_tune(program, &options, &result);
-  if (status == TN_OK) 
+  if (status == TN_OK)
     printf("| %s | %d | %.0f | %.0f | %d |\n", argv[3], result.trials, now_s() - start, peak_mib(), c.reached);
   builder.free(builder.self);
   runner.free(runner.self);

@@ -247,8 +247,7 @@ static void structures_are_tried(void **state) {
 int run_planned_tests(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent), cmocka_unit_test(too_much_is_dropped),
                                      cmocka_unit_test(a_time_out_is_learned_from),
-                                     cmocka_unit_test(first_round_is_planned),
-                                     cmocka_unit_test(structures_are_tried)};
+                                     cmocka_unit_test(first_round_is_planned), cmocka_unit_test(structures_are_tried)};
   return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
          CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
          CHECK_TABLE("changed plans stay legal", programs, changes_stay_legal) +
