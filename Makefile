@@ -17,6 +17,7 @@
 #   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
 #   make bench-networks TIME=10m   whole networks beside oneDNN: six limits of time
 #   make bench-warm   how many trials the records of programs like it save a search, over 20 shapes; ten minutes
+#   make bench-tuned  winners of 100 trials beside auto, all programs of bench-auto; an hour; goes on where it was stopped
 #   make bench-tune  what tuning costs, its promises and its winners
 #   make bench-auto  generic schedules beside the machine's limits
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
@@ -124,6 +125,10 @@ gemm-small: setup build
 bench-tune: build
 	scripts/bench_tune build
 
+# Results kept in FOLDER are not measured again. One program in five: scripts/bench_tuned build --share 3/5 --keep FOLDER
+bench-tuned: build
+	scripts/bench_tuned build --keep $(or $(FOLDER),build/tuned)
+
 LINES ?= 1000000
 bench-log: build
 	build/benchmarks/log_scale $(LINES)
@@ -206,4 +211,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-tuned bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

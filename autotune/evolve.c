@@ -11,6 +11,12 @@
 
 /* At least so many different kernels are among those given. */
 enum { FAMILIES = 6 };
+/* Of those given at most one in so many is there for a trait that was not tried so often, and is promised this share of the best
+ * score. */
+enum { UNTRIED = 4, TRIED_ENOUGH = 2 };
+#define WORTH_A_TRY 0.2F
+/* One in so many is what a trained model likes best, of whatever kernel: neighbours of the fastest. */
+enum { LIKED_BEST = 3 };
 /* Genomes lowered between two looks at the workers. */
 enum { LOOK_EVERY = 4 };
 
@@ -242,22 +248,54 @@ static uint64_t family_of(const autotune_space *space, const autotune_genome *ge
 typedef struct choosing {
   const pool *p;
   runtime_map taken;    /* hashes of schedules */
+  runtime_map traits;   /* for which one was taken */
   runtime_map families; /* how many of each */
-  int n, n_out;
+  int n_out;
   autotune_individual *out;
 } choosing;
 
-/* Takes those that are new, at most MOST of a family, from the best score down. False without memory. */
-static bool take(choosing *c, const autotune_individual **order, int most) {
-  for (int i = 0; i < c->p->all.n && c->n_out < c->n; i++) {
-    uint64_t hash = order[i]->hash;
-    if (!hash || runtime_map_find(c->p->e->seen, hash) || runtime_map_find(&c->taken, hash)) continue;
-    runtime_map_value *members = runtime_map_at(&c->families, family_of(c->p->e->space, &order[i]->genome));
-    if (!members) return false;
-    if (members->i >= most) continue;
-    if (!runtime_map_at(&c->taken, hash)) return false;
-    members->i++;
-    c->out[c->n_out++] = *order[i];
+static bool is_new(const choosing *c, const autotune_individual *individual) {
+  uint64_t hash = individual->hash;
+  return hash && !runtime_map_find(c->p->e->seen, hash) && !runtime_map_find(&c->taken, hash);
+}
+
+/* False without memory. */
+static bool take_one(choosing *c, const autotune_individual *individual) {
+  runtime_map_value *members = runtime_map_at(&c->families, family_of(c->p->e->space, &individual->genome));
+  if (!members || !runtime_map_at(&c->taken, individual->hash)) return false;
+  members->i++;
+  c->out[c->n_out++] = *individual;
+  return true;
+}
+
+/* Whether one of its traits was tried too seldom, and none of this round has it. They are noted as this round's. */
+static bool has_untried(choosing *c, const autotune_individual *individual) {
+  uint64_t traits[AUTOTUNE_MAX_TRAITS];
+  bool has = false;
+  int n = autotune_traits(c->p->e->space, &individual->genome, traits);
+  for (int i = 0; i < n && !has; i++) {
+    const runtime_map_value *tried = runtime_map_find(c->p->e->tried, traits[i]);
+    has = (!tried || tried->i < TRIED_ENOUGH) && !runtime_map_find(&c->traits, traits[i]);
+  }
+  for (int i = 0; i < n && has; i++) (void)runtime_map_at(&c->traits, traits[i]);
+  return has;
+}
+
+/* From the best score down, the first with each trait that was tried too seldom. False without memory. */
+static bool take_untried(choosing *c, const autotune_individual **order, int most) {
+  bool ok = true;
+  float least = c->p->all.n > 0 ? WORTH_A_TRY * order[0]->score : 0;
+  for (int i = 0; ok && i < c->p->all.n && c->n_out < most && order[i]->score >= least; i++)
+    if (is_new(c, order[i]) && has_untried(c, order[i])) ok = take_one(c, order[i]);
+  return ok;
+}
+
+/* Takes those that are new until there are N, at most MOST of a family, from the best score down. False without memory. */
+static bool take(choosing *c, const autotune_individual **order, int most, int n) {
+  for (int i = 0; i < c->p->all.n && c->n_out < n; i++) {
+    if (!is_new(c, order[i])) continue;
+    const runtime_map_value *members = runtime_map_find(&c->families, family_of(c->p->e->space, &order[i]->genome));
+    if ((!members || members->i < most) && !take_one(c, order[i])) return false;
   }
   return true;
 }
@@ -265,15 +303,18 @@ static bool take(choosing *c, const autotune_individual **order, int most) {
 /* The best, of each family a few first: what the model says of one kernel is right or wrong for all its variations. */
 static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out) {
   const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
-  choosing c = {.p = p, .n = n, .out = out};
+  choosing c = {.p = p, .out = out};
   if (order) {
     for (int i = 0; i < p->all.n; i++) order[i] = &p->all.data[i];
     qsort(order, (size_t)p->all.n, sizeof *order, by_score);
   }
-  bool ok = order && take(&c, order, RUNTIME_MAX(n / FAMILIES, 1)) && take(&c, order, n);
+  int n_liked = autotune_model_is_trained(p->e->model) ? n / LIKED_BEST : 0;
+  bool ok = order && take_untried(&c, order, n / UNTRIED) &&
+            take(&c, order, RUNTIME_MAX(n / FAMILIES, 1), n - n_liked) && take(&c, order, n, n);
   *n_out = c.n_out;
   runtime_map_free(&c.taken);
   runtime_map_free(&c.families);
+  runtime_map_free(&c.traits);
   free(order);
   return ok;
 }

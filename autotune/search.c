@@ -30,6 +30,7 @@ struct autotune_search {
   runtime_rng rng;
   autotune_space space;
   runtime_map seen;        /* schedules proposed or observed */
+  runtime_map tried;       /* how often each trait was */
   bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
@@ -99,6 +100,7 @@ void autotune_search_free(autotune_search *search) {
   if (!search) return;
   autotune_space_release(&search->space);
   runtime_map_free(&search->seen);
+  runtime_map_free(&search->tried);
   RUNTIME_VEC_FREE(&search->sequences);
   runtime_arena_free(&search->arena);
   free(search);
@@ -127,6 +129,16 @@ static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   return n > 0 && autotune_is_promising(&search->space, &estimate);
 }
 
+/* Without memory a structure is tried once more. */
+static void note_tried(autotune_search *search, const autotune_genome *genome) {
+  uint64_t traits[AUTOTUNE_MAX_TRAITS];
+  int n = autotune_traits(&search->space, genome, traits);
+  for (int i = 0; i < n; i++) {
+    runtime_map_value *tried = runtime_map_at(&search->tried, traits[i]);
+    if (tried) tried->i++;
+  }
+}
+
 /* A schedule that a primitive refuses is no error: evolution draws another. */
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
@@ -138,6 +150,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
     return false;
   }
   autotune_genome_say(&search->space, genome, s);
+  note_tried(search, genome);
   *out = s;
   number(search, &scope);
   return true;
@@ -161,6 +174,7 @@ static void say_plans(autotune_search *search, tn_schedule *s) {
   tn_schedule *planned = autotune_planned_schedule(&search->space, &search->space.best);
   bool is_planned = planned && autotune_schedule_hash(planned) == autotune_schedule_hash(s);
   if (is_planned) autotune_genome_say(&search->space, &search->space.best, s);
+  if (is_planned) note_tried(search, &search->space.best);
   tn_schedule_free(planned);
 }
 
@@ -236,6 +250,7 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
                                   search->model,
                                   &search->rng,
                                   &search->seen,
+                                  &search->tried,
                                   search->policy.population,
                                   search->policy.generations,
                                   search->policy.mutated,
@@ -305,12 +320,15 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
   if (!search || !schedule) return TN_ERROR_ARGUMENT;
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   autotune_genome genome;
-  if (!runtime_map_at(&search->seen, autotune_schedule_hash(schedule))) {
+  uint64_t hash = autotune_schedule_hash(schedule);
+  bool is_own = runtime_map_find(&search->seen, hash) != NULL;
+  if (!runtime_map_at(&search->seen, hash)) {
     return runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for observed schedules");
   }
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
   bool is_known = autotune_genome_of(&search->space, schedule, &genome);
   runtime_quiet_end(&quiet);
+  if (is_known && !is_own) note_tried(search, &genome);
   if (is_known && isfinite(cost_s)) insert_best(search, cost_s, &genome);
   double cost_ns = is_known ? autotune_genome_cost(&search->space, &genome) : 0;
   int n_rows =

@@ -193,6 +193,13 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
 /* Each tile and choice, or group and field, from one of two genomes of the same sketch, or of plans. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
+/* ---- structures (traits.c) --------------------------------------------------------------------------------------- */
+
+enum { AUTOTUNE_MAX_TRAITS = AUTOTUNE_MAX_GROUPS * (PLAN_MAX_FIELDS + 1) };
+
+/* Names of the choices with few values that a genome takes: at most AUTOTUNE_MAX_TRAITS into OUT. Returns how many. */
+int autotune_traits(const autotune_space *space, const autotune_genome *genome, uint64_t *out);
+
 /* ---- evolution (evolve.c) ---------------------------------------------------------------------------------------- */
 
 /* A genome that was looked at. */
@@ -206,7 +213,8 @@ typedef struct autotune_evolution {
   const autotune_space *space;
   autotune_model *model;
   runtime_rng *rng;
-  const runtime_map *seen; /* hashes not wanted again */
+  const runtime_map *seen;  /* hashes not wanted again */
+  const runtime_map *tried; /* how often each trait was proposed */
   int population, generations;
   double mutated, crossed; /* shares of a generation */
 } autotune_evolution;

@@ -1,5 +1,6 @@
 /* tune_replay.c: a long search over recorded times, without a kernel: what the tuner itself takes in time and memory. Usage:
- * tune_replay RECORDS TRIALS SEED. Prints a row of a Markdown table. The log is a temporary file. */
+ * tune_replay RECORDS TRIALS SEED. Prints a row of a Markdown table: seed, trials, seconds, MiB, and the
+ * trial that came to 95 % of the best recorded (0: none). The log is a temporary file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -19,6 +20,26 @@ static double peak_mib(void) {
   return getrusage(RUSAGE_SELF, &used) == 0 ? (double)used.ru_maxrss / 1024 : 0;
 }
 
+/* When a run came to 95 % of the best recorded. */
+typedef struct curve {
+  double wanted_s;
+  int n, reached; /* trials so far; the one that reached it, 0: none has */
+} curve;
+
+static void follow(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  curve *c = user;
+  (void)candidate;
+  ++c->n;
+  if (c->reached == 0 && m->n_costs > 0 && m->costs[0] <= c->wanted_s) c->reached = c->n;
+}
+
+static double best_of(tn_context *ctx, const char *records) {
+  tn_log_table table = {0};
+  double best_s = tn_log_top(ctx, records, NULL, 1, &table) == TN_OK && table.n_rows == 1 ? table.rows[0].cost_s : 0;
+  tn_log_table_free(&table);
+  return best_s;
+}
+
 static int search(tn_context *ctx, char **argv) {
   tn_builder builder;
   tn_runner runner;
@@ -28,15 +49,19 @@ static int search(tn_context *ctx, char **argv) {
   tn_program *program = open_best(ctx, argv[1], &target);
   if (!program || !target || !tn_replay_new(program, target, argv[1], &builder, &runner)) return 1;
   close(mkstemp(log));
+  curve c = {.wanted_s = best_of(ctx, argv[1]) / 0.95};
   tn_tune_options options = {.log = log,
                              .trials = atoi(argv[2]),
                              .seed = strtoull(argv[3], NULL, 10),
                              .target = target,
                              .builder = &builder,
-                             .runner = &runner};
+                             .runner = &runner,
+                             .on_measured = follow,
+                             .user = &c};
   double start = now_s();
   tn_status status = tn_tune(program, &options, &result);
-  if (status == TN_OK) printf("| %s | %d | %.0f | %.0f |\n", argv[3], result.trials, now_s() - start, peak_mib());
+  if (status == TN_OK)
+    printf("| %s | %d | %.0f | %.0f | %d |\n", argv[3], result.trials, now_s() - start, peak_mib(), c.reached);
   builder.free(builder.self);
   runner.free(runner.self);
   unlink(log);
