@@ -6,10 +6,10 @@
  * the fastest. Schedules that it proposes are the caller's. */
 #include <math.h>
 
-#include "autotune/search.h"
+#include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_ADVISED = 8, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 4, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -270,6 +270,17 @@ void autotune_search_advise(autotune_search *search, const char *plan) {
   bool fits = schedule_plans_fit(space->plans, plan, by_group) == TN_OK;
   runtime_quiet_end(&quiet);
   if (fits) autotune_plans_genome(space, by_group, &search->advised[search->n_advised++]);
+}
+
+/* What lacks memory is not learned: the analytic costs rank, as ever. */
+void autotune_search_learn(autotune_search *search, int n, const autotune_neighbour *near) {
+  autotune_space *space = &search->space;
+  if (space->n_groups == 0) return;
+  for (int i = 0; i < n; i++) autotune_search_advise(search, near[i].plan);
+  for (int rank = 0; rank < ADVISED_OF_EACH; rank++)
+    for (int i = 0; i < n; i++)
+      if (rank < near[i].n_trials) autotune_search_advise(search, near[i].trials[rank].plan);
+  (void)lessons_learn(space, n, near);
 }
 
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,

@@ -192,11 +192,11 @@ static tn_status set_up(tuner *t) {
 
 /* Without records of its own a search begins with what the log knows of programs like this one. */
 static tn_status ask_neighbours(tuner *t) {
-  enum { ASKED = 6 };
+  enum { ASKED = 6, TRIALS_OF_EACH = 128 };
   autotune_neighbour near[ASKED];
   int n;
-  tn_status status = autotune_neighbours(t->program, t->options.target, t->options.log, ASKED, near, &n);
-  for (int i = 0; i < n; i++) autotune_search_advise(t->search, near[i].plan);
+  tn_status status = autotune_neighbours(t->program, t->options.target, t->options.log, ASKED, TRIALS_OF_EACH, near, &n);
+  autotune_search_learn(t->search, n, near);
   autotune_neighbours_free(n, near);
   return status;
 }

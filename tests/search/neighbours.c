@@ -50,7 +50,7 @@ static int ask(fixture *f, const char *program, int max, autotune_neighbour *out
   int n = -1;
   if (f->file) fclose(f->file);
   f->file = NULL;
-  assert_int_equal(autotune_neighbours(tn_program_parse(f->ctx, program, 0, NULL), f->target, f->log, max, out, &n),
+  assert_int_equal(autotune_neighbours(tn_program_parse(f->ctx, program, 0, NULL), f->target, f->log, max, 0, out, &n),
                    TN_OK);
   return n;
 }
