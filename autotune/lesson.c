@@ -17,10 +17,12 @@ static const double usual_penalty = 2, own_penalty = 0.01;
 static const double least_weight = 0.1, far = 4;
 /* No correction is larger than that factor, either way. */
 static const double most_log = 1.1;
+static const double trust_of_one = 0.5;
 
 /* A record of a neighbour. */
 typedef struct example {
   double log_ratio, weight;
+  int neighbour;
   int first_part; /* its parts are [first_part, the next example's first_part) */
 } example;
 
@@ -74,7 +76,7 @@ static void add_part(fitting *f, uint64_t part, double penalty) {
 static void add_example(fitting *f, int neighbour, int n_groups, const schedule_plan *by_group, double log_ratio,
                         double weight) {
   uint64_t parts[PLAN_MAX_FIELDS + 2];
-  f->failed |= !RUNTIME_PUSH(&f->examples, ((example){log_ratio, weight, f->parts.n}));
+  f->failed |= !RUNTIME_PUSH(&f->examples, ((example){log_ratio, weight, neighbour, f->parts.n}));
   add_part(f, part_of(PART_NEIGHBOUR, neighbour, 0, 0, 0), own_penalty);
   for (int g = 0; g < n_groups; g++) {
     int n = parts_of(g, &by_group[g], parts);
@@ -124,11 +126,16 @@ static double sum_parts(const fitting *f, int i, const double *part) {
   return sum;
 }
 
+/* Of what is left out nothing is learned. */
+static double weight_of(const fitting *f, int i, int left_out) {
+  return f->examples.data[i].neighbour == left_out ? 0 : f->examples.data[i].weight;
+}
+
 /* OUT = (X' W X + penalties) X. */
-static void multiply(const fitting *f, const double *x, double *out) {
+static void multiply(const fitting *f, int left_out, const double *x, double *out) {
   for (int k = 0; k < f->penalty.n; k++) out[k] = f->penalty.data[k] * x[k];
   for (int i = 0; i < f->examples.n; i++) {
-    double weighted = f->examples.data[i].weight * sum_parts(f, i, x);
+    double weighted = weight_of(f, i, left_out) * sum_parts(f, i, x);
     for (int k = f->examples.data[i].first_part; k < end_part(f, i); k++) out[f->parts.data[k]] += weighted;
   }
 }
@@ -140,23 +147,62 @@ static double dot(int n, const double *a, const double *b) {
 }
 
 /* Conjugate gradients: X has room for four times the parts, and begins with the solution. */
-static void solve(const fitting *f, double *x) {
+static void solve(const fitting *f, int left_out, double *x) {
   int n = f->penalty.n;
   double *rest = x + n, *way = rest + n, *product = way + n;
   for (int k = 0; k < n; k++) x[k] = rest[k] = 0;
   for (int i = 0; i < f->examples.n; i++) {
-    const example *e = &f->examples.data[i];
-    for (int k = e->first_part; k < end_part(f, i); k++) rest[f->parts.data[k]] += e->weight * e->log_ratio;
+    double weighted = weight_of(f, i, left_out) * f->examples.data[i].log_ratio;
+    for (int k = f->examples.data[i].first_part; k < end_part(f, i); k++) rest[f->parts.data[k]] += weighted;
   }
   memcpy(way, rest, sizeof *way * (size_t)n);
   double left = dot(n, rest, rest), first = left;
   for (int round = 0; round < ROUNDS && left > 1e-12 * first; round++) {
-    multiply(f, way, product);
+    multiply(f, left_out, way, product);
     double step = left / dot(n, way, product), before = left;
     for (int k = 0; k < n; k++) x[k] += step * way[k], rest[k] -= step * product[k];
     left = dot(n, rest, rest);
     for (int k = 0; k < n; k++) way[k] = rest[k] + left / before * way[k];
   }
+}
+
+/* Sums over the examples of one neighbour, weighted: of what is said of them, and what they were. */
+typedef struct moments {
+  double weight, said, was, said_said, said_was;
+} moments;
+
+/* What the others say of the neighbour's plans, beside what these took. */
+static void add_moments(const fitting *f, int neighbour, const double *part, moments *all) {
+  moments m = {0};
+  for (int i = 0; i < f->examples.n; i++) {
+    const example *e = &f->examples.data[i];
+    if (e->neighbour != neighbour) continue;
+    double said = sum_parts(f, i, part) - part[f->parts.data[e->first_part]];
+    m.weight += e->weight;
+    m.said += e->weight * said;
+    m.was += e->weight * e->log_ratio;
+    m.said_said += e->weight * said * said;
+    m.said_was += e->weight * said * e->log_ratio;
+  }
+  if (m.weight <= 0) return;
+  all->said_said += m.said_said - m.said * m.said / m.weight;
+  all->said_was += m.said_was - m.said * m.was / m.weight;
+}
+
+/* How much of what neighbours say of each other holds, from 0 to 1: each is left out in turn. One alone is half believed. */
+static double trust(const fitting *f, int n_neighbours, double *x) {
+  moments all = {0};
+  int n_heard = 0;
+  for (int k = 0; k < n_neighbours; k++) {
+    bool is_heard = false;
+    for (int i = 0; i < f->examples.n; i++) is_heard |= f->examples.data[i].neighbour == k;
+    if (!is_heard) continue;
+    n_heard++;
+    solve(f, k, x);
+    add_moments(f, k, x, &all);
+  }
+  if (n_heard < 2) return trust_of_one;
+  return all.said_said > 0 ? fmin(fmax(all.said_was / all.said_said, 0), 1) : 0;
 }
 
 /* ---- values that no neighbour had ------------------------------------------------------------------------------------ */
@@ -208,8 +254,8 @@ static double log_of(const autotune_lessons *l, const schedule_plans *plans, con
 /* ---- what is asked --------------------------------------------------------------------------------------------------- */
 
 double lessons_factor(const autotune_lessons *l, const schedule_plans *plans, const schedule_plan *by_group) {
-  if (!l->part) return 1;
-  double correction = log_of(l, plans, by_group) - l->of_auto;
+  if (!l->part || l->is_off) return 1;
+  double correction = l->trust * (log_of(l, plans, by_group) - l->of_auto);
   return exp(fmin(fmax(correction, -most_log), most_log));
 }
 
@@ -227,7 +273,8 @@ bool lessons_learn(autotune_space *space, int n, const autotune_neighbour *near)
   bool has_memory = !f.failed && (f.examples.n == 0 || l.part);
   if (l.part) {
     schedule_plan best[AUTOTUNE_MAX_GROUPS];
-    solve(&f, l.part);
+    l.trust = trust(&f, n, l.part);
+    solve(&f, -1, l.part);
     autotune_genome_plans(space, &space->best, best);
     l.of_auto = log_of(&l, space->plans, best);
     lessons_release(&space->lessons);

@@ -9,7 +9,7 @@
 #include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 4, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -33,8 +33,9 @@ struct autotune_search {
   bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
-  int n_advised, next_advised;
-  autotune_genome advised[MAX_ADVISED]; /* from programs like this one; the next to be proposed */
+  int n_advised;
+  autotune_genome advised[MAX_ADVISED]; /* from programs like this one */
+  bool has_advised;                     /* the first of them was proposed */
   runtime_arena arena;
   RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
@@ -230,8 +231,8 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
   return n;
 }
 
-/* Without memory for the population it proposes nothing, and random draws fill the round. */
-static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
+/* Without memory for the population there are none, and random draws fill the round. */
+static int evolve(autotune_search *search, int n, autotune_individual *out) {
   autotune_evolution evolution = {&search->space,
                                   search->model,
                                   &search->rng,
@@ -240,25 +241,46 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
                                   search->policy.generations,
                                   search->policy.mutated,
                                   search->policy.crossed};
-  int found = 0, n_individuals = 0;
-  if (n < 1) return 0;
+  int found = 0;
   autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);
-  autotune_individual *individuals = malloc(sizeof *individuals * (size_t)n);
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
-  if (seeds && individuals)
-    autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, individuals, &n_individuals);
-  for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
-  free(individuals);
+  if (seeds) autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, out, &found);
   free(seeds);
   return found;
 }
 
-/* The nearest only, each once: the others are parents of what the search ranks. */
-static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
-  int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
-  while (found < n && search->next_advised < most)
-    found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
+/* Neighbours may be wrong: until something was measured here, every other candidate is what is best without them. */
+static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
+  int found = 0, n_both[2] = {0};
+  autotune_individual *both[2] = {n > 0 ? malloc(sizeof *both[0] * 2 * (size_t)n) : NULL};
+  if (!both[0]) return 0;
+  both[1] = both[0] + n;
+  n_both[0] = evolve(search, n, both[0]);
+  if (search->space.lessons.part && search->n_best == 0) {
+    search->space.lessons.is_off = true;
+    n_both[1] = evolve(search, n, both[1]);
+    search->space.lessons.is_off = false;
+  }
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < 2; k++)
+      if (i < n_both[k] && found < n) found += propose_genome(search, &both[k][i].genome, &out[found]);
+  free(both[0]);
   return found;
+}
+
+/* Of what was advised, what is likely to be the fastest; the others are parents of what the search ranks. */
+static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
+  int best = -1;
+  double least = INFINITY;
+  if (n < 1 || search->has_advised) return 0;
+  for (int i = 0; i < search->n_advised; i++) {
+    double cost = autotune_genome_cost(&search->space, &search->advised[i]);
+    if (cost >= least) continue;
+    least = cost;
+    best = i;
+  }
+  search->has_advised = true;
+  return best >= 0 && propose_genome(search, &search->advised[best], out);
 }
 
 void autotune_search_advise(autotune_search *search, const char *plan) {

@@ -115,6 +115,8 @@ typedef struct autotune_lessons {
   double *part;       /* logarithms */
   runtime_map places; /* of a part, one more */
   double of_auto;     /* what is said of the plans of `auto`, which is the measure */
+  double trust;       /* what part of all that is believed, from 0 to 1 */
+  bool is_off;        /* costs are asked for without them */
 } autotune_lessons;
 
 /* The space of one task. */
