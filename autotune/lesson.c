@@ -85,7 +85,8 @@ static void add_example(fitting *f, int neighbour, int n_groups, const schedule_
 }
 
 /* Plans that fit the neighbour's program no more are left out. */
-static void add_trials(fitting *f, int number, const autotune_neighbour *near, const schedule_plans *plans, int n_groups) {
+static void add_trials(fitting *f, int number, const autotune_neighbour *near, const schedule_plans *plans,
+                       int n_groups) {
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
   double nearness = far / (far + near->distance);
   for (int i = 0; i < near->n_trials && !f->failed; i++) {
@@ -94,7 +95,8 @@ static void add_trials(fitting *f, int number, const autotune_neighbour *near, c
     double ns = schedule_plans_cost(plans, by_group);
     if (!(ns > 0) || isinf(ns)) continue;
     double speed = near->trials[0].cost_s / known->cost_s;
-    add_example(f, number, n_groups, by_group, log(known->cost_s * 1e9 / ns), nearness * fmax(speed * speed, least_weight));
+    add_example(f, number, n_groups, by_group, log(known->cost_s * 1e9 / ns),
+                nearness * fmax(speed * speed, least_weight));
   }
 }
 

@@ -203,10 +203,12 @@ static bool add_trial(neighbourhood *n, autotune_neighbour *near, const log_entr
 /* Those of one neighbour stand in both parts of an index. */
 static void add_trials(neighbourhood *n, const log_index *index, nearby *near) {
   RUNTIME_VEC(const log_entry *) found = {0};
+  log_part parts[2];
+  log_index_find_hash(index, near->key, parts);
   for (int i = 0; i < 2; i++)
-    for (size_t k = 0; k < index->parts[i].n && !n->failed; k++) {
-      const log_entry *e = &index->parts[i].entries[k];
-      if (e->key != near->key || e->target != near->target || !is_usable(e) || e->flags & LOG_FINAL) continue;
+    for (size_t k = 0; k < parts[i].n && !n->failed; k++) {
+      const log_entry *e = &parts[i].entries[k];
+      if (e->target != near->target || !is_usable(e) || e->flags & LOG_FINAL) continue;
       n->failed = !RUNTIME_PUSH(&found, e);
     }
   if (found.n > 1) qsort(found.data, (size_t)found.n, sizeof *found.data, by_cost);

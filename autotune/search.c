@@ -9,7 +9,14 @@
 #include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum {
+  MAX_ADVISED = 32,
+  ADVISED_FIRST = 2,
+  ADVISED_OF_EACH = 2,
+  MAX_SEEDS = 64,
+  MOST_SEEDS = 256,
+  MISSES_BEFORE_EXHAUSTED = 400
+};
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -33,9 +40,8 @@ struct autotune_search {
   bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
-  int n_advised;
+  int n_advised, next_advised;
   autotune_genome advised[MAX_ADVISED]; /* from programs like this one */
-  bool has_advised;                     /* the first of them was proposed */
   runtime_arena arena;
   RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
@@ -231,6 +237,9 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
   return n;
 }
 
+/* Rankings: of what is known, of the analytic costs without what neighbours say, and what these had themselves. */
+enum { RANKED, RANKED_ALONE, ADVISED, N_RANKINGS };
+
 /* Without memory for the population there are none, and random draws fill the round. */
 static int evolve(autotune_search *search, int n, autotune_individual *out) {
   autotune_evolution evolution = {&search->space,
@@ -249,38 +258,57 @@ static int evolve(autotune_search *search, int n, autotune_individual *out) {
   return found;
 }
 
-/* Neighbours may be wrong: until something was measured here, every other candidate is what is best without them. */
+/* Rankings of candidates that are proposed in turns. */
+typedef struct rankings {
+  int n[N_RANKINGS];
+  autotune_individual *list[N_RANKINGS]; /* in one piece of memory */
+} rankings;
+
+/* N of the corrected costs, N of the analytic ones alone. */
+static void rank_both(autotune_search *search, int n, rankings *out) {
+  autotune_lessons *lessons = &search->space.lessons;
+  out->n[RANKED] = evolve(search, n, out->list[RANKED]);
+  if (!lessons->part || search->n_best > 0) return;
+  lessons->is_off = true;
+  out->n[RANKED_ALONE] = evolve(search, n, out->list[RANKED_ALONE]);
+  lessons->is_off = false;
+}
+
+/* What is next of a ranking, or of what was advised; false: that is at its end. */
+static bool next_of(autotune_search *search, const rankings *r, int which, int at, autotune_genome *out) {
+  if (which == ADVISED && search->next_advised == search->n_advised) return false;
+  if (which != ADVISED && at >= r->n[which]) return false;
+  *out = which == ADVISED ? search->advised[search->next_advised++] : r->list[which][at].genome;
+  return true;
+}
+
+/* Neighbours may be wrong: until something was measured here, what they had and what their records say are in turns with what is
+ * best without them. */
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
-  int found = 0, n_both[2] = {0};
-  autotune_individual *both[2] = {n > 0 ? malloc(sizeof *both[0] * 2 * (size_t)n) : NULL};
-  if (!both[0]) return 0;
-  both[1] = both[0] + n;
-  n_both[0] = evolve(search, n, both[0]);
-  if (search->space.lessons.part && search->n_best == 0) {
-    search->space.lessons.is_off = true;
-    n_both[1] = evolve(search, n, both[1]);
-    search->space.lessons.is_off = false;
+  int found = 0, at[N_RANKINGS] = {0};
+  rankings r = {{0}, {n > 0 ? malloc(sizeof *r.list[0] * 2 * (size_t)n) : NULL}};
+  autotune_genome genome;
+  if (!r.list[RANKED]) return 0;
+  r.list[RANKED_ALONE] = r.list[RANKED] + n;
+  rank_both(search, n, &r);
+  for (bool any = true; any && found < n;) {
+    any = false;
+    for (int which = 0; which < N_RANKINGS && found < n; which++) {
+      bool is_there = next_of(search, &r, which, at[which]++, &genome);
+      any |= is_there;
+      if (is_there) found += propose_genome(search, &genome, &out[found]);
+    }
   }
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < 2; k++)
-      if (i < n_both[k] && found < n) found += propose_genome(search, &both[k][i].genome, &out[found]);
-  free(both[0]);
+  free(r.list[RANKED]);
   return found;
 }
 
-/* Of what was advised, what is likely to be the fastest; the others are parents of what the search ranks. */
+/* The best of the nearest, before anything is ranked. */
 static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
-  int best = -1;
-  double least = INFINITY;
-  if (n < 1 || search->has_advised) return 0;
-  for (int i = 0; i < search->n_advised; i++) {
-    double cost = autotune_genome_cost(&search->space, &search->advised[i]);
-    if (cost >= least) continue;
-    least = cost;
-    best = i;
-  }
-  search->has_advised = true;
-  return best >= 0 && propose_genome(search, &search->advised[best], out);
+  int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
+  while (found < n && search->next_advised < most)
+    found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
+  return found;
 }
 
 void autotune_search_advise(autotune_search *search, const char *plan) {
@@ -299,7 +327,7 @@ void autotune_search_learn(autotune_search *search, int n, const autotune_neighb
   autotune_space *space = &search->space;
   if (space->n_groups == 0) return;
   for (int i = 0; i < n; i++) autotune_search_advise(search, near[i].plan);
-  for (int rank = 0; rank < ADVISED_OF_EACH; rank++)
+  for (int rank = 1; rank < ADVISED_OF_EACH; rank++)
     for (int i = 0; i < n; i++)
       if (rank < near[i].n_trials) autotune_search_advise(search, near[i].trials[rank].plan);
   (void)lessons_learn(space, n, near);
