@@ -135,7 +135,7 @@ static void reads_each_line(fuzzed *z) {
 static void counts_them(fuzzed *z) {
   tn_log_sum sum;
   assert_int_equal(tn_log_stats(z->f->ctx, z->f->log, NULL, &sum), TN_OK);
-  assert_true(sum.strange == z->counts[STRANGE] || sum.strange < z->counts[STRANGE]);
+  assert_true(sum.strange <= z->counts[STRANGE]); /* what lies inside a line is not looked at for that */
   assert_int_equal(tn_log_check(z->f->ctx, z->f->log, &sum), TN_OK);
   assert_int_equal(sum.strange, z->counts[STRANGE]);
   assert_int_equal(sum.records + sum.finals, z->counts[RECORD]);
