@@ -3,6 +3,7 @@
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
 #   make fuzz-inputs SECONDS=120   mutated programs, logs, recordings, requests
+#   make fuzz-log FUZZED=100000   a log of changed lines: each costs itself only
 #   make analyze  the paths that clang's static analyzer follows through library and command: nothing to complain of
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make farm  three machines behind real sshd, in network namespaces (needs root), 500 faults of workers, Slurm, farm-queue
@@ -77,6 +78,10 @@ fuzz-inputs: setup
 	@test -f build-fuzz/build.ninja || cmake --preset fuzz
 	cmake --build build-fuzz --target test_inputs
 	TENON_INPUTS_SECONDS=$(SECONDS) TENON_INPUTS_SEED=$(SEED) TENON_INPUTS_KEEP=build-fuzz build-fuzz/tests/test_inputs
+
+FUZZED ?= 100000
+fuzz-log: build
+	TENON_LOG_LINES=$(FUZZED) build/tests/test_record
 
 # The mutation check: breaks the library in every way that tests/mutation lists, and writes what docs/testing.md and
 # docs/mutations.md say of it.
@@ -211,4 +216,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-tune bench-tuned bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs fuzz-log mutation torture bench bench-tune bench-tuned bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean

@@ -2,7 +2,7 @@
  * the cost model corrects; and which candidates are not worth a compilation. */
 #include <math.h>
 
-#include "autotune/search.h"
+#include "autotune/lesson.h"
 #include "schedule/cost.h"
 
 /* What computes so many times the least work is not the fastest, however its loops stand. */
@@ -25,7 +25,8 @@ double autotune_genome_cost(const autotune_space *space, const autotune_genome *
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
   if (genome->sketch != AUTOTUNE_PLANNED) return 0;
   autotune_genome_plans(space, genome, by_group);
-  return schedule_plans_cost(space->plans, by_group);
+  double ns = schedule_plans_cost(space->plans, by_group);
+  return isinf(ns) ? ns : ns * lessons_factor(&space->lessons, space->plans, by_group);
 }
 
 /* 0: it cannot be lowered, or writes nothing. ROWS has room for AUTOTUNE_MAX_ROWS; ARENA is empty
@@ -112,5 +113,6 @@ bool autotune_space_fill(autotune_space *space) {
 void autotune_space_release(autotune_space *space) {
   for (int i = 0; i < space->n_sketches; i++) tn_schedule_free(space->sketches[i].base);
   RUNTIME_VEC_FREE(&space->ranked);
+  lessons_release(&space->lessons);
   schedule_plans_free(space->plans);
 }

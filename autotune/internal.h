@@ -128,9 +128,13 @@ TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
-/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are proposed before what the search draws,
- * and are parents. Plans that do not fit are left out. */
+/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are parents of what is proposed. Plans that
+ * do not fit are left out. */
 void autotune_search_advise(autotune_search *search, const char *plan);
+/* The same of the fastest of each neighbour; and from what all their records took beside their analytic costs, those of this
+ * program's plans are corrected. */
+struct autotune_neighbour;
+void autotune_search_learn(autotune_search *search, int n, const struct autotune_neighbour *near);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
@@ -196,16 +200,23 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
 /* The same by the descriptor of the claims where that is still the log's. */
 tn_status autotune_record_append_held(tn_context *ctx, const char *path, const autotune_claims *claims,
                                       const autotune_record *record);
-/* The best record of a program that is like another one: its text differs in numbers only, or its machine does. */
+/* What a log knows of a program that is like another one: its text differs in numbers only, or its machine does. */
 typedef struct autotune_neighbour {
   double distance; /* factors of two between the numbers, added up */
-  double cost_s;
+  double cost_s;   /* of the best record */
   bool is_other_machine;
   char sizes[64]; /* "512x512x64": the extents of its axes */
-  char *plan;     /* JSON; malloc'ed */
+  char *plan;     /* of the best record; JSON, malloc'ed as what follows */
+  char *program, *target;
+  int n_trials;
+  struct autotune_known {
+    double cost_s;
+    char *plan;
+  } *trials; /* the fastest first, failures left out */
 } autotune_neighbour;
-/* At most MAX of a log, the nearest first; a log that is not there has none. Lines that are no records are passed over. */
-tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max,
+/* At most MAX of a log, the nearest first; a log that is not there has none. Lines that are no records are passed over. TRIALS: so
+ * many of each are read. */
+tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max, int trials,
                               autotune_neighbour *out, int *n_out);
 void autotune_neighbours_free(int n, autotune_neighbour *neighbours);
 

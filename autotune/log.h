@@ -101,6 +101,7 @@ tn_status log_index_open_any(tn_context *ctx, const char *path, log_index *out);
 void log_index_close(log_index *index);
 /* The entries of a key: two parts, each may be empty. */
 void log_index_find(const log_index *index, const char *key, log_part out[2]);
+void log_index_find_hash(const log_index *index, uint64_t key_hash, log_part out[2]);
 /* Reads one line that an entry names, and gives its record. KEY may be NULL: any that the entry's hash fits. False: it is not
  * there any more, the index is stale. */
 bool log_entry_read(const char *path, const log_entry *entry, const char *key, autotune_record *out);

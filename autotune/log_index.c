@@ -253,7 +253,10 @@ static size_t lower_bound(const log_part *part, uint64_t key) {
 }
 
 void log_index_find(const log_index *index, const char *key, log_part out[2]) {
-  uint64_t hash = log_key_hash(key, strlen(key));
+  log_index_find_hash(index, log_key_hash(key, strlen(key)), out);
+}
+
+void log_index_find_hash(const log_index *index, uint64_t hash, log_part out[2]) {
   for (int i = 0; i < 2; ++i) {
     size_t first = lower_bound(&index->parts[i], hash);
     size_t end = hash == UINT64_MAX ? index->parts[i].n : lower_bound(&index->parts[i], hash + 1);

@@ -81,6 +81,12 @@ static void take_sizes(const char *program, char *out, size_t n) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
+/* A neighbour, and by which hashes the index has its records. */
+typedef struct nearby {
+  autotune_neighbour is;
+  uint64_t key, target;
+} nearby;
+
 /* One look-up. FOUND has the best record of each program and target that may be like ours. */
 typedef struct neighbourhood {
   const char *program, *log;
@@ -88,15 +94,20 @@ typedef struct neighbourhood {
   uint32_t shape;
   RUNTIME_VEC(const log_entry *) found;
   runtime_map places; /* of a program and target in FOUND, one more */
-  RUNTIME_VEC(autotune_neighbour) near;
-  bool failed; /* no memory */
+  RUNTIME_VEC(nearby) near;
+  int max, trials; /* that are wanted: neighbours, and trials of each */
+  bool failed;     /* no memory */
 } neighbourhood;
+
+static bool is_usable(const log_entry *e) {
+  const uint32_t needed = LOG_CHECKED | LOG_VALID | LOG_PLANNED;
+  return (e->flags & needed) == needed;
+}
 
 /* Records of the program itself on this machine are no neighbours. */
 static bool may_be_like(const neighbourhood *n, const log_entry *e) {
-  const uint32_t needed = LOG_CHECKED | LOG_VALID | LOG_PLANNED;
   bool is_own = e->key == n->own_key && e->target == n->own_target;
-  return e->shape == n->shape && (e->flags & needed) == needed && !is_own;
+  return e->shape == n->shape && is_usable(e) && !is_own;
 }
 
 /* Of equal times the first one stays. */
@@ -121,32 +132,91 @@ static void take_index(neighbourhood *n, const log_index *index) {
   }
 }
 
+static void free_neighbour(autotune_neighbour *near) {
+  for (int i = 0; i < near->n_trials; i++) free(near->trials[i].plan);
+  free(near->trials);
+  free(near->plan);
+  free(near->program);
+  free(near->target);
+}
+
+void autotune_neighbours_free(int n, autotune_neighbour *neighbours) {
+  for (int i = 0; i < n; i++) free_neighbour(&neighbours[i]);
+}
+
 /* Lines that are not there any more, or whose programs had the same hash only, are passed over. */
 static void add(neighbourhood *n, const log_entry *e) {
   autotune_record record;
   if (!log_entry_read(n->log, e, NULL, &record)) return;
   bool is_here = e->target == n->own_target;
-  autotune_neighbour near = {.distance = distance(n->program, record.program) + (is_here ? 0 : machine_distance),
-                             .cost_s = e->cost_s,
-                             .is_other_machine = !is_here};
+  nearby near = {.is = {.distance = distance(n->program, record.program) + (is_here ? 0 : machine_distance),
+                        .cost_s = e->cost_s,
+                        .is_other_machine = !is_here},
+                 .key = e->key,
+                 .target = e->target};
   const json_t *plan = json_object_get(record.json, "plan");
-  if (isfinite(near.distance) && log_is_family_plan(plan)) {
-    take_sizes(record.program, near.sizes, sizeof near.sizes);
-    near.plan = json_dumps(plan, JSON_COMPACT);
-    n->failed |= !near.plan || !RUNTIME_PUSH(&n->near, near);
-    if (n->failed) free(near.plan);
+  if (isfinite(near.is.distance) && log_is_family_plan(plan)) {
+    take_sizes(record.program, near.is.sizes, sizeof near.is.sizes);
+    near.is.plan = json_dumps(plan, JSON_COMPACT);
+    near.is.program = strdup(record.program);
+    near.is.target = strdup(record.target);
+    n->failed |= !near.is.plan || !near.is.program || !near.is.target || !RUNTIME_PUSH(&n->near, near);
+    if (n->failed) free_neighbour(&near.is);
   }
   autotune_record_free(&record);
 }
 
 /* Of those as near, the first in the log. */
 static int by_distance(const void *a, const void *b) {
-  const autotune_neighbour *x = a, *y = b;
-  return x->distance < y->distance ? -1 : x->distance > y->distance;
+  const nearby *x = a, *y = b;
+  return x->is.distance < y->is.distance ? -1 : x->is.distance > y->is.distance;
 }
 
-void autotune_neighbours_free(int n, autotune_neighbour *neighbours) {
-  for (int i = 0; i < n; i++) free(neighbours[i].plan);
+static void keep_nearest(neighbourhood *n) {
+  if (n->near.n > 1) qsort(n->near.data, (size_t)n->near.n, sizeof *n->near.data, by_distance);
+  for (int i = n->max; i < n->near.n; i++) free_neighbour(&n->near.data[i].is);
+  n->near.n = RUNTIME_MIN(n->near.n, n->max);
+}
+
+/* ---- what was tried of a neighbour -------------------------------------------------------------------------------- */
+
+/* The fastest first; of equal ones the first in the log. */
+static int by_cost(const void *a, const void *b) {
+  const log_entry *x = *(const log_entry *const *)a, *y = *(const log_entry *const *)b;
+  if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* The finals' turns are timed in another way. False: no memory. */
+static bool add_trial(neighbourhood *n, autotune_neighbour *near, const log_entry *e) {
+  autotune_record record;
+  if (!log_entry_read(n->log, e, NULL, &record)) return true;
+  struct autotune_known *known = &near->trials[near->n_trials];
+  const json_t *plan = json_object_get(record.json, "plan");
+  bool is_wanted = log_is_family_plan(plan) && strcmp(record.program, near->program) == 0;
+  *known = (struct autotune_known){e->cost_s, is_wanted ? json_dumps(plan, JSON_COMPACT) : NULL};
+  near->n_trials += known->plan != NULL;
+  autotune_record_free(&record);
+  return !is_wanted || known->plan;
+}
+
+/* Those of one neighbour stand in both parts of an index. */
+static void add_trials(neighbourhood *n, const log_index *index, nearby *near) {
+  RUNTIME_VEC(const log_entry *) found = {0};
+  log_part parts[2];
+  log_index_find_hash(index, near->key, parts);
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < parts[i].n && !n->failed; k++) {
+      const log_entry *e = &parts[i].entries[k];
+      if (e->target != near->target || !is_usable(e) || e->flags & LOG_FINAL) continue;
+      n->failed = !RUNTIME_PUSH(&found, e);
+    }
+  if (found.n > 1) qsort(found.data, (size_t)found.n, sizeof *found.data, by_cost);
+  int n_trials = RUNTIME_MIN(found.n, n->trials);
+  near->is.trials = n_trials > 0 ? calloc((size_t)n_trials, sizeof *near->is.trials) : NULL;
+  n->failed |= n_trials > 0 && !near->is.trials;
+  for (int i = 0; i < n_trials && !n->failed; i++) n->failed = !add_trial(n, &near->is, found.data[i]);
+  RUNTIME_VEC_FREE(&found);
 }
 
 /* Lines that are no records are told by those who read the log for its own sake. */
@@ -157,13 +227,15 @@ static tn_status look_up(tn_context *ctx, neighbourhood *n) {
   if (runtime_quiet_end_loud(&quiet) != TN_OK || status != TN_OK) return status;
   take_index(n, &index);
   for (int i = 0; i < n->found.n && !n->failed; i++) add(n, n->found.data[i]);
+  keep_nearest(n);
+  for (int i = 0; i < n->near.n && n->trials > 0; i++) add_trials(n, &index, &n->near.data[i]);
   log_index_close(&index);
   return n->failed ? runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", n->log) : TN_OK;
 }
 
-tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max,
+tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max, int trials,
                               autotune_neighbour *out, int *n_out) {
-  neighbourhood n = {.program = tn_program_text(program), .log = log};
+  neighbourhood n = {.program = tn_program_text(program), .log = log, .max = max, .trials = trials};
   const char *key = tn_program_key(program), *own_target = tn_target_text(target);
   *n_out = 0;
   if (!key || !n.program || !own_target) return tn_context_status(program->ctx);
@@ -171,12 +243,11 @@ tn_status autotune_neighbours(tn_program *program, const tn_target *target, cons
   n.own_target = log_target_hash(own_target, strlen(own_target));
   n.shape = log_shape_hash(n.program, strlen(n.program), false);
   tn_status status = look_up(program->ctx, &n);
-  if (n.near.n > 1) qsort(n.near.data, (size_t)n.near.n, sizeof *n.near.data, by_distance);
   for (int i = 0; i < n.near.n; i++)
-    if (i < max && status == TN_OK)
-      out[(*n_out)++] = n.near.data[i];
+    if (status == TN_OK)
+      out[(*n_out)++] = n.near.data[i].is;
     else
-      free(n.near.data[i].plan);
+      free_neighbour(&n.near.data[i].is);
   RUNTIME_VEC_FREE(&n.near);
   RUNTIME_VEC_FREE(&n.found);
   runtime_map_free(&n.places);

@@ -6,10 +6,17 @@
  * the fastest. Schedules that it proposes are the caller's. */
 #include <math.h>
 
-#include "autotune/search.h"
+#include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
-enum { MAX_ADVISED = 8, ADVISED_FIRST = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+enum {
+  MAX_ADVISED = 32,
+  ADVISED_FIRST = 2,
+  ADVISED_OF_EACH = 2,
+  MAX_SEEDS = 64,
+  MOST_SEEDS = 256,
+  MISSES_BEFORE_EXHAUSTED = 400
+};
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -35,7 +42,7 @@ struct autotune_search {
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   int n_advised, next_advised;
-  autotune_genome advised[MAX_ADVISED]; /* from programs like this one; the next to be proposed */
+  autotune_genome advised[MAX_ADVISED]; /* from programs like this one */
   runtime_arena arena;
   RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
@@ -244,8 +251,11 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
   return n;
 }
 
-/* Without memory for the population it proposes nothing, and random draws fill the round. */
-static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
+/* Rankings: of what is known, of the analytic costs without what neighbours say, and what these had themselves. */
+enum { RANKED, RANKED_ALONE, ADVISED, N_RANKINGS };
+
+/* Without memory for the population there are none, and random draws fill the round. */
+static int evolve(autotune_search *search, int n, autotune_individual *out) {
   autotune_evolution evolution = {&search->space,
                                   search->model,
                                   &search->rng,
@@ -255,20 +265,60 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
                                   search->policy.generations,
                                   search->policy.mutated,
                                   search->policy.crossed};
-  int found = 0, n_individuals = 0;
-  if (n < 1) return 0;
+  int found = 0;
   autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);
-  autotune_individual *individuals = malloc(sizeof *individuals * (size_t)n);
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
-  if (seeds && individuals)
-    autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, individuals, &n_individuals);
-  for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
-  free(individuals);
+  if (seeds) autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, out, &found);
   free(seeds);
   return found;
 }
 
-/* The nearest only, each once: the others are parents of what the search ranks. */
+/* Rankings of candidates that are proposed in turns. */
+typedef struct rankings {
+  int n[N_RANKINGS];
+  autotune_individual *list[N_RANKINGS]; /* in one piece of memory */
+} rankings;
+
+/* N of the corrected costs, N of the analytic ones alone. */
+static void rank_both(autotune_search *search, int n, rankings *out) {
+  autotune_lessons *lessons = &search->space.lessons;
+  out->n[RANKED] = evolve(search, n, out->list[RANKED]);
+  if (!lessons->part || search->n_best > 0) return;
+  lessons->is_off = true;
+  out->n[RANKED_ALONE] = evolve(search, n, out->list[RANKED_ALONE]);
+  lessons->is_off = false;
+}
+
+/* What is next of a ranking, or of what was advised; false: that is at its end. */
+static bool next_of(autotune_search *search, const rankings *r, int which, int at, autotune_genome *out) {
+  if (which == ADVISED && search->next_advised == search->n_advised) return false;
+  if (which != ADVISED && at >= r->n[which]) return false;
+  *out = which == ADVISED ? search->advised[search->next_advised++] : r->list[which][at].genome;
+  return true;
+}
+
+/* Neighbours may be wrong: until something was measured here, what they had and what their records say are in turns with what is
+ * best without them. */
+static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
+  int found = 0, at[N_RANKINGS] = {0};
+  rankings r = {{0}, {n > 0 ? malloc(sizeof *r.list[0] * 2 * (size_t)n) : NULL}};
+  autotune_genome genome;
+  if (!r.list[RANKED]) return 0;
+  r.list[RANKED_ALONE] = r.list[RANKED] + n;
+  rank_both(search, n, &r);
+  for (bool any = true; any && found < n;) {
+    any = false;
+    for (int which = 0; which < N_RANKINGS && found < n; which++) {
+      bool is_there = next_of(search, &r, which, at[which]++, &genome);
+      any |= is_there;
+      if (is_there) found += propose_genome(search, &genome, &out[found]);
+    }
+  }
+  free(r.list[RANKED]);
+  return found;
+}
+
+/* The best of the nearest, before anything is ranked. */
 static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
   int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
   while (found < n && search->next_advised < most)
@@ -285,6 +335,17 @@ void autotune_search_advise(autotune_search *search, const char *plan) {
   bool fits = schedule_plans_fit(space->plans, plan, by_group) == TN_OK;
   runtime_quiet_end(&quiet);
   if (fits) autotune_plans_genome(space, by_group, &search->advised[search->n_advised++]);
+}
+
+/* What lacks memory is not learned: the analytic costs rank, as ever. */
+void autotune_search_learn(autotune_search *search, int n, const autotune_neighbour *near) {
+  autotune_space *space = &search->space;
+  if (space->n_groups == 0) return;
+  for (int i = 0; i < n; i++) autotune_search_advise(search, near[i].plan);
+  for (int rank = 1; rank < ADVISED_OF_EACH; rank++)
+    for (int i = 0; i < n; i++)
+      if (rank < near[i].n_trials) autotune_search_advise(search, near[i].trials[rank].plan);
+  (void)lessons_learn(space, n, near);
 }
 
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,

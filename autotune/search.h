@@ -110,6 +110,15 @@ typedef struct autotune_ranked {
   schedule_plan plans[AUTOTUNE_RANKED];
 } autotune_ranked;
 
+/* What neighbours teach (lesson.h). PART NULL: nothing. */
+typedef struct autotune_lessons {
+  double *part;       /* logarithms */
+  runtime_map places; /* of a part, one more */
+  double of_auto;     /* what is said of the plans of `auto`, which is the measure */
+  double trust;       /* what part of all that is believed, from 0 to 1 */
+  bool is_off;        /* costs are asked for without them */
+} autotune_lessons;
+
 /* The space of one task. */
 typedef struct autotune_space {
   const autotune_task *task;
@@ -120,6 +129,7 @@ typedef struct autotune_space {
   int n_groups;          /* 0 without plans, or with more groups than a genome has room for */
   RUNTIME_VEC(autotune_ranked) ranked;
   autotune_genome best; /* the plans that `auto` takes */
+  autotune_lessons lessons;
   /* What candidates are compared with before they are measured (foresee.c). */
   tn_machine machine; /* all of it known */
   double auto_ns;     /* what the plans of `auto` cost */
@@ -168,7 +178,7 @@ bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autot
 
 /* ---- what is known before measuring (foresee.c) ------------------------------------------------------------------ */
 
-/* What a genome's plans cost; 0: only its loops can tell; INFINITY: the values of a plan do not go together. */
+/* What a genome's plans cost, as corrected by neighbours; 0: only its loops can tell; INFINITY: the values of a plan do not go together. */
 double autotune_genome_cost(const autotune_space *space, const autotune_genome *genome);
 /* The rows of a schedule for the cost model, at most AUTOTUNE_MAX_ROWS; 0: it cannot be lowered. COST_NS: as above.
  * ESTIMATE may be NULL. ARENA is reset. */

@@ -337,7 +337,8 @@ static tn_status take_workers(network *w, int i) {
 static tn_status start_task(network *w, int i) {
   tuner *t = &w->tuners[i];
   w->has_started[i] = true;
-  tn_status status = tuner_log_start(t);
+  tn_status status = tuner_ask_neighbours(t);
+  if (status == TN_OK) status = tuner_log_start(t);
   if (status == TN_OK) status = take_workers(w, i);
   if (status != TN_OK) return status;
   status = tuner_prepare(t);

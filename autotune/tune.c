@@ -190,13 +190,14 @@ static tn_status set_up(tuner *t) {
   return tn_context_status(t->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(t->ctx);
 }
 
-/* Without records of its own a search begins with what the log knows of programs like this one. */
-static tn_status ask_neighbours(tuner *t) {
-  enum { ASKED = 6 };
+tn_status tuner_ask_neighbours(tuner *t) {
+  enum { ASKED = 6, TRIALS_OF_EACH = 128 };
   autotune_neighbour near[ASKED];
   int n;
-  tn_status status = autotune_neighbours(t->program, t->options.target, t->options.log, ASKED, near, &n);
-  for (int i = 0; i < n; i++) autotune_search_advise(t->search, near[i].plan);
+  if (t->held > 0) return TN_OK;
+  tn_status status =
+      autotune_neighbours(t->program, t->options.target, t->options.log, ASKED, TRIALS_OF_EACH, near, &n);
+  autotune_search_learn(t->search, n, near);
   autotune_neighbours_free(n, near);
   return status;
 }
@@ -206,7 +207,7 @@ static tn_status resume(tuner *t) {
   TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
   tn_status status = tuner_catch_up(t);
   t->since_best = 0;
-  if (status == TN_OK && t->held == 0) status = ask_neighbours(t);
+  if (status == TN_OK && !t->takes_turns) status = tuner_ask_neighbours(t);
   if (status == TN_OK && t->held > 0) status = autotune_model_refresh(t->model);
   return status;
 }

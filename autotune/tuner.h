@@ -95,6 +95,9 @@ typedef struct tuner {
 /* Checks the options, and makes all that needs no workers: what the log holds is learned. MODEL: what it shares with other
  * tuners, who free it; NULL: its own. To be closed in any case. */
 tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model);
+/* Without records of its own a search begins with what the log knows of programs like this one. Who takes turns asks at the first
+ * one: what others of the same run have measured until then counts, too. */
+tn_status tuner_ask_neighbours(tuner *t);
 /* Takes the workers, or the user's builder and runner. SHOULD_STOP(USER) as of tn_worker_options. */
 tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user);
 /* Into the result: how the hosts fare, and STATUS where it says that none is left. */

@@ -1,7 +1,9 @@
 /* warm_start.c: what records of neighbours save a search. Each file of records is a table of times for one program: a search over
  * it is replayed without a kernel, so that one table and seed give one result. Each program is searched with an empty log and with
  * a log that holds the records of all other files; both times the trials until 95 % of the best time that the table knows are
- * counted. Usage: warm_start RECORDS... Prints a Markdown table; status 1 unless the second takes half of the trials at most. */
+ * counted. Usage: warm_start [costs=...] RECORDS... [--also RECORDS...]
+ * COSTS: of the machine, as words of a target have them (a record's target does not). Records behind --also are searched no
+ * themselves. Prints a Markdown table; status 1 unless the second takes half of the trials at most. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +50,14 @@ static bool fill_log(const char *log, int n, char **files, int this, bool is_war
   return out && fclose(out) == 0 && filled;
 }
 
+static tn_target *with_costs(tn_context *ctx, const tn_target *target, const char *costs) {
+  char text[2048];
+  snprintf(text, sizeof text, "%s %s", tn_target_text(target), costs);
+  return tn_target_new(ctx, text);
+}
+
 /* Trials to 95 % of the best; TRIALS + 1: they did not do. 0: an error. */
-static int count_trials(const char *records, const char *log, uint64_t seed) {
+static int count_trials(const char *records, const char *costs, const char *log, uint64_t seed) {
   tn_context *ctx = tn_context_new(NULL);
   tn_log_table table = {0};
   tn_target *target = NULL;
@@ -57,6 +65,7 @@ static int count_trials(const char *records, const char *log, uint64_t seed) {
   tn_runner runner;
   search s = {0};
   tn_program *program = open_best(ctx, records, &target);
+  if (target && costs) target = with_costs(ctx, target, costs);
   bool ready = program && target && tn_log_top(ctx, records, NULL, 1, &table) == TN_OK && table.n_rows == 1 &&
                tn_replay_new(program, target, records, &builder, &runner);
   if (ready) {
@@ -81,10 +90,10 @@ static int count_trials(const char *records, const char *log, uint64_t seed) {
 }
 
 /* The mean over the seeds; 0: an error. */
-static double mean_trials(const char *log, int n, char **files, int this, bool is_warm) {
+static double mean_trials(const char *log, const char *costs, int n, char **files, int this, bool is_warm) {
   double sum = 0;
   for (int seed = 1; seed <= SEEDS; ++seed) {
-    int trials = fill_log(log, n, files, this, is_warm) ? count_trials(files[this], log, (uint64_t)seed) : 0;
+    int trials = fill_log(log, n, files, this, is_warm) ? count_trials(files[this], costs, log, (uint64_t)seed) : 0;
     if (trials == 0) return 0;
     sum += trials;
   }
@@ -96,24 +105,38 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+/* "--also" leaves the list; how many stand before it. */
+static int take_also(int *n, char **files) {
+  for (int i = 0; i < *n; ++i) {
+    if (strcmp(files[i], "--also") != 0) continue;
+    memmove(files + i, files + i + 1, sizeof *files * (size_t)(*n - i - 1));
+    --*n;
+    return i;
+  }
+  return *n;
+}
+
 int main(int argc, char **argv) {
   char log[] = "/tmp/tenon-warm-XXXXXX";
+  const char *costs = argc > 1 && strncmp(argv[1], "costs=", 6) == 0 ? argv[1] : NULL;
+  char **files = argv + 1 + (costs != NULL);
+  int n = argc - 1 - (costs != NULL), n_searched = take_also(&n, files);
   double sums[2] = {0, 0};
-  int fd = argc > 2 ? mkstemp(log) : -1;
-  if (fd < 0) return fprintf(stderr, "usage: warm_start RECORDS RECORDS...\n"), 2;
+  int fd = n > 1 ? mkstemp(log) : -1;
+  if (fd < 0) return fprintf(stderr, "usage: warm_start [costs=...] RECORDS RECORDS... [--also RECORDS...]\n"), 2;
   close(fd);
   printf("| records | trials to 95 %% of the best known | with records of the others |\n| --- | --: | --: |\n");
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 0; i < n_searched; ++i) {
     double trials[2];
     for (int warm = 0; warm < 2; ++warm) {
-      trials[warm] = mean_trials(log, argc - 1, argv + 1, i - 1, warm);
+      trials[warm] = mean_trials(log, costs, n, files, i, warm);
       if (trials[warm] == 0) return unlink(log), 1;
       sums[warm] += trials[warm];
     }
-    printf("| %s | %.1f | %.1f |\n", name_of(argv[i]), trials[0], trials[1]);
+    printf("| %s | %.1f | %.1f |\n", name_of(files[i]), trials[0], trials[1]);
     fflush(stdout);
   }
   unlink(log);
-  printf("| all %d | %.1f | %.1f (%.2f of them) |\n", argc - 1, sums[0], sums[1], sums[1] / sums[0]);
+  printf("| all %d | %.1f | %.1f (%.2f of them) |\n", n_searched, sums[0], sums[1], sums[1] / sums[0]);
   return sums[1] > 0.5 * sums[0];
 }

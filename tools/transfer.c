@@ -120,7 +120,7 @@ tn_schedule *tools_transferred(tools_session *session, const char *log, const tn
   *out = (tools_transfer){0};
   if (!generic || !can_measure(session)) return NULL;
   session->is_muted = true;
-  autotune_neighbours(session->program, session->target, log, ASKED, near, &n);
+  autotune_neighbours(session->program, session->target, log, ASKED, 0, near, &n);
   const tn_machine machine = tn_target_machine(session->target);
   schedule_plans *plans = n > 0 ? schedule_plans_new(session->program, &machine) : NULL;
   if (plans && open_trial(&t, generic)) try_all(&t, plans, n, near, &best, out);

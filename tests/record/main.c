@@ -5,5 +5,8 @@ int run_apply(void);
 int run_many(void);
 int run_tvm(void);
 int run_buckets(void);
+int run_fuzzed(void);
 
-int main(void) { return run_record() + run_log() + run_apply() + run_many() + run_tvm() + run_buckets(); }
+int main(void) {
+  return run_record() + run_log() + run_apply() + run_many() + run_tvm() + run_buckets() + run_fuzzed();
+}

@@ -1,6 +1,8 @@
 /* What a log knows of programs like another one: which are neighbours, which is nearest, and that a search begins with them. */
+#include <math.h>
 #include <unistd.h>
 
+#include "autotune/lesson.h"
 #include "tests/search/search_test.h"
 
 #define TARGET "triple=x86_64-linux-gnu cpu=znver4 threads=2"
@@ -50,7 +52,7 @@ static int ask(fixture *f, const char *program, int max, autotune_neighbour *out
   int n = -1;
   if (f->file) fclose(f->file);
   f->file = NULL;
-  assert_int_equal(autotune_neighbours(tn_program_parse(f->ctx, program, 0, NULL), f->target, f->log, max, out, &n),
+  assert_int_equal(autotune_neighbours(tn_program_parse(f->ctx, program, 0, NULL), f->target, f->log, max, 0, out, &n),
                    TN_OK);
   return n;
 }
@@ -180,6 +182,134 @@ static void advice_may_be_refused(void **state) {
   space_free(&s);
 }
 
+/* ---- what their records teach --------------------------------------------------------------------------------------- */
+
+enum { TAUGHT = 24, MOST_NEIGHBOURS = 3 };
+
+/* Neighbours with records of their own space's plans. SLOWER: by how much more than its cost says a plan takes that has FIELD at other
+ * than the value that `auto` has; of every other neighbour the inverse of it, if they are to CONTRADICT each other. */
+typedef struct lesson_row {
+  const char *name;
+  int n_neighbours;
+  double slower;
+  bool contradict;
+  double least, most; /* of the factor */
+} lesson_row;
+
+static const lesson_row lesson_rows[] = {
+    {"neighbours that agree", 3, 1.5, false, 1.2, 1.6},
+    {"neighbours that agree that it is quicker", 3, 0.6, false, 0.55, 0.85},
+    {"one neighbour is half believed", 1, 1.5, false, 1.05, 1.35},
+    {"costs that are right need no correction", 3, 1, false, 0.999, 1.001},
+    {"neighbours that contradict each other", 2, 1.5, true, 0.9, 1.1},
+    {"no neighbour", 0, 1.5, false, 1, 1},
+};
+
+/* Field PACK decides; all other fields as in `auto`. Whose plans do not go together is passed over by who learns. */
+static autotune_neighbour teach(const char *text, double slower) {
+  enum { ROWS = 2, PANELS = 5 };
+  space_fixture s = space_make(text);
+  assert_true(autotune_space_fill(s.space));
+  autotune_neighbour near = {
+      .distance = 1, .program = strdup(tn_program_text(s.task->program)), .target = strdup(TARGET)};
+  near.trials = calloc(TAUGHT, sizeof *near.trials);
+  assert_non_null(near.trials);
+  schedule_plan plan[AUTOTUNE_MAX_GROUPS];
+  const plan_choice *choice = &schedule_plans_choices(s.space->plans, 0)->choices[0];
+  for (int r = 0; r < choice->space.n[ROWS]; r++)
+    for (int p = 0; p < choice->space.n[PANELS] && near.n_trials < TAUGHT; p++) {
+      autotune_genome_plans(s.space, &s.space->best, plan);
+      int32_t usual = plan[0].value[PANELS];
+      plan[0].value[ROWS] = choice->space.value[ROWS][r];
+      plan[0].value[PANELS] = choice->space.value[PANELS][p];
+      double ns = schedule_plans_cost(s.space->plans, plan);
+      if (isinf(ns)) continue;
+      near.trials[near.n_trials++] = (struct autotune_known){ns * 1e-9 * (plan[0].value[PANELS] == usual ? 1 : slower),
+                                                             schedule_plans_text(s.space->plans, plan)};
+    }
+  near.plan = strdup(near.trials[0].plan);
+  space_free(&s);
+  return near;
+}
+
+static void lessons_correct_costs(void **state) {
+  static const char *const texts[] = {MATMUL(256, 256, 256), MATMUL(192, 256, 256), MATMUL(256, 192, 256)};
+  const lesson_row *row = *state;
+  enum { PANELS = 5 };
+  autotune_neighbour near[MOST_NEIGHBOURS];
+  for (int i = 0; i < row->n_neighbours; i++)
+    near[i] = teach(texts[i], row->contradict && i % 2 ? 1 / row->slower : row->slower);
+  space_fixture s = space_make(MATMUL(256, 256, 192));
+  assert_true(autotune_space_fill(s.space));
+  assert_true(lessons_learn(s.space, row->n_neighbours, near));
+  schedule_plan plan[AUTOTUNE_MAX_GROUPS];
+  autotune_genome_plans(s.space, &s.space->best, plan);
+  assert_true(lessons_factor(&s.space->lessons, s.space->plans, plan) == 1);
+  const plan_choice *choice = &schedule_plans_choices(s.space->plans, 0)->choices[0];
+  int32_t usual = plan[0].value[PANELS];
+  for (int p = 0; p < choice->space.n[PANELS] && plan[0].value[PANELS] == usual; p++)
+    plan[0].value[PANELS] = choice->space.value[PANELS][p];
+  double factor = lessons_factor(&s.space->lessons, s.space->plans, plan);
+  if (factor < row->least || factor > row->most) fail_msg("%s: a factor of %g", row->name, factor);
+  s.space->lessons.is_off = true;
+  assert_true(lessons_factor(&s.space->lessons, s.space->plans, plan) == 1);
+  space_free(&s);
+  autotune_neighbours_free(row->n_neighbours, near);
+}
+
+/* Of what cannot be used nothing is learned, and nothing is said. */
+static void lessons_that_are_none(void **state) {
+  static const char *const rows[][2] = {{"no program", NULL},
+                                        {"C[i<8] = sum[k<8](A[i,k])\n", NULL},
+                                        {NULL, "no JSON"},
+                                        {NULL, "[]"},
+                                        {NULL, "[{\"stage\":\"C\",\"family\":\"tile\"}]"},
+                                        {NULL, "[{\"stage\":\"D\",\"family\":\"tile\"}]"}};
+  (void)state;
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    autotune_neighbour near = teach(MATMUL(256, 256, 256), 2);
+    char **text = rows[i][0] ? &near.program : NULL;
+    for (int k = 0; k < near.n_trials && rows[i][1]; k++) {
+      free(near.trials[k].plan);
+      near.trials[k].plan = strdup(rows[i][1]);
+    }
+    if (text) free(*text), *text = strdup(rows[i][0]);
+    space_fixture s = space_make(MATMUL(128, 256, 256));
+    assert_true(autotune_space_fill(s.space));
+    assert_true(lessons_learn(s.space, 1, &near));
+    if (s.space->lessons.part) fail_msg("something was learned of %s", rows[i][0] ? rows[i][0] : rows[i][1]);
+    check_ok(s.ctx);
+    space_free(&s);
+    autotune_neighbours_free(1, &near);
+  }
+}
+
+/* Trials come with the best record where they are asked for: finals, failures and sketches are none. */
+static void trials_of_a_neighbour(void **state) {
+  (void)state;
+  fixture f = make();
+  autotune_neighbour near[2];
+  int n = -1;
+  const char *here = tn_target_text(f.target);
+  for (int i = 0; i < 5; i++)
+    add_line(f.file, f.ctx, MATMUL(96, 128, 128), here, "none", true, 1e-5 * (5 - i), "tile", i + 1);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), here, "compile", false, 1e-6, "tile", 9);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), here, "none", false, 1e-6, "tile", 9);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), OTHER, "none", true, 1e-6, "tile", 9);
+  add_line(f.file, f.ctx, MATMUL(96, 128, 128), here, "none", true, 1e-6, "sketch", 9);
+  fclose(f.file);
+  tn_program *program = tn_program_parse(f.ctx, MATMUL(128, 128, 128), 0, NULL);
+  assert_int_equal(autotune_neighbours(program, f.target, f.log, 2, 3, near, &n), TN_OK);
+  assert_int_equal(n, 2);
+  assert_int_equal(near[0].n_trials, 3);
+  assert_int_equal(near[1].n_trials, 1);
+  for (int i = 0; i < 3; i++) assert_true(near[0].trials[i].cost_s == 1e-5 * (i + 1));
+  assert_non_null(strstr(near[0].trials[0].plan, "\"panels\":5"));
+  autotune_neighbours_free(2, near);
+  f.file = NULL;
+  drop(&f);
+}
+
 int run_neighbour_tests(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_nearest_come_first),
@@ -189,6 +319,9 @@ int run_neighbour_tests(void) {
       cmocka_unit_test(a_search_begins_with_advice),
       cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"C\",\"family\":\"rows\"}]"),
       cmocka_unit_test_prestate(advice_may_be_refused, "[{\"stage\":\"D\",\"family\":\"tile\"}]"),
-      cmocka_unit_test_prestate(advice_may_be_refused, "no JSON")};
-  return cmocka_run_group_tests_name("neighbours", tests, NULL, NULL);
+      cmocka_unit_test_prestate(advice_may_be_refused, "no JSON"),
+      cmocka_unit_test(trials_of_a_neighbour),
+      cmocka_unit_test(lessons_that_are_none)};
+  return cmocka_run_group_tests_name("neighbours", tests, NULL, NULL) +
+         CHECK_TABLE("lessons", lesson_rows, lessons_correct_costs);
 }
