@@ -178,6 +178,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->u2 = f->u < 0 ? -1 : row_axis(&f->reads, f->u);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
+  f->has_root = g->root != g->anchor;
   f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(f);
@@ -207,6 +208,44 @@ static bool can_prefetch(const tile_facts *f) {
   return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
 }
 
+/* Only blocks of the outermost axis may leave a rest. */
+bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)ceil_div(r->extent[a], depth / whole)};
+    bool has_rest = r->extent[a] % out->steps != 0;
+    for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
+    return depth % whole == 0 && (!has_rest || a == r->n_data);
+  }
+  return false;
+}
+
+/* Blocks of the reduction near DEPTH steps; 0: the reads do not allow it. */
+static int64_t depth_near(const generic_reads *r, int64_t depth) {
+  tile_cut cut;
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
+    for (int64_t n = steps; n >= least; n--)
+      if (r->extent[a] % n == 0) return n * whole;
+    return tile_cut_of(r, steps * whole, &cut) ? steps * whole : 0;
+  }
+  return 0;
+}
+
+/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. */
+static void add_depths(const tile_facts *f, plan_space *s) {
+  enum { LEAST = 16, MOST = 512 };
+  plan_add(s, TILE_DEPTH, 0);
+  if (f->shared < 0 || f->is_depthwise || f->reads.n_data == TN_MAX_RANK) return;
+  for (int64_t depth = LEAST; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
+    int64_t near = depth_near(&f->reads, depth);
+    if (near >= LEAST) plan_add(s, TILE_DEPTH, near);
+  }
+}
+
 /* As many as few rows leave registers for: columns of few rows are read in long runs. With sums in lanes a tile may have
  * all of a few columns. */
 static void add_vectors(const tile_facts *f, plan_space *s) {
@@ -232,6 +271,7 @@ static void space(const void *facts, plan_space *s) {
   add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
+  add_depths(f, s);
   for (int i = 0; i < 2; i++) {
     plan_add(s, TILE_ORDER, i);
     plan_add(s, TILE_INNER, i);
@@ -251,8 +291,11 @@ typedef struct nest {
   struct {
     int axis;
     double count;
-  } loops[GENERIC_MAX_AXES + 5];
+  } loops[2 * GENERIC_MAX_AXES + 5];
   double v_blocks, u_blocks, outer, panels;
+  double parts; /* that threads can share */
+  int depth;    /* the innermost loop over blocks of the reduction; -1: it is whole */
+  double blocks; /* of the reduction */
 } nest;
 
 /* Loops of one iteration do not count. */
@@ -262,32 +305,53 @@ static void push(nest *n, int axis, double count) {
   n->loops[n->n++].count = count;
 }
 
+/* Whether an iteration of the axis reads something else. */
+static bool moves(const generic_read *read, int axis) {
+  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
+}
+
+/* The axes of no tile. Where the reduction is cut, those that the shared operand does not move along are inside. */
+static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_inside) {
+  for (int a = 0; a < f->v; a++) {
+    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
+    bool is_kept = n->blocks > 1 && !moves(&f->reads.reads[f->shared], a);
+    if (is_tiled || is_kept != is_inside) continue;
+    push(n, a, (double)f->reads.extent[a]);
+    n->outer *= (double)f->reads.extent[a];
+  }
+}
+
+/* Blocks of the reduction, one after the other, and what they all go over. */
+static void push_blocks(const tile_facts *f, const tile_cut *cut, nest *n) {
+  for (int a = f->reads.n_data; a < cut->axis; a++) push(n, a, (double)f->reads.extent[a]);
+  push(n, cut->axis, (double)ceil_div(f->reads.extent[cut->axis], cut->steps));
+  n->depth = n->n - 1;
+}
+
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   double panels = (double)ceil_div(extent_of(f, f->v), tile_columns(f, c));
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
   double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
-  *n = (nest){
-      .v_blocks = ceil(panels / in_block), .u_blocks = ceil(tiles / rows_in_block), .outer = 1, .panels = panels};
+  tile_cut cut;
+  bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
+  *n = (nest){.v_blocks = ceil(panels / in_block),
+              .u_blocks = ceil(tiles / rows_in_block),
+              .outer = 1,
+              .panels = panels,
+              .depth = -1,
+              .blocks = is_cut ? cut.blocks : 1};
   if (c[TILE_ORDER]) push(n, f->v, n->v_blocks);
-  for (int a = 0; a < f->v; a++) {
-    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
-    if (is_tiled) continue;
-    push(n, a, (double)f->reads.extent[a]);
-    n->outer *= (double)f->reads.extent[a];
-  }
+  push_outer(f, c, n, false);
   if (!c[TILE_ORDER]) push(n, f->v, n->v_blocks);
+  n->parts = n->outer * n->v_blocks * (is_cut ? 1 : n->u_blocks);
+  if (is_cut) push_blocks(f, &cut, n), push_outer(f, c, n, true);
   push(n, f->u, n->u_blocks);
   if (c[TILE_ROWS2] > 1) push(n, f->u2, tiles2);
   if (c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
   push(n, f->u, tiles / n->u_blocks);
   if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
-}
-
-/* Whether an iteration of the axis reads something else. */
-static bool moves(const generic_read *read, int axis) {
-  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
 }
 
 /* Distinct elements that loops of these lengths read: axes that move an index alike, as a window's do, overlap. */
@@ -320,6 +384,18 @@ typedef struct stream {
   double stride; /* bytes between such rows */
 } stream;
 
+/* What a tile goes over. */
+static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) {
+  tile_cut cut;
+  bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
+  for (int a = 0; a < f->reads.n_axes; a++)
+    extent[a] = a < f->reads.n_data || (is_cut && a < cut.axis) ? 1 : (double)f->reads.extent[a];
+  if (is_cut) extent[cut.axis] = (double)cut.steps;
+  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
+  if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
+  if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
+}
+
 /* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
@@ -327,10 +403,12 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
+  double extent[GENERIC_MAX_AXES];
+  tile_extents(f, c, extent);
   bool is_row = read->stride[f->v] == 1;
-  s.grows = is_row && read->is_window;
+  s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
   s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
-                     : last >= f->reads.n_data && read->stride[last] == 1 ? (double)f->reads.extent[last]
+                     : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
                                                                           : 1);
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
@@ -351,10 +429,10 @@ static double footprint(const tile_facts *f, const stream *s, const double *exte
   return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, row, s->stride), 1);
 }
 
-/* The nearest level that holds what all streams of these loops read together. */
-static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent) {
+/* The nearest level that holds what all streams of these loops read together, and ADDED bytes of results. */
+static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
   for (int level = 1; level < 4; level++) {
-    double sum = 0;
+    double sum = added;
     for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], extent, level);
     if (cost_level(&f->machine, sum) <= level) return level;
   }
@@ -370,30 +448,49 @@ static double lines_of(const tile_facts *f, const stream *s, const double *exten
 /* What a line of a stream takes longer where a page holds one row of it, or so few lines that nobody guesses the next
  * ones: each row begins with a wait, unless it was asked for. */
 static double guess_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
-  enum { GUESSED = 4 };
+  enum { GUESSED = 4, FOLLOWED = 64 };
   double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
   bool is_guessed = level <= 2 || s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
+  bool is_long = c[TILE_PANELS] * s->row >= COST_PAGE / 4; /* tile by tile */
+  is_guessed |= c[TILE_DEPTH] > 0 && c[TILE_DEPTH] <= FOLLOWED && is_long && s->read->stride[f->v] == 1;
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
-  return is_guessed || is_asked ? 0 : f->machine.costs.apart / lines;
+  const tn_machine_costs *costs = &f->machine.costs;
+  if (is_asked && level > 2) return costs->asked - costs->line3;
+  return is_guessed ? 0 : (costs->stray - costs->line3) / lines;
+}
+
+/* Of the results that loops of these lengths add to. */
+static double bytes_added(const tile_facts *f, const nest *n, const double *extent) {
+  double bytes = n->depth < 0 ? 0 : (double)f->bytes;
+  for (int a = 0; a < f->reads.n_data; a++) bytes *= extent[a];
+  return bytes;
+}
+
+/* Each block of the reduction reads and writes the results, which LEVEL holds, and the first ones are zeros; what reads
+ * them is a walk of its own. */
+static double added_ns(const tile_facts *f, const nest *n, const double *extent, int level) {
+  double all = (double)f->bytes;
+  for (int a = 0; a < f->reads.n_data; a++) all *= (double)f->reads.extent[a];
+  double lines = fmax(all / COST_LINE, extent[f->v] > 0 ? all / f->bytes / extent[f->v] : 0);
+  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) * cost_line(&f->machine, RUNTIME_MAX(level, 2), false);
 }
 
 /* What all tiles read, from the level where it was since it was used last. */
 static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   stream streams[GENERIC_MAX_READS];
   double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
-  int level[GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
+  int level[2 * GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
   for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
-  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
-  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
-  if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
-  if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
+  tile_extents(f, c, extent);
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
   for (int l = n->n - 1; l >= 0; l--) {
-    level[l] = level_of(f, n_reads, streams, extent);
+    double added = bytes_added(f, n, extent);
+    level[l] = level_of(f, n_reads, streams, extent, added);
+    if (l == n->depth) ns += added_ns(f, n, extent, level[l]);
     extent[n->loops[l].axis] *= n->loops[l].count;
     tiles *= n->loops[l].count;
   }
-  int whole = level_of(f, n_reads, streams, extent);
+  int whole = level_of(f, n_reads, streams, extent, 0);
   bool is_shared = c[TILE_THREADS] != 0;
   for (int i = 0; i < n_reads; i++) {
     double left = 1, ns_of_line = 0;
@@ -512,8 +609,9 @@ static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, doubl
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
-  double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
-  double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
+  double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
+  double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
+  double ends = 4 * f->machine.costs.chain, store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
@@ -533,9 +631,10 @@ static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
 /* Along the second axis of rows likewise. */
 static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
-  if (r == 1) return n->outer * rows_ns(f, c, 1);
+  double times = n->outer * (c[TILE_DEPTH] ? f->reduced / c[TILE_DEPTH] : 1);
+  if (r == 1) return times * rows_ns(f, c, 1);
   double ns = (double)(rows / r) * rows_ns(f, c, (double)r);
-  return n->outer * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
+  return times * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
 }
 
 /* Copying the packed operand as often as the loops around the copy run. */
@@ -583,6 +682,9 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;
+  tile_cut cut;
+  if (c[TILE_DEPTH] && (c[TILE_LANES] || c[TILE_PADDING] || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut))) return false;
+  if (c[TILE_DEPTH] && c[TILE_DOT] && (cut.axis < f->reads.n_axes - 1 || cut.steps % f->dot_group)) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
@@ -597,7 +699,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
 /* Of plans that cost the same, the one with fewer loops. */
 static double plainness(const int32_t *c) {
   static const double loop = 0.001;
-  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_DEPTH] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -609,7 +711,7 @@ static double cost(const void *facts, const int32_t *c) {
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
               turn_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c);
-  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
+  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }
 
 static const plan_field fields[TILE_FIELD_COUNT] = {

@@ -20,6 +20,7 @@
   X(DOT, "dot", "1: by the dot product instruction")                                                \
   X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")      \
   X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand") \
+  X(DEPTH, "depth", "steps of the reduction in a block, whose sums are added to the result; 0: all") \
   X(THREADS, "threads", "1: blocks are shared among threads")                                       \
   X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")
 
@@ -46,6 +47,7 @@ typedef struct tile_facts {
   double reduced;               /* steps of the reduction */
   double ns;                    /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise; /* reads are windows; and every read goes along v */
+  bool has_root;                /* what reads the sums point by point is a stage of its own */
   const tn_tensor *padding;     /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
   bool can_lane;                /* vectors can go along the last reduction axis */
   int turned;                   /* the read that has to be copied for that, with this axis last; -1: none */
@@ -54,6 +56,15 @@ typedef struct tile_facts {
   bool dot_signed;              /* it takes registers and instructions of its own */
 } tile_facts;
 
+/* Where blocks of DEPTH steps cut the reduction, whose last axis is its innermost loop. */
+typedef struct tile_cut {
+  int axis; /* cut in parts of STEPS; axes behind it are whole in a block, those before it outside */
+  int64_t steps;
+  double blocks;
+} tile_cut;
+
+/* False: DEPTH is no such cut, or all of the reduction. */
+bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* Lanes of a vector of accumulators. */

@@ -18,6 +18,8 @@ int plans_list(const char *pattern, int threads, bool is_timed, int at_least);
 typedef struct plans_race_options {
   const char *program, *target; /* text; costs that the target does not say are measured */
   int threads, n_best, n_random;
+  const char *plans[16]; /* as JSON, beside those */
+  int n_plans;
   double seconds; /* of processor time, for all turns together */
 } plans_race_options;
 

@@ -83,6 +83,16 @@ static void enter_all(race *r, int n_best, int n_random) {
     if (draw(r, &rng, ranked[0].ns, &plan)) enter(r, -1, &plan);
 }
 
+/* TEXT: what is printed of a plan, with other values perhaps; those that cannot be chosen become the nearest. */
+static void enter_given(race *r, const char *text) {
+  schedule_plan plans[AUTOTUNE_MAX_GROUPS];
+  if (schedule_plans_fit(r->space.plans, text, plans) == TN_OK) {
+    plans[r->group].ns = schedule_plan_cost(schedule_plans_choices(r->space.plans, r->group), &plans[r->group]);
+    enter(r, -1, &plans[r->group]);
+  } else
+    fprintf(stderr, "tenon-plans: %s\n", tn_context_message(r->ctx));
+}
+
 static void take_turn(race *r, racer *of) {
   int n = 0;
   double start = plans_now_s(), end = start;
@@ -144,6 +154,7 @@ int plans_race(const plans_race_options *options) {
   if (ok) {
     r->group = dearest_group(r);
     enter_all(r, options->n_best, options->n_random);
+    for (int i = 0; i < options->n_plans; i++) enter_given(r, options->plans[i]);
     for (double end = plans_now_s() + options->seconds; plans_now_s() < end;)
       for (int i = 0; i < r->n; i++) take_turn(r, &r->racers[i]);
     qsort(r->racers, (size_t)r->n, sizeof *r->racers, by_time);
