@@ -29,7 +29,7 @@ static void fill_costs(tn_machine_costs *c) {
   bool knows_stray = c->stray > 0, knows_asked = c->asked > 0;
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
-    TN_MACHINE_COSTS(X)
+  TN_MACHINE_COSTS(X)
 #undef X
   if (!knows_stray) c->stray = c->line3 + c->apart;
   if (!knows_asked) c->asked = c->line3;

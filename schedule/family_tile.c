@@ -269,6 +269,16 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   f->can_lane = along;
 }
 
+/* Vectors go along rows that are no whole number of lines apart. */
+static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
+  bool is_askew = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
+    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  }
+  return is_askew && read->is_known[v] && read->stride[v] == 1;
+}
+
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
@@ -278,6 +288,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
   f->has_root = g->root != g->anchor;
+  for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
   f->can_cut = f->shared >= 0 && !f->is_depthwise && f->n_parities == 0 && f->reads.n_data < TN_MAX_RANK;
   f->padding = g->padding;
   f->ns = g->ns;
@@ -308,29 +319,28 @@ static bool can_prefetch(const tile_facts *f) {
   return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
 }
 
-/* Only blocks of the outermost axis may leave a rest. */
+/* Blocks leave no rest. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
   int64_t whole = 1;
   for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
     if (depth >= whole * r->extent[a]) continue;
-    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)ceil_div(r->extent[a], depth / whole)};
-    bool has_rest = r->extent[a] % out->steps != 0;
+    if (depth % whole != 0 || r->extent[a] % (depth / whole) != 0) return false;
+    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)(r->extent[a] * whole / depth)};
     for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
-    return depth % whole == 0 && (!has_rest || a == r->n_data);
+    return true;
   }
   return false;
 }
 
-/* Blocks of the reduction near DEPTH steps; 0: the reads do not allow it. */
+/* Blocks of the reduction near DEPTH steps; 0: none fit. */
 static int64_t depth_near(const generic_reads *r, int64_t depth) {
-  tile_cut cut;
   int64_t whole = 1;
   for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
     if (depth >= whole * r->extent[a]) continue;
     int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
     for (int64_t n = steps; n >= least; n--)
       if (r->extent[a] % n == 0) return n * whole;
-    return tile_cut_of(r, steps * whole, &cut) ? steps * whole : 0;
+    return 0;
   }
   return 0;
 }
@@ -394,7 +404,7 @@ typedef struct nest {
     double count;
   } loops[2 * GENERIC_MAX_AXES + 5];
   double v_blocks, u_blocks, outer, parities, panels; /* outer: without the parities */
-  double parts;  /* that threads can share */
+  double parts;                                       /* that threads can share */
   int depth;     /* the innermost loop over blocks of the reduction; -1: it is whole */
   double blocks; /* of the reduction */
 } nest;
@@ -480,10 +490,15 @@ static double elements_read(const tile_facts *f, const generic_read *read, const
   return fmin(n, all);
 }
 
+/* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
+static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
+  return f->is_askew[read] && !c[TILE_LANES] && !(c[TILE_PACK] && read == f->shared);
+}
+
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
-  bool is_packed;
+  bool is_packed, is_askew;
   bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
   double bytes;  /* of an element */
   double row;    /* bytes that lie side by side, of a tile */
@@ -506,6 +521,7 @@ static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) 
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
+  s.is_askew = is_askew(f, c, i);
   s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
@@ -548,7 +564,8 @@ static int level_of(const tile_facts *f, int n, const stream *streams, const dou
 /* Lines that a tile reads of a stream: each row of it begins anew. */
 static double lines_of(const tile_facts *f, const stream *s, const double *extent) {
   double bytes = elements_read(f, s->read, extent) * s->bytes;
-  return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * fmax(s->row / COST_LINE, 1);
+  double of_row = fmax(s->row / COST_LINE, 1) + (s->is_askew ? 1 : 0);
+  return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * of_row;
 }
 
 /* What a line of a stream takes longer where a page holds one row of it, or so few lines that nobody guesses the next
@@ -586,7 +603,8 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   stream streams[GENERIC_MAX_READS];
   double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
   int level[2 * GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
-  for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
+  streams[0] = stream_of(f, c, 0);
+  for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   tile_extents(f, c, extent);
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
   for (int l = n->n - 1; l >= 0; l--) {
@@ -656,7 +674,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     const generic_read *read = &f->reads.reads[i];
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
-    loads += n;
+    loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
     converted += is_other ? n : 0;
   }
@@ -725,7 +743,7 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
   double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
-  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = 2 * f->machine.costs.load;
+  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
@@ -797,8 +815,8 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;
   tile_cut cut;
-  if (c[TILE_DEPTH] && (c[TILE_LANES] || c[TILE_PADDING] || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut))) return false;
-  if (c[TILE_DEPTH] && c[TILE_DOT] && (cut.axis < f->reads.n_axes - 1 || cut.steps % f->dot_group)) return false;
+  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_PACK]; /* what is packed is read in order anyway */
+  if (c[TILE_DEPTH] && (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut))) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
@@ -813,8 +831,9 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
 
 /* Of plans that cost the same, the one with fewer loops. */
 static double plainness(const int32_t *c) {
-  static const double loop = 0.001;
-  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_DEPTH] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+  static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
+  return 1 + (c[TILE_DEPTH] ? doubt : 0) +
+         loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */

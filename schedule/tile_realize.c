@@ -21,7 +21,7 @@ typedef struct tiling {
   int axis[TN_MAX_RANK];           /* by data axis of the sums: the root's loop */
   int n_idle, idle[TN_MAX_RANK];   /* loops of the root that no such axis goes along, of one iteration */
   int v_block, v_panel, v_sub, v_in, u_block, u_tile, u_in, u2_tile, u2_in; /* the root's loops; -1: there is none */
-  int depth, depth_in; /* and those over blocks of the reduction, which are two where the last block is short */
+  int depth;                                                                /* and that over blocks of the reduction */
   int order[SCHEDULE_MAX_AXES], n_order, n_shared;
   int fused, n_fused; /* the first shared loop, and of how many it is made */
 } tiling;
@@ -125,8 +125,8 @@ static bool moves(const generic_read *read, int axis) {
 /* The innermost shared loop along which the packed operand changes; -1: none. */
 static int copy_loop(const tiling *t) {
   int found = -1;
-  for (int i = 0; i < t->n_shared + (t->depth >= 0) + (t->depth_in >= 0); i++) {
-    bool changes = t->order[i] == t->v_block || t->order[i] == t->depth || t->order[i] == t->depth_in;
+  for (int i = 0; i < t->n_shared; i++) {
+    bool changes = t->order[i] == t->v_block;
     for (int k = 0; k < t->n_outer; k++)
       changes |= t->order[i] == t->axis[t->outer[k]] && moves(packed_read(t), t->outer[k]);
     if (changes) found = i < t->n_fused ? t->fused : t->order[i];
@@ -188,7 +188,7 @@ static void list_loops(tiling *t) {
   if (!t->c[TILE_ORDER]) put(&n, order, t->v_block);
   if (t->depth < 0) put(&n, order, t->u_block);
   t->n_shared = n;
-  put(&n, order, t->depth), put(&n, order, t->depth_in), put_outer(t, &n, order, true);
+  put(&n, order, t->depth), put_outer(t, &n, order, true);
   if (t->depth >= 0) put(&n, order, t->u_block);
   for (int i = 0; i < t->f->n_parities; i++) put(&n, order, t->axis[t->f->parities[i].data]);
   put(&n, order, t->u2_tile);
@@ -197,18 +197,6 @@ static void list_loops(tiling *t) {
   if (!t->c[TILE_INNER]) put(&n, order, t->v_panel);
   put(&n, order, t->u2_in), put(&n, order, t->u_in), put(&n, order, t->v_sub), put(&n, order, t->v_in);
   t->n_order = n;
-}
-
-/* The loop over blocks; the last may be short, and has code of its own. */
-static bool split_depth(tiling *t, int stage) {
-  tile_cut cut;
-  t->depth = t->depth_in = -1;
-  if (!tile_cut_of(&t->f->reads, t->c[TILE_DEPTH], &cut)) return true;
-  const schedule_stage *st = &t->d->s->stages[stage];
-  t->depth = st->op->n_axes;
-  int64_t whole = t->f->reads.extent[cut.axis] / cut.steps;
-  if (t->f->reads.extent[cut.axis] % cut.steps == 0) return true;
-  return generic_split(t->d, stage, t->depth, whole, &t->depth, &t->depth_in);
 }
 
 /* Fills t->axis, and t->idle: cuts the root's axes where those of the sums are quotients and rests. */
@@ -245,7 +233,8 @@ static bool arrange_root(tiling *t) {
     if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
       t->outer[t->n_outer++] = a;
   if (!unfold_root(t, stage)) return false;
-  if (!split_depth(t, stage) || !split_columns(t, stage) || !split_rows(t, stage)) return false;
+  t->depth = t->c[TILE_DEPTH] ? t->f->reads.n_data : -1; /* what rfactor left */
+  if (!split_columns(t, stage) || !split_rows(t, stage)) return false;
   list_loops(t);
   if (!generic_order(t->d, stage, t->n_order, t->order)) return false;
   if (!generic_annotate(t->d, stage, t->v_in, SCHEDULE_VECTORIZE) || !unroll_parities(t, stage)) return false;
@@ -312,9 +301,7 @@ static bool arrange_tile(const tiling *t, int stage) {
   if (joins && !join_channels(t, stage)) return false;
   if ((t->by_lanes || t->c[TILE_DOT]) && !generic_split_as(t->d, stage, f->v, t->lanes, TN_TAIL_PAD, &v_sub, &v_in))
     return false;
-  const te_op *op = t->d->s->stages[stage].op;
-  int last = op->n_axes + op->n_reduce - 1;
-  if (t->c[TILE_DOT] && !generic_split(t->d, stage, last, f->dot_group, &k, &group)) return false;
+  if (t->c[TILE_DOT] && !generic_split(t->d, stage, f->reads.n_axes - 1, f->dot_group, &k, &group)) return false;
   if (!order_tile(t, stage, v_sub, v_in, group)) return false;
   if (t->c[TILE_DOT])
     return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
