@@ -215,6 +215,34 @@ static double apart_ns(char *data, size_t bytes) {
   return least_ns(store_apart, data, n_pages) / (double)(n_pages * (PAGE / LINE));
 }
 
+/* The lines of pages in runs, a run of each page after the other: no page holds two that follow each other in time. */
+typedef struct runs {
+  const char *data;
+  size_t lines; /* of a run */
+  bool asks;    /* for the next run of a page, all pages before it is read */
+  volatile char last;
+} runs;
+
+/* A byte of each line. */
+__attribute__((noinline)) static void read_runs(void *data, size_t n_pages) {
+  runs *r = data;
+  char sum = 0;
+  for (size_t at = 0; at < PAGE; at += r->lines * LINE)
+    for (size_t p = 0; p < n_pages; p++) {
+      const char *run = r->data + p * PAGE + at;
+      for (size_t l = 0; r->asks && l < r->lines; l++) __builtin_prefetch(run + (r->lines + l) * LINE);
+      for (size_t l = 0; l < r->lines; l++) sum = (char)(sum + ((const volatile char *)run)[l * LINE]);
+    }
+  r->last = sum;
+}
+
+/* Of a line. The last pages are asked for beyond the end, which does no harm. */
+static double runs_ns(const char *data, size_t bytes, size_t lines, bool asks) {
+  runs r = {data, lines, asks, 0};
+  size_t n_pages = bytes / PAGE;
+  return least_ns(read_runs, &r, n_pages) / (double)(n_pages * (PAGE / LINE));
+}
+
 /* The system gives pages when they are touched first. */
 static double fresh_ns(void) {
   enum { FRESH_BYTES = 4 << 20 };
@@ -297,6 +325,8 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
   c->line4 = line_ns(&l, floats, bytes);
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
+  c->stray = runs_ns(data, level_bytes(caches, 3), 1, false);
+  c->asked = runs_ns(data, level_bytes(caches, 3), 4, true);
   c->apart = apart_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
   c->page = fmax(page_ns(data), 0.01);
@@ -323,6 +353,8 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
 #undef X
   }
   c->line3 = fmax(c->line3, c->line2);
+  c->stray = fmax(c->stray, c->line3);
+  c->asked = fmax(c->asked, c->line3);
   c->line4 = fmax(c->line4, c->line3);
   c->shared4 = fmax(c->shared4, c->line4);
 }

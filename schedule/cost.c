@@ -23,12 +23,16 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .page = 2,
                                              .fork = 4000};
 
-/* What was not measured becomes the plain machine's value, field by field. */
-static void fill_costs(tn_machine_costs *c){
+/* What was not measured becomes the plain machine's value, field by field. Of a machine that was measured before there
+ * were such fields, lines that nobody guesses wait as stores do, unless they are asked for. */
+static void fill_costs(tn_machine_costs *c) {
+  bool knows_stray = c->stray > 0, knows_asked = c->asked > 0;
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
-    TN_MACHINE_COSTS(X)
+  TN_MACHINE_COSTS(X)
 #undef X
+  if (!knows_stray) c->stray = c->line3 + c->apart;
+  if (!knows_asked) c->asked = c->line3;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's

@@ -269,6 +269,16 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   f->can_lane = along;
 }
 
+/* Vectors go along rows that are no whole number of lines apart. */
+static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
+  bool is_askew = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
+    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  }
+  return is_askew && read->is_known[v] && read->stride[v] == 1;
+}
+
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
@@ -277,6 +287,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
+  f->has_root = g->root != g->anchor;
+  for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
+  f->can_cut = f->shared >= 0 && !f->is_depthwise && f->n_parities == 0 && f->reads.n_data < TN_MAX_RANK;
   f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(f);
@@ -306,6 +319,43 @@ static bool can_prefetch(const tile_facts *f) {
   return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
 }
 
+/* Blocks leave no rest. */
+bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    if (depth % whole != 0 || r->extent[a] % (depth / whole) != 0) return false;
+    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)(r->extent[a] * whole / depth)};
+    for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
+    return true;
+  }
+  return false;
+}
+
+/* Blocks of the reduction near DEPTH steps; 0: none fit. */
+static int64_t depth_near(const generic_reads *r, int64_t depth) {
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
+    for (int64_t n = steps; n >= least; n--)
+      if (r->extent[a] % n == 0) return n * whole;
+    return 0;
+  }
+  return 0;
+}
+
+/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. */
+static void add_depths(const tile_facts *f, plan_space *s) {
+  enum { LEAST = 16, MOST = 512 };
+  plan_add(s, TILE_DEPTH, 0);
+  if (!f->can_cut) return;
+  for (int64_t depth = LEAST; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
+    int64_t near = depth_near(&f->reads, depth);
+    if (near >= LEAST) plan_add(s, TILE_DEPTH, near);
+  }
+}
+
 /* As many as few rows leave registers for: columns of few rows are read in long runs. With sums in lanes a tile may have
  * all of a few columns. */
 static void add_vectors(const tile_facts *f, plan_space *s) {
@@ -331,6 +381,7 @@ static void space(const void *facts, plan_space *s) {
   add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
+  add_depths(f, s);
   for (int i = 0; i < 2; i++) {
     plan_add(s, TILE_ORDER, i);
     plan_add(s, TILE_INNER, i);
@@ -351,8 +402,11 @@ typedef struct nest {
   struct {
     int axis;
     double count;
-  } loops[GENERIC_MAX_AXES + 5];
+  } loops[2 * GENERIC_MAX_AXES + 5];
   double v_blocks, u_blocks, outer, parities, panels; /* outer: without the parities */
+  double parts;                                       /* that threads can share */
+  int depth;     /* the innermost loop over blocks of the reduction; -1: it is whole */
+  double blocks; /* of the reduction */
 } nest;
 
 /* Loops of one iteration do not count. */
@@ -362,25 +416,49 @@ static void push(nest *n, int axis, double count) {
   n->loops[n->n++].count = count;
 }
 
+/* Whether an iteration of the axis reads something else. */
+static bool moves(const generic_read *read, int axis) {
+  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
+}
+
+/* The axes of no tile. Where the reduction is cut, those that the shared operand does not move along are inside. */
+static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_inside) {
+  for (int a = 0; a < f->v; a++) {
+    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
+    bool is_kept = n->blocks > 1 && !moves(&f->reads.reads[f->shared], a);
+    if (is_tiled || is_kept != is_inside || tile_parity_of(f, a)) continue;
+    push(n, a, (double)f->reads.extent[a]);
+    n->outer *= (double)f->reads.extent[a];
+  }
+}
+
+/* Blocks of the reduction, one after the other, and what they all go over. */
+static void push_blocks(const tile_facts *f, const tile_cut *cut, nest *n) {
+  for (int a = f->reads.n_data; a < cut->axis; a++) push(n, a, (double)f->reads.extent[a]);
+  push(n, cut->axis, (double)ceil_div(f->reads.extent[cut->axis], cut->steps));
+  n->depth = n->n - 1;
+}
+
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   double panels = (double)ceil_div(extent_of(f, f->v), tile_columns(f, c));
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
   double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
+  tile_cut cut;
+  bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
   *n = (nest){.v_blocks = ceil(panels / in_block),
               .u_blocks = ceil(tiles / rows_in_block),
               .outer = 1,
               .parities = 1,
-              .panels = panels};
+              .panels = panels,
+              .depth = -1,
+              .blocks = is_cut ? cut.blocks : 1};
   if (c[TILE_ORDER]) push(n, f->v, n->v_blocks);
-  for (int a = 0; a < f->v; a++) {
-    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
-    if (is_tiled || tile_parity_of(f, a)) continue;
-    push(n, a, (double)f->reads.extent[a]);
-    n->outer *= (double)f->reads.extent[a];
-  }
+  push_outer(f, c, n, false);
   if (!c[TILE_ORDER]) push(n, f->v, n->v_blocks);
+  n->parts = n->outer * n->v_blocks * (is_cut ? 1 : n->u_blocks);
+  if (is_cut) push_blocks(f, &cut, n), push_outer(f, c, n, true);
   push(n, f->u, n->u_blocks);
   for (int i = 0; i < f->n_parities; i++) {
     push(n, f->parities[i].data, (double)f->reads.extent[f->parities[i].data]);
@@ -390,11 +468,6 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   if (c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
   push(n, f->u, tiles / n->u_blocks);
   if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
-}
-
-/* Whether an iteration of the axis reads something else. */
-static bool moves(const generic_read *read, int axis) {
-  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
 }
 
 /* Distinct elements that loops of these lengths read: axes that move an index alike, as a window's do, overlap. */
@@ -417,27 +490,47 @@ static double elements_read(const tile_facts *f, const generic_read *read, const
   return fmin(n, all);
 }
 
+/* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
+static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
+  return f->is_askew[read] && !c[TILE_LANES] && !(c[TILE_PACK] && read == f->shared);
+}
+
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
-  bool is_packed;
+  bool is_packed, is_askew;
   bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
   double bytes;  /* of an element */
   double row;    /* bytes that lie side by side, of a tile */
   double stride; /* bytes between such rows */
 } stream;
 
+/* What a tile goes over. */
+static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) {
+  tile_cut cut;
+  bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
+  for (int a = 0; a < f->reads.n_axes; a++)
+    extent[a] = a < f->reads.n_data || (is_cut && a < cut.axis) ? 1 : (double)f->reads.extent[a];
+  if (is_cut) extent[cut.axis] = (double)cut.steps;
+  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
+  if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
+  if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
+}
+
 /* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
+  s.is_askew = is_askew(f, c, i);
   s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
+  double extent[GENERIC_MAX_AXES];
+  tile_extents(f, c, extent);
   bool is_row = read->stride[f->v] == 1;
-  s.grows = is_row && read->is_window;
+  s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
   s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
-                     : last >= f->reads.n_data && read->stride[last] == 1 ? (double)f->reads.extent[last]
+                     : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
                                                                           : 1);
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
@@ -458,10 +551,10 @@ static double footprint(const tile_facts *f, const stream *s, const double *exte
   return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, row, s->stride), 1);
 }
 
-/* The nearest level that holds what all streams of these loops read together. */
-static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent) {
+/* The nearest level that holds what all streams of these loops read together, and ADDED bytes of results. */
+static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
   for (int level = 1; level < 4; level++) {
-    double sum = 0;
+    double sum = added;
     for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], extent, level);
     if (cost_level(&f->machine, sum) <= level) return level;
   }
@@ -471,36 +564,57 @@ static int level_of(const tile_facts *f, int n, const stream *streams, const dou
 /* Lines that a tile reads of a stream: each row of it begins anew. */
 static double lines_of(const tile_facts *f, const stream *s, const double *extent) {
   double bytes = elements_read(f, s->read, extent) * s->bytes;
-  return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * fmax(s->row / COST_LINE, 1);
+  double of_row = fmax(s->row / COST_LINE, 1) + (s->is_askew ? 1 : 0);
+  return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * of_row;
 }
 
 /* What a line of a stream takes longer where a page holds one row of it, or so few lines that nobody guesses the next
  * ones: each row begins with a wait, unless it was asked for. */
 static double guess_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
-  enum { GUESSED = 4 };
+  enum { GUESSED = 4, FOLLOWED = 64 };
   double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
   bool is_guessed = level <= 2 || s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
+  bool is_long = c[TILE_PANELS] * s->row >= COST_PAGE / 4; /* tile by tile */
+  is_guessed |= c[TILE_DEPTH] > 0 && c[TILE_DEPTH] <= FOLLOWED && is_long && s->read->stride[f->v] == 1;
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
-  return is_guessed || is_asked ? 0 : f->machine.costs.apart / lines;
+  const tn_machine_costs *costs = &f->machine.costs;
+  if (is_asked && level > 2) return costs->asked - costs->line3;
+  return is_guessed ? 0 : (costs->stray - costs->line3) / lines;
+}
+
+/* Of the results that loops of these lengths add to. */
+static double bytes_added(const tile_facts *f, const nest *n, const double *extent) {
+  double bytes = n->depth < 0 ? 0 : (double)f->bytes;
+  for (int a = 0; a < f->reads.n_data; a++) bytes *= extent[a];
+  return bytes;
+}
+
+/* Each block of the reduction reads and writes the results, which LEVEL holds, and the first ones are zeros; what reads
+ * them is a walk of its own. */
+static double added_ns(const tile_facts *f, const nest *n, const double *extent, int level) {
+  double all = (double)f->bytes;
+  for (int a = 0; a < f->reads.n_data; a++) all *= (double)f->reads.extent[a];
+  double lines = fmax(all / COST_LINE, extent[f->v] > 0 ? all / f->bytes / extent[f->v] : 0);
+  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) * cost_line(&f->machine, RUNTIME_MAX(level, 2), false);
 }
 
 /* What all tiles read, from the level where it was since it was used last. */
 static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   stream streams[GENERIC_MAX_READS];
   double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
-  int level[GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
-  for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
-  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
-  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
-  if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
-  if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
+  int level[2 * GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
+  streams[0] = stream_of(f, c, 0);
+  for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
+  tile_extents(f, c, extent);
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
   for (int l = n->n - 1; l >= 0; l--) {
-    level[l] = level_of(f, n_reads, streams, extent);
+    double added = bytes_added(f, n, extent);
+    level[l] = level_of(f, n_reads, streams, extent, added);
+    if (l == n->depth) ns += added_ns(f, n, extent, level[l]);
     extent[n->loops[l].axis] *= n->loops[l].count;
     tiles *= n->loops[l].count;
   }
-  int whole = level_of(f, n_reads, streams, extent);
+  int whole = level_of(f, n_reads, streams, extent, 0);
   bool is_shared = c[TILE_THREADS] != 0;
   for (int i = 0; i < n_reads; i++) {
     double left = 1, ns_of_line = 0;
@@ -560,7 +674,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     const generic_read *read = &f->reads.reads[i];
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
-    loads += n;
+    loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
     converted += is_other ? n : 0;
   }
@@ -627,8 +741,9 @@ static double test_ns(const tile_facts *f, const int32_t *c) {
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
-  double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
-  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = 2 * f->machine.costs.load;
+  double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
+  double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
+  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
@@ -648,7 +763,7 @@ static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
 /* Along the second axis of rows likewise. */
 static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
-  double times = n->outer * n->parities;
+  double times = n->outer * n->parities * (c[TILE_DEPTH] ? f->reduced / c[TILE_DEPTH] : 1);
   if (r == 1) return times * rows_ns(f, c, 1);
   double ns = (double)(rows / r) * rows_ns(f, c, (double)r);
   return times * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
@@ -699,6 +814,9 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;
+  tile_cut cut;
+  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_PACK]; /* what is packed is read in order anyway */
+  if (c[TILE_DEPTH] && (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut))) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
@@ -713,8 +831,9 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
 
 /* Of plans that cost the same, the one with fewer loops. */
 static double plainness(const int32_t *c) {
-  static const double loop = 0.001;
-  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+  static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
+  return 1 + (c[TILE_DEPTH] ? doubt : 0) +
+         loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -726,7 +845,7 @@ static double cost(const void *facts, const int32_t *c) {
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
               turn_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c);
-  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
+  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }
 
 static const plan_field fields[TILE_FIELD_COUNT] = {

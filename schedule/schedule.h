@@ -320,6 +320,8 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(line3, "64 bytes from the third cache, in a stream")                              \
   X(line4, "64 bytes from memory, in a stream")                                       \
   X(shared4, "64 bytes from memory while all threads stream, of each of them")        \
+  X(stray, "64 bytes from the third cache, a page from those before")                 \
+  X(asked, "the same of four lines in a row, each asked for before")                  \
   X(apart, "a store where all since some are pages apart, so that their set is full") \
   X(fresh, "64 bytes that are written first to memory just allocated")                \
   X(page, "what an access to a page costs more when many others were used since")     \

@@ -5,23 +5,24 @@
 #include "schedule/plan.h"
 
 /* X(NAME, "name", "what it says") */
-#define TILE_FIELDS(X)                                                                              \
-  X(WIDTH, "width", "bytes of a vector")                                                            \
-  X(VECTORS, "vectors", "of accumulators along the last data axis")                                 \
-  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                      \
-  X(ROWS2, "rows2", "and along a second such axis")                                                 \
-  X(PACK, "pack",                                                                                   \
-    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                 \
-    "2 copied before all")                                                                          \
-  X(PANELS, "panels", "tiles of columns in a block")                                                \
-  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                             \
-  X(ORDER, "order", "1: blocks of columns outside of all other loops")                              \
-  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")     \
-  X(DOT, "dot", "1: by the dot product instruction")                                                \
-  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")      \
-  X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand") \
-  X(THREADS, "threads", "1: blocks are shared among threads")                                       \
-  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")         \
+#define TILE_FIELDS(X)                                                                               \
+  X(WIDTH, "width", "bytes of a vector")                                                             \
+  X(VECTORS, "vectors", "of accumulators along the last data axis")                                  \
+  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                       \
+  X(ROWS2, "rows2", "and along a second such axis")                                                  \
+  X(PACK, "pack",                                                                                    \
+    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                  \
+    "2 copied before all")                                                                           \
+  X(PANELS, "panels", "tiles of columns in a block")                                                 \
+  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                              \
+  X(ORDER, "order", "1: blocks of columns outside of all other loops")                               \
+  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")      \
+  X(DOT, "dot", "1: by the dot product instruction")                                                 \
+  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")       \
+  X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand")  \
+  X(DEPTH, "depth", "steps of the reduction in a block, whose sums are added to the result; 0: all") \
+  X(THREADS, "threads", "1: blocks are shared among threads")                                        \
+  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")          \
   X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested")
 
 enum tile_field {
@@ -44,26 +45,38 @@ typedef struct tile_parity {
 
 typedef struct tile_facts {
   tn_machine machine;
-  generic_reads reads;          /* of the reduction; of one point of each parity: steps that count */
-  int v, u, u2;                 /* data axes: of vectors, of rows, of more rows; -1: none */
-  int far;                      /* the read that goes along v with a stride and has to be packed; -1: none */
-  int shared;                   /* the operand that all rows share; -1: none */
-  bool can_pack;                /* it can be copied into panels */
-  int64_t block;                /* columns inside of which an index is constant; 0: any */
-  int64_t bytes;                /* of an accumulator */
-  double reduced;               /* steps of the reduction */
-  double ns;                    /* of all as generic_cost_ns says: whether threads are worth it */
-  bool is_window, is_depthwise; /* reads are windows; and every read goes along v */
-  const tn_tensor *padding;     /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
-  bool can_lane;                /* vectors can go along the last reduction axis */
-  int turned;                   /* the read that has to be copied for that, with this axis last; -1: none */
-  const char *dot;              /* the intrinsic's name; NULL: none fits */
-  int dot_group;                /* elements of k in a lane */
-  bool dot_signed;              /* it takes registers and instructions of its own */
-  int n_parities;               /* their data axes are in no tile, and inside of all loops that threads share */
+  generic_reads reads;              /* of the reduction; of one point of each parity: steps that count */
+  int v, u, u2;                     /* data axes: of vectors, of rows, of more rows; -1: none */
+  int far;                          /* the read that goes along v with a stride and has to be packed; -1: none */
+  int shared;                       /* the operand that all rows share; -1: none */
+  bool can_pack;                    /* it can be copied into panels */
+  int64_t block;                    /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;                    /* of an accumulator */
+  double reduced;                   /* steps of the reduction */
+  double ns;                        /* of all as generic_cost_ns says: whether threads are worth it */
+  bool is_window, is_depthwise;     /* reads are windows; and every read goes along v */
+  bool is_askew[GENERIC_MAX_READS]; /* by read: its rows are no whole number of lines apart */
+  bool can_cut;                     /* blocks of the reduction can be added up */
+  bool has_root;                    /* what reads the sums point by point is a stage of its own */
+  const tn_tensor *padding; /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
+  bool can_lane;            /* vectors can go along the last reduction axis */
+  int turned;               /* the read that has to be copied for that, with this axis last; -1: none */
+  const char *dot;          /* the intrinsic's name; NULL: none fits */
+  int dot_group;            /* elements of k in a lane */
+  bool dot_signed;          /* it takes registers and instructions of its own */
+  int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */
   tile_parity parities[TILE_MAX_PARITIES];
 } tile_facts;
 
+/* Where blocks of DEPTH steps cut the reduction, whose last axis is its innermost loop. */
+typedef struct tile_cut {
+  int axis; /* cut in parts of STEPS; axes behind it are whole in a block, those before it outside */
+  int64_t steps;
+  double blocks;
+} tile_cut;
+
+/* False: DEPTH is no such cut, or all of the reduction. */
+bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* The parity of which AXIS is the data axis; NULL: of none. */

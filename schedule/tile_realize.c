@@ -12,6 +12,7 @@ enum { FEW_CHANNELS = 16, LONGEST_VECTOR = 4 };
 typedef struct tiling {
   generic_draft *d;
   const generic_group *g;
+  const tn_tensor *root; /* whose loops are around the tiles: the group's, or where the reduction is cut the sums' */
   const tile_facts *f;
   const int32_t *c;       /* the plan's values */
   int64_t lanes, columns; /* of a vector, of a tile */
@@ -20,6 +21,7 @@ typedef struct tiling {
   int axis[TN_MAX_RANK];           /* by data axis of the sums: the root's loop */
   int n_idle, idle[TN_MAX_RANK];   /* loops of the root that no such axis goes along, of one iteration */
   int v_block, v_panel, v_sub, v_in, u_block, u_tile, u_in, u2_tile, u2_in; /* the root's loops; -1: there is none */
+  int depth;                                                                /* and that over blocks of the reduction */
   int order[SCHEDULE_MAX_AXES], n_order, n_shared;
   int fused, n_fused; /* the first shared loop, and of how many it is made */
 } tiling;
@@ -138,7 +140,7 @@ static bool place_copy(const tiling *t, const tn_tensor *copy) {
   int loop = t->c[TILE_PACK] == 1 ? copy_loop(t) : -1, stage = generic_stage(t->d, copy);
   bool alone = loop < 0 && t->c[TILE_THREADS];
   if (!arrange_copy(t, stage, alone)) return false;
-  if (loop >= 0) return attach(t->d, copy, t->g->root, loop);
+  if (loop >= 0) return attach(t->d, copy, t->root, loop);
   return !alone || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
 }
 
@@ -170,15 +172,24 @@ static bool split_columns(tiling *t, int stage) {
   return !t->by_lanes || generic_split_as(t->d, stage, t->v_in, t->lanes, TN_TAIL_MASK, &t->v_sub, &t->v_in);
 }
 
-/* As make_nest in family_tile.c counts them. */
+/* Loops over other parts of the shared operand are outside of its blocks, the others inside. */
+static void put_outer(const tiling *t, int *n, int *order, bool is_inside) {
+  const generic_read *read = &t->f->reads.reads[t->f->shared < 0 ? 0 : t->f->shared];
+  for (int i = 0; i < t->n_outer; i++)
+    if ((t->depth >= 0 && !moves(read, t->outer[i])) == is_inside) put(n, order, t->axis[t->outer[i]]);
+}
+
+/* As make_nest in family_tile.c counts them. Blocks of the reduction run one after the other. */
 static void list_loops(tiling *t) {
   int n = 0, *order = t->order;
   for (int i = 0; i < t->n_idle; i++) put(&n, order, t->idle[i]);
   if (t->c[TILE_ORDER]) put(&n, order, t->v_block);
-  for (int i = 0; i < t->n_outer; i++) put(&n, order, t->axis[t->outer[i]]);
+  put_outer(t, &n, order, false);
   if (!t->c[TILE_ORDER]) put(&n, order, t->v_block);
-  put(&n, order, t->u_block);
+  if (t->depth < 0) put(&n, order, t->u_block);
   t->n_shared = n;
+  put(&n, order, t->depth), put_outer(t, &n, order, true);
+  if (t->depth >= 0) put(&n, order, t->u_block);
   for (int i = 0; i < t->f->n_parities; i++) put(&n, order, t->axis[t->f->parities[i].data]);
   put(&n, order, t->u2_tile);
   if (t->c[TILE_INNER]) put(&n, order, t->v_panel);
@@ -191,9 +202,9 @@ static void list_loops(tiling *t) {
 /* Fills t->axis, and t->idle: cuts the root's axes where those of the sums are quotients and rests. */
 static bool unfold_root(tiling *t, int stage) {
   const generic_unfold *u = &t->g->unfold;
-  bool is_used[TN_MAX_RANK] = {false};
-  for (int a = 0; a <= t->f->v; a++) t->axis[a] = u->is_some ? u->axis[a] : a;
-  if (!u->is_some) return true;
+  bool is_used[TN_MAX_RANK] = {false}, is_some = u->is_some && t->root == t->g->root;
+  for (int a = 0; a <= t->f->v; a++) t->axis[a] = is_some ? u->axis[a] : a;
+  if (!is_some) return true;
   for (int a = 0; a <= t->f->v; a++) {
     int outer, inner;
     is_used[u->axis[a]] = true;
@@ -217,11 +228,12 @@ static bool unroll_parities(const tiling *t, int stage) {
 
 /* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
-  int stage = generic_stage(t->d, t->g->root);
+  int stage = generic_stage(t->d, t->root);
   for (int a = 0; a < t->f->v; a++)
     if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
       t->outer[t->n_outer++] = a;
   if (!unfold_root(t, stage)) return false;
+  t->depth = t->c[TILE_DEPTH] ? t->f->reads.n_data : -1; /* what rfactor left */
   if (!split_columns(t, stage) || !split_rows(t, stage)) return false;
   list_loops(t);
   if (!generic_order(t->d, stage, t->n_order, t->order)) return false;
@@ -270,6 +282,7 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
   if (!split_parities(t, stage, &n_parities, parities)) return false;
   for (int a = 0; a < f->v; a++)
     if (a != f->u && a != f->u2) order[n++] = a;
+  if (t->depth >= 0) order[n++] = f->reads.n_data; /* the block, which there is one of in a tile */
   for (int i = 0; i < n_parities; i++) order[n++] = parities[i];
   for (int i = 0; i < st->n_leaves; i++) {
     bool reduces = schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group;
@@ -284,7 +297,8 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
 static bool arrange_tile(const tiling *t, int stage) {
   const tile_facts *f = t->f;
   int v_sub = -1, v_in = f->v, k, group = -1;
-  if (f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && !join_channels(t, stage)) return false;
+  bool joins = f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && t->depth < 0;
+  if (joins && !join_channels(t, stage)) return false;
   if ((t->by_lanes || t->c[TILE_DOT]) && !generic_split_as(t->d, stage, f->v, t->lanes, TN_TAIL_PAD, &v_sub, &v_in))
     return false;
   if (t->c[TILE_DOT] && !generic_split(t->d, stage, f->reads.n_axes - 1, f->dot_group, &k, &group)) return false;
@@ -297,11 +311,28 @@ static bool arrange_tile(const tiling *t, int stage) {
   return true;
 }
 
+/* The sums of a block of the reduction, which the anchor's stage adds up. */
+static bool part_sums(const tiling *t, const tile_cut *cut, const tn_tensor **sums) {
+  const generic_reads *r = &t->f->reads;
+  int stage = generic_stage(t->d, t->g->anchor), loops[GENERIC_MAX_AXES], n = 0, outer = cut->axis, inner, fused;
+  bool splits = cut->steps > 1;
+  if (splits && !generic_split_as(t->d, stage, cut->axis, cut->steps, TN_TAIL_GUARD, &outer, &inner)) return false;
+  for (int a = r->n_data; a < cut->axis; a++) loops[n++] = a;
+  loops[n++] = outer;
+  if (!generic_fuse(t->d, stage, n, loops, &fused)) return false;
+  int at = schedule_leaf_position(&t->d->s->stages[stage], fused);
+  if (at < 0 || schedule_rfactor(t->d->s, stage, at, r->n_data) != TN_OK) return false;
+  *sums = t->d->s->stages[stage].tensors;
+  return schedule_set_scope(t->d->s, stage, "local") == TN_OK;
+}
+
 /* The stage with the sums: what the root copies or reads point by point. */
 static bool make_sums(const tiling *t, const tn_tensor **sums) {
   int stage = generic_stage(t->d, t->g->anchor);
+  tile_cut cut;
   *sums = t->g->anchor;
-  if (t->g->anchor != t->g->root) return schedule_set_scope(t->d->s, stage, "local") == TN_OK;
+  if (tile_cut_of(&t->f->reads, t->c[TILE_DEPTH], &cut)) return part_sums(t, &cut, sums);
+  if (t->g->anchor != t->root) return schedule_set_scope(t->d->s, stage, "local") == TN_OK;
   if (schedule_cache_write(t->d->s, stage, "local") != TN_OK) return false;
   *sums = t->d->s->stages[stage].tensors;
   return true;
@@ -323,19 +354,24 @@ static int padding_loop(const tiling *t) {
   return -1;
 }
 
+/* A stage without a reduction, not in the loops of others. */
+static bool place_apart(const tiling *t, const tn_tensor *tensor) {
+  generic_group alone = {.root = tensor};
+  generic_reads r;
+  if (generic_read_all(t->d, generic_stage(t->d, tensor), &r)) alone.ns = generic_cost_ns(t->d, &r);
+  return generic_injective(t->d, &alone);
+}
+
 /* At the loop that moves it, or at root. */
 static bool place_padding(const tiling *t) {
   int stage = generic_stage(t->d, t->g->padding), loop = t->c[TILE_PADDING] ? padding_loop(t) : -1;
-  generic_reads r;
-  if (loop >= 0) return generic_inner_injective(t->d, stage) && attach(t->d, t->g->padding, t->g->root, loop);
-  generic_group alone = {.root = t->g->padding};
-  if (generic_read_all(t->d, stage, &r)) alone.ns = generic_cost_ns(t->d, &r);
-  return generic_injective(t->d, &alone);
+  if (loop >= 0) return generic_inner_injective(t->d, stage) && attach(t->d, t->g->padding, t->root, loop);
+  return place_apart(t, t->g->padding);
 }
 
 /* At the innermost loop of the reduction, what the tile of the next columns reads there. */
 static bool prefetch_next(const tiling *t, const tn_tensor *sums) {
-  int stage = generic_stage(t->d, sums), root = generic_stage(t->d, t->g->root), iter = -1;
+  int stage = generic_stage(t->d, sums), root = generic_stage(t->d, t->root), iter = -1;
   const schedule_stage *st = &t->d->s->stages[stage], *of = &t->d->s->stages[root];
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) iter = i;
@@ -402,16 +438,17 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;
   st = &t->d->s->stages[stage = generic_stage(t->d, sums)];
   if (!generic_annotate(t->d, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL)) return false;
-  if (!attach(t->d, sums, t->g->root, loop)) return false;
+  if (!attach(t->d, sums, t->root, loop)) return false;
   for (int i = parts.n - 1; i >= 0; i--)
-    if (!attach(t->d, parts.tensors[i], t->g->root, loop)) return false;
+    if (!attach(t->d, parts.tensors[i], t->root, loop)) return false;
   return true;
 }
 
 /* The sums' stage is made before the packed copy, which is a copy for its reads. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
   const tile_facts *f = facts;
-  tiling t = {.d = d, .g = g, .f = f, .c = value, .lanes = tile_lanes(f, value)};
+  bool is_cut = value[TILE_DEPTH] != 0;
+  tiling t = {.d = d, .g = g, .root = is_cut ? g->anchor : g->root, .f = f, .c = value, .lanes = tile_lanes(f, value)};
   const tn_tensor *sums, *copy = NULL;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
@@ -426,8 +463,9 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if ((lanes && f->turned >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
-  if (!lanes && (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums)))) return false;
+  if (!lanes && (!attach(d, sums, t.root, innermost) || !arrange_tile(&t, generic_stage(d, sums)))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
   if (copy && !place_copy(&t, copy)) return false;
+  if (t.root != g->root && !place_apart(&t, g->root)) return false;
   return !g->padding || place_padding(&t);
 }

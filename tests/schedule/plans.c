@@ -267,15 +267,32 @@ static const said_case said[] = {
      "\"parts\":2,\"stream\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1,\"parity\":"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
+     "\"parity\":"
      "0}]"},
     {"packed_of_three", "C[i<256, j<256] = sum[k<64](A[i,k] * B[k,j] * D[k])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":2,\"panels\":4,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":0,\"parity\":"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":"
      "0}]"},
+    {"blocks_of_a_reduction", "C[i<16, j<512] = sum[k<512](A[i,k] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
+     "4,\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":64,\"thread"
+     "s\":1,\"parity\":0}]"},
+    {"blocks_of_batches", "C[b<3, i<16, j<500] = sum[k<500](A[b,i,k] * B[b,k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
+     "16,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":50,\"threa"
+     "ds\":0,\"parity\":0}]"},
+    {"blocks_of_a_filter",
+     "C[h<8, w<8, f<64] = sum[r<3, s<3, c<64](A[h+r, w+s, c] * W[r,s,c,f]); D[h<8, w<8, f<64] = max(C[h,w,f] + b[f], "
+     "0)",
+     "[{\"stage\":\"D\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
+     "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":32,\"thread"
+     "s\":0,\"parity\":0}]"},
     {"phases", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", SIDE_BY_SIDE),
      "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":4,\"rows2\":2,\"pack\":0,\"panels\":1,"
-     "\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1,\"parity\":"
+     "\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
+     "\"parity\":"
      "1}]"},
 };
 
