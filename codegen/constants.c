@@ -208,6 +208,18 @@ __attribute__((noinline)) static void store_apart(void *data, size_t n_pages) {
     for (size_t p = 0; p < n_pages; p++) to[p * PAGE + line * LINE] = 1;
 }
 
+/* Whole lines past the caches, as kernels store what no cache is to hold. */
+#if defined(__x86_64__)
+ISA("sse2") static void stream(void *data, size_t lines) {
+  enum { PARTS = 4, FLOATS = 4 };
+  float *to = data;
+  for (size_t i = 0; i < lines * PARTS; i++) _mm_stream_ps(to + i * FLOATS, _mm_setzero_ps());
+  _mm_sfence();
+}
+#else
+static void stream(void *data, size_t lines) { memset(data, 0, lines * LINE); }
+#endif
+
 /* In memory that the third cache holds and the second does not. */
 static double apart_ns(char *data, size_t bytes) {
   size_t n_pages = bytes / PAGE;
@@ -296,6 +308,7 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->line2 = line_ns(&l, floats, level_bytes(caches, 2));
   c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
   c->line4 = line_ns(&l, floats, bytes);
+  c->stream = least_ns(stream, data, bytes / LINE) / (double)(bytes / LINE);
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
   c->apart = apart_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();

@@ -17,17 +17,20 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .line2 = 0.6,
                                              .line3 = 2,
                                              .line4 = 4,
+                                             .stream = 2,
                                              .shared4 = 5,
                                              .apart = 8,
                                              .fresh = 8,
                                              .page = 2,
                                              .fork = 4000};
 
-/* What was not measured becomes the plain machine's value, field by field. */
-static void fill_costs(tn_machine_costs *c){
+/* What was not measured becomes the plain machine's value, field by field. Who measured before stores past the caches
+ * were has their cost from that of reading: they go one way. */
+static void fill_costs(tn_machine_costs *c) {
+  if (!(c->stream > 0)) c->stream = c->line4 / 2;
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
-    TN_MACHINE_COSTS(X)
+  TN_MACHINE_COSTS(X)
 #undef X
 }
 
@@ -77,8 +80,9 @@ double cost_line(const tn_machine *m, int level, bool is_shared) {
 /* A line that is written comes from memory first and goes back there later; past the caches it only goes, and nobody
  * waits for it. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams) {
-  static const double both_ways = 1.25, one_way = 0.5;
-  return bytes / COST_LINE * cost_line(m, level, is_shared) * (streams ? one_way : both_ways);
+  static const double both_ways = 1.25;
+  double stream = m->costs.stream * cost_line(m, 4, is_shared) / cost_line(m, 4, false);
+  return bytes / COST_LINE * (streams ? stream : both_ways * cost_line(m, level, is_shared));
 }
 
 /* Euclid on doubles, which hold these counts exactly. */

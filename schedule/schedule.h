@@ -319,6 +319,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(line2, "64 bytes from the second cache, in a stream")                             \
   X(line3, "64 bytes from the third cache, in a stream")                              \
   X(line4, "64 bytes from memory, in a stream")                                       \
+  X(stream, "64 bytes written to memory past the caches")                             \
   X(shared4, "64 bytes from memory while all threads stream, of each of them")        \
   X(apart, "a store where all since some are pages apart, so that their set is full") \
   X(fresh, "64 bytes that are written first to memory just allocated")                \
