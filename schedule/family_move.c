@@ -13,6 +13,7 @@ typedef struct move_facts {
   tn_machine machine;
   generic_reads reads;
   int v, u;                /* data axes: the last, and the one that what is read against the grain lies along */
+  int v_first, u_first;    /* the first of those that are fused with them; their extents are those of all */
   double points, ns;       /* of one thread without that read */
   double bytes, out_bytes; /* of an element that is read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
@@ -34,6 +35,17 @@ static int turned_read(const generic_reads *r, int *u) {
   return found;
 }
 
+/* The first axis that is fused with AXIS, so that its loop fills vectors. OTHER stays apart. */
+static int join(generic_reads *r, int axis, int other, int64_t lanes) {
+  int first = axis;
+  while (first - 1 != other && r->extent[first] % lanes != 0 && generic_joins(r, first)) {
+    first--;
+    r->extent[first] *= r->extent[first + 1];
+  }
+  r->extent[axis] = r->extent[first];
+  return first;
+}
+
 /* A group of one stage without a reduction, of which exactly one read goes against the grain. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
@@ -53,7 +65,13 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->out_bytes = (double)tn_dtype_bytes(op->outputs[0].dtype);
   for (int a = f->u + 1; a <= f->v; a++) f->row *= (double)f->reads.extent[a];
   f->row *= f->out_bytes;
-  f->can_stream = generic_can_stream(d, stage, f->points * (f->bytes + f->out_bytes));
+  f->v_first = f->v, f->u_first = f->u;
+  if (!generic_has_strides(d, stage, &f->reads) && generic_is_of_reads(d, stage)) {
+    int64_t lanes = f->machine.vector_bytes / (int64_t)fmax(f->bytes, f->out_bytes);
+    f->v_first = join(&f->reads, f->v, f->u, lanes);
+    f->u_first = join(&f->reads, f->u, -1, lanes);
+  }
+  f->can_stream = generic_can_stream(d, stage, f->reads.extent[f->v], f->points * (f->bytes + f->out_bytes));
   f->stride = fabs((double)read->stride[f->v]) * f->bytes;
   return f;
 }
@@ -75,7 +93,7 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, MOVE_COLUMNS, 4), plan_add(s, MOVE_ROWS, 4), plan_add(s, MOVE_ROWS, 1);
   for (int n = 1; n <= 2; n++) add_tile(s, MOVE_COLUMNS, n * f->machine.vector_bytes / (int64_t)f->bytes / 2, columns);
   for (int64_t n = turned; n <= 4 * turned; n *= 2) add_tile(s, MOVE_ROWS, n, rows);
-  for (int n = 1; n <= 32; n *= 2) plan_add(s, MOVE_BLOCK_COLUMNS, n), plan_add(s, MOVE_BLOCK_ROWS, n);
+  for (int n = 1; n <= 64; n *= 2) plan_add(s, MOVE_BLOCK_COLUMNS, n), plan_add(s, MOVE_BLOCK_ROWS, n);
   plan_add(s, MOVE_STREAM, 0);
   if (f->can_stream) plan_add(s, MOVE_STREAM, 1);
   plan_add(s, MOVE_THREADS, 0);
@@ -126,6 +144,28 @@ static double walks_ns(const tn_machine *m, double bytes, double visit, double s
   return is_far ? bytes / fmax(visit, COST_LINE) * exposed * m->costs.apart : 0;
 }
 
+/* BYTES in N rows STRIDE bytes apart, which are read side by side: the more of the second cache they take, the more of
+ * what is fetched ahead of each is gone before it is used. */
+static double ahead_ns(const tn_machine *m, double bytes, double stride, double n) {
+  static const double exposed = 0.8;
+  double taken = fmin(n * COST_LINE / cost_reached(m, 2, COST_LINE, stride), 1);
+  return taken * bytes / COST_LINE * exposed * m->costs.apart;
+}
+
+/* Of each of so many runs of lines the first two are waited for: what follows is fetched ahead. */
+static double runs_ns(const tn_machine *m, double runs) { return runs * 2 * m->costs.apart; }
+
+/* A store as long as a line that spans two of them waits for both where they come from afar, and no later one overtakes
+ * it; shorter ones that span two have a neighbour that fetched the second, or fetch it for one. */
+static double spans_ns(const move_facts *f, double stored) {
+  static const double in_flight = 8; /* misses that go side by side, of which `apart` is a part */
+  double aligned = COST_LINE;
+  while (fmod(f->row, aligned) != 0) aligned /= 2;
+  return stored < COST_LINE
+             ? 0
+             : f->points * f->out_bytes / COST_LINE * (1 - aligned / COST_LINE) * in_flight * f->machine.costs.apart;
+}
+
 /* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they
  * stayed. */
 static double cost(const void *facts, const int32_t *c) {
@@ -151,11 +191,20 @@ static double cost(const void *facts, const int32_t *c) {
   double all_columns = c[MOVE_BLOCK_COLUMNS] == 1 ? (double)f->reads.extent[f->v] : columns;
   double all_rows = c[MOVE_BLOCK_ROWS] == 1 ? (double)f->reads.extent[f->u] : rows;
   double waits = walks_ns(m, f->points * f->bytes, of_tile, f->stride, all_columns) +
-                 walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
+                 ahead_ns(m, f->points * f->bytes, f->stride, all_columns) + runs_ns(m, f->points / all_rows);
+  waits += spans_ns(f, stored);
+  if (!c[MOVE_STREAM]) waits += walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
   if (cost_level(m, all) <= 2) waits = 0;
-  double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]);
-  double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + f->points / unrolled * m->costs.chain;
+  double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
+  double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + tiles * m->costs.chain;
   return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
+}
+
+/* *AXIS, which is adjacent to those from FIRST on, becomes the loop over all of them. */
+static bool fuse(generic_draft *d, int stage, int first, int *axis) {
+  int axes[TN_MAX_RANK], n = 0;
+  for (int a = first; a <= *axis; a++) axes[n++] = a;
+  return generic_fuse(d, stage, n, axes, axis);
 }
 
 /* Splits an axis into tiles, and these into blocks. *BLOCK: -1: there is one only. */
@@ -172,11 +221,12 @@ static bool split_twice(generic_draft *d, int stage, int axis, int64_t length, i
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, n_shared, loop, n_fused;
-  int v_block, v_tile, v_in, u_block, u_tile, u_in;
-  if (!split_twice(d, stage, f->v, c[MOVE_COLUMNS], c[MOVE_BLOCK_COLUMNS], &v_block, &v_tile, &v_in)) return false;
-  if (!split_twice(d, stage, f->u, c[MOVE_ROWS], c[MOVE_BLOCK_ROWS], &u_block, &u_tile, &u_in)) return false;
-  for (int a = 0; a < f->v; a++)
-    if (a != f->u) order[n++] = a;
+  int v_block, v_tile, v_in, u_block, u_tile, u_in, v = f->v, u = f->u;
+  if (!fuse(d, stage, f->v_first, &v) || !fuse(d, stage, f->u_first, &u)) return false;
+  if (!split_twice(d, stage, v, c[MOVE_COLUMNS], c[MOVE_BLOCK_COLUMNS], &v_block, &v_tile, &v_in)) return false;
+  if (!split_twice(d, stage, u, c[MOVE_ROWS], c[MOVE_BLOCK_ROWS], &u_block, &u_tile, &u_in)) return false;
+  for (int a = 0; a < f->v_first; a++)
+    if (a < f->u_first || a > f->u) order[n++] = a;
   if (u_block >= 0) order[n++] = u_block;
   if (v_block >= 0) order[n++] = v_block;
   n_shared = n;

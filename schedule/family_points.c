@@ -5,36 +5,29 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-/* Whether the last two loops walk through every read as one: then a row may be shorter than a vector. */
-static bool rows_join(const generic_reads *r, int row, int column) {
-  for (int i = 0; i < r->n; i++) {
-    int64_t a, b;
-    if (!generic_stride(&r->reads[i], row, &a) || !generic_stride(&r->reads[i], column, &b)) return false;
-    if (a != b * r->extent[column]) return false;
+/* The first of the last loops that are to be fused: while they are shorter than WANTED and, if they are to be EVEN, no
+ * multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all. */
+static int first_joined(const generic_draft *p, int stage, generic_reads *r, int64_t wanted, bool even) {
+  int first = r->n_data - 1;
+  bool strides = generic_has_strides(p, stage, r);
+  even = even && generic_is_of_reads(p, stage);
+  while (!strides && (r->extent[first] < wanted || (even && r->extent[first] % wanted != 0)) &&
+         generic_joins(r, first)) {
+    first--;
+    r->extent[first] *= r->extent[first + 1];
   }
-  return true;
+  return first;
 }
 
-/* Whether rows of what is written or read are apart, as far as a call says. */
-static bool has_strides(const generic_draft *p, int stage, const generic_reads *r) {
-  const schedule_stage *st = &p->s->stages[stage];
-  bool any = false;
-  for (int v = 0; v < st->n_tensors; v++) any = any || st->tensors[v].is_strided;
-  for (int i = 0; i < r->n; i++) any = any || r->reads[i].tensor->is_strided;
-  return any;
+/* What loops that are fused should be a multiple of. */
+static int64_t wanted_extent(const generic_draft *p, int stage) {
+  return generic_registers(p) * generic_lanes(p, stage);
 }
 
-/* Fuses the last of N loops while they are shorter than some vectors. LOOPS: axes in order; shortened. */
-static bool join_rows(generic_draft *p, int stage, generic_reads *r, int *n, int *loops) {
-  if (has_strides(p, stage, r)) return true;
-  int64_t wanted = generic_registers(p) * generic_lanes(p, stage), extent = *n > 0 ? r->extent[*n - 1] : wanted;
-  int first = *n - 1;
-  while (first > 0 && extent < wanted && rows_join(r, first - 1, first)) {
-    extent *= r->extent[--first];
-    r->extent[first] = extent;
-  }
-  int n_joined = *n - first;
-  if (*n == 0 || n_joined == 1) return true;
+/* Fuses the last of N loops. LOOPS: axes in order; shortened. */
+static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, int *n, int *loops) {
+  int first = *n == 0 ? 0 : first_joined(p, stage, r, wanted_extent(p, stage), even), n_joined = *n - first;
+  if (n_joined <= 1) return true;
   *n = first + 1;
   return generic_fuse(p, stage, n_joined, loops + first, &loops[first]);
 }
@@ -50,23 +43,23 @@ static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
 }
 
 /* LOOPS are the stage's loops in order, outermost first; those without a vector can be shared among
- * threads. */
-static bool arrange(generic_draft *p, int stage, int *n, int *loops) {
+ * threads. EVEN: no row is to have a rest. */
+static bool arrange(generic_draft *p, int stage, bool even, int *n, int *loops) {
   generic_reads r;
   *n = p->s->stages[stage].op->n_axes;
   for (int a = 0; a < *n; a++) loops[a] = a;
   if (!generic_read_all(p, stage, &r)) return true;
-  return join_rows(p, stage, &r, n, loops) && vectorize_last(p, stage, n, loops);
+  return join_rows(p, stage, &r, even, n, loops) && vectorize_last(p, stage, n, loops);
 }
 
 bool generic_inner_injective(generic_draft *p, int stage) {
   int n, loops[TN_MAX_RANK + 1] = {0};
-  return arrange(p, stage, &n, loops);
+  return arrange(p, stage, false, &n, loops);
 }
 
 bool generic_injective(generic_draft *p, const generic_group *g) {
   int n, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
-  if (!arrange(p, stage, &n, loops)) return false;
+  if (!arrange(p, stage, true, &n, loops)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
   return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
 }
@@ -100,11 +93,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
   if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
-  f->can_stream = generic_can_stream(d, stage, f->read + f->written);
   double points = 1;
   for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
-  f->parts = points / (double)RUNTIME_MAX(r.extent[r.n_data - 1], 1);
-  if (r.n_data == 1) f->parts = points / COST_LINE;
   for (int i = 0; i < r.n; i++) {
     const generic_read *read = &r.reads[i];
     int v = r.n_data - 1;
@@ -112,6 +102,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
     if (!read->is_known[v] || llabs(read->stride[v]) > 1)
       f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
   }
+  int64_t wanted = wanted_extent(d, stage), row = r.extent[first_joined(d, stage, &r, wanted, true)];
+  f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
+  f->can_stream = generic_can_stream(d, stage, row, f->read + f->written);
   return f;
 }
 

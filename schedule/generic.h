@@ -59,6 +59,12 @@ static inline bool generic_stride(const generic_read *read, int axis, int64_t *s
 bool generic_is_contiguous(const generic_reads *r, int axis);
 /* Of what all points read together: each element once for each read that there is. */
 double generic_read_bytes(const generic_reads *r);
+/* Whether AXIS and the one before it walk through every read as one. */
+bool generic_joins(const generic_reads *r, int axis);
+/* Whether rows of what is written or read are apart, as far as a call says. */
+bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r);
+/* Whether indices stand in reads only: elsewhere they would have to be made from those of fused loops. */
+bool generic_is_of_reads(const generic_draft *p, int stage);
 /* Bytes of a tensor. */
 double generic_bytes(const tn_tensor *t);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
@@ -88,8 +94,10 @@ int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
 bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
 /* Whether stores past the caches can be chosen: the stage is an output, the group's BYTES, read and written, are more than
- * the last cache holds, and rows begin where vectors may. */
-bool generic_can_stream(const generic_draft *p, int stage, double bytes);
+ * the second cache holds, and rows of ROW elements begin where vectors may. */
+bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double bytes);
+/* Elements of the last dimension of the stage's result. */
+int64_t generic_row(const generic_draft *p, int stage);
 /* Asks for them, at the stage's outermost loop. */
 bool generic_stream(generic_draft *p, int stage);
 /* NS is the time of one thread for all of it. */

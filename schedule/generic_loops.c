@@ -101,11 +101,16 @@ bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, 
   return length == extent || generic_split(p, stage, axis, length, outer, inner);
 }
 
-bool generic_can_stream(const generic_draft *p, int stage, double bytes) {
+int64_t generic_row(const generic_draft *p, int stage) {
   const tn_tensor *t = p->s->stages[stage].tensors;
-  int64_t row = t->ndim > 0 ? t->shape[t->ndim - 1] * (int64_t)tn_dtype_bytes(t->dtype) : 0;
-  return schedule_is_output(p->s, stage) && !t->is_strided && row > 0 && row % p->machine.vector_bytes == 0 &&
-         cost_level(&p->machine, bytes) > 3;
+  return t->ndim > 0 ? t->shape[t->ndim - 1] : 1;
+}
+
+bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double bytes) {
+  const tn_tensor *t = p->s->stages[stage].tensors;
+  row *= (int64_t)tn_dtype_bytes(t->dtype);
+  return schedule_is_output(p->s, stage) && !t->is_strided && t->ndim > 0 && row > 0 &&
+         row % p->machine.vector_bytes == 0 && cost_level(&p->machine, bytes) > 2;
 }
 
 bool generic_stream(generic_draft *p, int stage) {

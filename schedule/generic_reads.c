@@ -194,3 +194,33 @@ double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double compute = points * (r->ops + 1) / lanes / 8, memory = generic_read_bytes(r) / 20;
   return RUNTIME_MAX(compute, memory);
 }
+
+/* ---- loops that can be fused ------------------------------------------------------------------------------------- */
+
+bool generic_joins(const generic_reads *r, int axis) {
+  if (axis < 1 || r->extent[axis] > INT32_MAX / r->extent[axis - 1]) return false;
+  for (int i = 0; i < r->n; i++) {
+    int64_t row, column;
+    if (!generic_stride(&r->reads[i], axis - 1, &row) || !generic_stride(&r->reads[i], axis, &column)) return false;
+    if (row != column * r->extent[axis]) return false;
+  }
+  return true;
+}
+
+bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r) {
+  const schedule_stage *st = &p->s->stages[stage];
+  bool any = false;
+  for (int v = 0; v < st->n_tensors; v++) any = any || st->tensors[v].is_strided;
+  for (int i = 0; i < r->n; i++) any = any || r->reads[i].tensor->is_strided;
+  return any;
+}
+
+static tir_walk stop_at_index(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_READ ? TIR_WALK_PRUNE : e->op == TIR_VAR ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool generic_is_of_reads(const generic_draft *p, int stage) {
+  const tir_expr *body = generic_body(p, stage);
+  return body && tir_walk_expr(body, stop_at_index, NULL);
+}

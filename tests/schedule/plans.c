@@ -258,6 +258,18 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":0}]"},
     {"past_the_caches", "C[i<8192, j<8192] = A[i,j] * 2",
      "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":1}]"},
+    {"rows_without_rests", "C[i<317, j<331] = A[i,j] + B[i,j]",
+     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0}]"},
+    {"rows_by_their_index", "C[i<317, j<331] = select(j < i, A[i,j], 0)",
+     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0}]"},
+    {"moved_planes", "B[n<2, c<64, h<28, w<28] = A[n,h,w,c]",
+     "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":2,\"block_rows\":2,"
+     "\"threads\":"
+     "0,\"stream\":0}]"},
+    {"moved_pixels", "B[n<2, h<28, w<28, c<64] = A[n,c,h,w]",
+     "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":1,\"block_rows\":2,"
+     "\"threads\":"
+     "0,\"stream\":0}]"},
     {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":1}]"},
     {"rows_at_a_time", "S[j<2048] = sum[k<2048](A[k,j])",
@@ -343,6 +355,17 @@ static void costs_what_it_moves(void **state) {
   double floats = cost_of("B[i<4096, j<4096] = A[j,i]", move),
          doubles = cost_of("B[i<4096, j<4096] = f64(A[j,i])", move);
   assert_true(doubles > 1.2 * floats);
+#define MOVE(columns, blocks, rows, stream)                                                             \
+  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":" columns ",\"rows\":16,\"block_columns\":" blocks \
+  ",\"block_rows\":" rows ",\"threads\":0,\"stream\":" stream "}]"
+#define SQUARE "B[i<4096, j<4096] = A[j,i]"
+  /* What goes past the caches goes one way; a run of lines is waited for at its begin; rows a power of two apart leave no
+   * room for what is fetched ahead; rows that are no multiple of a line part stores as long as one. */
+  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "2", "64", "0")));
+  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "2", "2", "1")));
+  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "32", "64", "1")));
+#define NARROW "B[i<3000, j<1000] = A[j,i]"
+  assert_true(cost_of(NARROW, MOVE("8", "16", "16", "0")) < cost_of(NARROW, MOVE("16", "8", "16", "0")));
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
