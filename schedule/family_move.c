@@ -53,7 +53,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->out_bytes = (double)tn_dtype_bytes(op->outputs[0].dtype);
   for (int a = f->u + 1; a <= f->v; a++) f->row *= (double)f->reads.extent[a];
   f->row *= f->out_bytes;
-  f->can_stream = generic_can_stream(d, stage, f->points * (f->bytes + f->out_bytes));
+  f->can_stream = generic_can_stream(d, stage, f->points * (f->bytes + f->out_bytes), 3);
   f->stride = fabs((double)read->stride[f->v]) * f->bytes;
   return f;
 }

@@ -100,7 +100,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
   if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
-  f->can_stream = generic_can_stream(d, stage, f->read + f->written);
+  f->can_stream = generic_can_stream(d, stage, f->read + f->written, 3);
   double points = 1;
   for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
   f->parts = points / (double)RUNTIME_MAX(r.extent[r.n_data - 1], 1);

@@ -300,7 +300,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
   if (!f) return NULL;
   *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1, .written = generic_bytes(g->root)};
-  f->can_stream = generic_can_stream(d, generic_stage(d, g->root), 2 * f->written);
+  f->can_stream = generic_can_stream(d, generic_stage(d, g->root), 2 * f->written, 3);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   describe_rows(d, g, f);
   return f;

@@ -88,8 +88,8 @@ int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
 bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
 /* Whether stores past the caches can be chosen: the stage is an output, the group's BYTES, read and written, are more than
- * the last cache holds, and rows begin where vectors may. */
-bool generic_can_stream(const generic_draft *p, int stage, double bytes);
+ * CACHE (1 to 3) holds, and rows begin where vectors may. */
+bool generic_can_stream(const generic_draft *p, int stage, double bytes, int cache);
 /* Asks for them, at the stage's outermost loop. */
 bool generic_stream(generic_draft *p, int stage);
 /* NS is the time of one thread for all of it. */

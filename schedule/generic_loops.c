@@ -101,11 +101,11 @@ bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, 
   return length == extent || generic_split(p, stage, axis, length, outer, inner);
 }
 
-bool generic_can_stream(const generic_draft *p, int stage, double bytes) {
+bool generic_can_stream(const generic_draft *p, int stage, double bytes, int cache) {
   const tn_tensor *t = p->s->stages[stage].tensors;
   int64_t row = t->ndim > 0 ? t->shape[t->ndim - 1] * (int64_t)tn_dtype_bytes(t->dtype) : 0;
   return schedule_is_output(p->s, stage) && !t->is_strided && row > 0 && row % p->machine.vector_bytes == 0 &&
-         cost_level(&p->machine, bytes) > 3;
+         cost_level(&p->machine, bytes) > cache;
 }
 
 bool generic_stream(generic_draft *p, int stage) {

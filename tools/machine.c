@@ -8,7 +8,7 @@
 #include "runtime/new_file.h"
 #include "tools/tools.h"
 
-static const char head[] = "tenon machine 2";
+static const char head[] = "tenon machine 3";
 
 bool tools_cache_path(runtime_str *out) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
