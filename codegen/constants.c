@@ -160,6 +160,31 @@ static double load_ns(const loops *l, float *data, size_t bytes) {
   return fmax(2 * whole - half, whole / 2);
 }
 
+/* The first half of an array to the second, in order; past the caches where the processor can do that. */
+#if defined(__x86_64__)
+ISA("sse2") static void copy_half(void *data, size_t floats) {
+  float *from = data, *to = from + floats / 2;
+  for (size_t i = 0; i < floats / 2; i += 4) _mm_store_ps(to + i, _mm_load_ps(from + i));
+}
+ISA("sse2") static void copy_half_past(void *data, size_t floats) {
+  float *from = data, *to = from + floats / 2;
+  for (size_t i = 0; i < floats / 2; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+  _mm_sfence();
+}
+#else
+static void copy_half(void *data, size_t floats) {
+  memcpy((float *)data + floats / 2, data, floats / 2 * sizeof(float));
+}
+static void copy_half_past(void *data, size_t floats) { copy_half(data, floats); }
+#endif
+
+/* What 64 bytes that are written take beside as many that are read, in READ_NS; BYTES are both. */
+static double write_ns(loop_fn copy, float *data, size_t bytes, double read_ns) {
+  size_t floats = bytes / sizeof *data;
+  copy(data, floats);
+  return fmax(least_ns(copy, data, floats) / ((double)bytes / 2 / LINE) - read_ns, 0.1 * read_ns);
+}
+
 /* Turns a square of floats, element by element: a load and a store each. */
 __attribute__((noinline)) static void turn(void *data, size_t n) {
   enum { SIDE = 32 };
@@ -327,6 +352,11 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
   c->stray = runs_ns(data, level_bytes(caches, 3), 1, false);
   c->asked = runs_ns(data, level_bytes(caches, 3), 4, true);
+  for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
+  c->write2 = write_ns(copy_half, floats, level_bytes(caches, 2), c->line2);
+  c->write3 = write_ns(copy_half, floats, level_bytes(caches, 3), c->line3);
+  c->write4 = write_ns(copy_half, floats, bytes, c->line4);
+  c->past = write_ns(copy_half_past, floats, level_bytes(caches, 3), c->line3);
   c->apart = apart_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
   c->page = fmax(page_ns(data), 0.01);

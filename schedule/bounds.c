@@ -487,6 +487,7 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
   for (int i = 0; i < tensor->ndim; i++)
     extent[i] = ls->is_live && !te_is_extern(ls->st->op) ? schedule_padded_extent(l, ls, i)
                                                          : schedule_tensor_extent(l, tensor, i);
+  if (ls->roll.by) extent[ls->roll.dim] = tir_int(l->arena, l->index_dtype, ls->roll.room);
   if (ls->layout) {
     buffer->ndim = ls->layout->n_out;
     for (int i = 0; i < ls->layout->n_out; i++)

@@ -116,6 +116,10 @@ bool schedule_rewrite_set_buffering(schedule_call *c) {
 tn_status tn_double_buffer(tn_schedule *s, const char *stage) {
   return SCHEDULE_CALL(s, double_buffer, schedule_name(stage));
 }
+tn_status schedule_rolling_buffer(tn_schedule *s, int stage) {
+  schedule_step step = {.kind = SCHEDULE_STEP_RB, .stage = (int16_t)stage, .iter = -1};
+  return schedule_apply_step(s, &step);
+}
 tn_status tn_rolling_buffer(tn_schedule *s, const char *stage) {
   return SCHEDULE_CALL(s, rolling_buffer, schedule_name(stage));
 }
@@ -162,7 +166,7 @@ static const char *find_roll(lowering *l, lower_stage *ls, const lower_var *v) {
   int64_t padded;
   if (ls->size[dim] || !tir_is_int(schedule_padded_extent(l, ls, dim), &padded) || padded != ls->extent[dim])
     return "the dimension is padded";
-  ls->roll = (lower_roll){.by = by, .dim = dim, .var = v};
+  ls->roll = (lower_roll){.by = by, .room = (ls->extent[dim] + by - 1) / by * by, .dim = dim, .var = v};
   return NULL;
 }
 
@@ -177,17 +181,37 @@ void schedule_find_roll(lowering *l, lower_stage *ls) {
   if (why_not) warn(l, ls, why_not);
 }
 
-/* An element's place: its index modulo the buffer's extent, so that it keeps it while the region moves. */
+/* An element's place: counted from the loop's first iteration, modulo the buffer's room, so that it keeps it while the
+ * region moves. */
 const tir_expr *schedule_rolled_index(lowering *l, const lower_stage *ls, const tir_expr *index) {
-  int dim = ls->roll.dim;
-  const tir_expr *at = tir_binary(l->arena, TIR_ADD, index, ls->min[dim]);
-  return tir_binary(l->arena, TIR_FLOORMOD, at, tir_int(l->arena, (tn_dtype)at->dtype, ls->extent[dim]));
+  const tir_expr *v = tir_var_expr(l->arena, &ls->roll.var->var);
+  tn_dtype dtype = (tn_dtype)index->dtype;
+  const tir_expr *moved =
+      tir_binary(l->arena, TIR_MUL, tir_cast(l->arena, dtype, v), tir_int(l->arena, dtype, ls->roll.by));
+  const tir_expr *at = tir_binary(l->arena, TIR_ADD, index, moved);
+  return tir_binary(l->arena, TIR_FLOORMOD, at, tir_int(l->arena, dtype, ls->roll.room));
 }
 
-/* At the first iteration everything is new, later what the region moved on to. */
+/* The axis that counts blocks of the rolled dimension of which the last is all that is new; -1: there is none. */
+static int blocks_of(const lower_stage *ls, int64_t *last) {
+  for (int i = 0; i < ls->st->n_relations; i++) {
+    const schedule_relation *r = &ls->st->relations[i];
+    bool moves_last = !r->is_fuse && r->one == ls->roll.dim && r->n == 2 && r->tail == TN_TAIL_OVERLAP;
+    if (!moves_last || ls->axis_extent[r->many[1]] != ls->roll.by) continue;
+    *last = ls->axis_extent[r->many[0]] - 1;
+    return r->many[0];
+  }
+  return -1;
+}
+
+/* At the first iteration everything is new, later what the region moved on to. Where blocks overlap, the last computes all of
+ * that, and what is new in others is left to it. */
 const tir_expr *schedule_is_new(lowering *l, const lower_stage *ls, const tir_expr **values) {
-  const tir_expr *v = tir_var_expr(l->arena, &ls->roll.var->var), *at = values[ls->roll.dim];
+  const tir_expr *v = tir_var_expr(l->arena, &ls->roll.var->var);
   const tir_expr *first = tir_binary(l->arena, TIR_EQ, v, tir_int(l->arena, (tn_dtype)v->dtype, 0));
-  const tir_expr *old = tir_int(l->arena, (tn_dtype)at->dtype, ls->extent[ls->roll.dim] - ls->roll.by);
-  return tir_binary(l->arena, TIR_OR, first, tir_binary(l->arena, TIR_GE, at, old));
+  int64_t old = ls->extent[ls->roll.dim] - ls->roll.by, last;
+  int blocks = blocks_of(ls, &last);
+  const tir_expr *at = blocks < 0 ? values[ls->roll.dim] : values[blocks];
+  const tir_expr *from = tir_int(l->arena, (tn_dtype)at->dtype, blocks < 0 ? old : last);
+  return tir_binary(l->arena, TIR_OR, first, tir_binary(l->arena, TIR_GE, at, from));
 }

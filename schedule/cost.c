@@ -23,16 +23,21 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .page = 2,
                                              .fork = 4000};
 
-/* What was not measured becomes the plain machine's value, field by field. Of a machine that was measured before there
- * were such fields, lines that nobody guesses wait as stores do, unless they are asked for. */
+/* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways, and
+ * lines that nobody guesses wait as stores do, unless they are asked for. */
 static void fill_costs(tn_machine_costs *c) {
-  bool knows_stray = c->stray > 0, knows_asked = c->asked > 0;
+  static const double both_ways = 1.25, one_way = 0.5;
+  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0, c->stray > 0, c->asked > 0};
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
 #undef X
-  if (!knows_stray) c->stray = c->line3 + c->apart;
-  if (!knows_asked) c->asked = c->line3;
+  if (!has[0]) c->write2 = both_ways * c->line2;
+  if (!has[1]) c->write3 = both_ways * c->line3;
+  if (!has[2]) c->write4 = both_ways * c->line4;
+  if (!has[3]) c->past = fmax(one_way * c->line4, c->write3);
+  if (!has[4]) c->stray = c->line3 + c->apart;
+  if (!has[5]) c->asked = c->line3;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
@@ -78,11 +83,13 @@ double cost_line(const tn_machine *m, int level, bool is_shared) {
   }
 }
 
-/* A line that is written comes from memory first and goes back there later; past the caches it only goes, and nobody
- * waits for it. */
+/* A line that is written comes from where it was first and goes back there later; past the caches it only goes. What
+ * all threads together lose in memory, writing loses like reading. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams) {
-  static const double both_ways = 1.25, one_way = 0.5;
-  return bytes / COST_LINE * cost_line(m, level, is_shared) * (streams ? one_way : both_ways);
+  const tn_machine_costs *c = &m->costs;
+  double line[] = {0, 0, c->write2, c->write3, c->write4};
+  double shared = level > 3 ? cost_line(m, level, is_shared) / cost_line(m, level, false) : 1;
+  return bytes / COST_LINE * (streams ? c->past : line[level]) * shared;
 }
 
 /* Euclid on doubles, which hold these counts exactly. */

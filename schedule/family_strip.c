@@ -19,9 +19,10 @@ enum {
   STRIP_INLINED,
   STRIP_PARTS,
   STRIP_STREAM,
+  STRIP_ROLLS,
   STRIP_FIELD_COUNT
 };
-enum { MAX_UNROLLED = 49, MAX_BODY = 800, NONE = -1 };
+enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_WARM = 4, NONE = -1 };
 
 static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
 
@@ -53,6 +54,8 @@ static void space(const void *facts, plan_space *s) {
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
   plan_add(s, STRIP_STREAM, 0);
   if (f->can_stream) plan_add(s, STRIP_STREAM, 1);
+  plan_add(s, STRIP_ROLLS, 0);
+  if (f->levels[0]->n > 1) plan_add(s, STRIP_ROLLS, 1);
   plan_add(s, STRIP_PARTS, 0);
   if (!generic_is_worth_threads_on(&f->machine, ns_of(f, f->levels[0]))) return;
   if (f->shared >= f->machine.threads) plan_add(s, STRIP_PARTS, 1);
@@ -68,6 +71,7 @@ typedef struct strip_shape {
   double rows, columns, together, vector, part;
   double vectors; /* registers of a block's row */
   double locals;  /* stages whose values of a block stay in registers until the last of them is there */
+  bool rolls;     /* windows keep their rows from one row of blocks to the next */
 } strip_shape;
 
 /* A plan's tile as it comes out: no dimension is longer than the one that it is cut from. */
@@ -76,6 +80,8 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   s.rows = fmin(c[STRIP_ROWS], s.part);
   s.columns = fmin(c[STRIP_COLUMNS], (double)f->columns);
   s.together = fmin(c[STRIP_TOGETHER], s.rows);
+  s.rolls = c[STRIP_ROLLS] > 0;
+  if (s.rolls) s.rows = floor(s.rows / fmax(s.together, 1)) * s.together; /* whole blocks */
   s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->lanes, s.columns);
   s.vectors = ceil(s.vector / (double)f->lanes);
   return s;
@@ -142,20 +148,47 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
 
-static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
-  return s->is_local ? 0 : extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
+/* Rows of blocks that a window is computed in before the first of the root's; later it is one for each of these. */
+static double warm_blocks(const strip_shape *shape, const strip_stage *s) {
+  return ceil(extent(shape->together, s, 0) / shape->together);
 }
 
-/* What a stage writes for a tile is read after all that stands between it and its last reader has been written: its lines
- * go from the first cache and come for the reading. A buffer that no near cache holds lies in memory
- * that is new each time. */
+static double row_blocks(const strip_shape *shape, const strip_stage *s) {
+  double blocks = ceil(extent(shape->rows, s, 0) / shape->together);
+  return shape->rolls ? shape->rows / shape->together - 1 + warm_blocks(shape, s) : blocks;
+}
+
+/* Of a stage's buffer. The root has none when rows are kept. */
+static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
+  double rows = shape->rolls ? warm_blocks(shape, s) * shape->together : extent(shape->rows, s, 0);
+  return s->is_local || (shape->rolls && s->last_reader < 0) ? 0
+                                                             : rows * extent(shape->columns, s, 1) * s->lead * s->bytes;
+}
+
+/* Bytes that are used between a write to a stage's buffer and the reading of it. Rows that are kept are used again after a
+ * whole row of blocks of all stages, and of what is read from outside. */
+static double bytes_between(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
+  double between = 0;
+  int first = shape->rolls ? 0 : RUNTIME_MAX(level->stages[at].last_reader, 0), last = shape->rolls ? level->n - 1 : at;
+  for (int i = first; i <= last; i++) {
+    const strip_stage *s = &level->stages[i];
+    between += tile_bytes(shape, s);
+    if (shape->rolls && s->last_reader < 0)
+      between += extent(shape->together, &level->stages[level->n - 1], 0) * shape->columns * s->bytes * f->n_read;
+  }
+  return between;
+}
+
+/* Its lines go from the first cache and come for the reading, those of rows that two blocks read twice. A buffer that no near
+ * cache holds lies in memory that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
-  double between = 0, bytes = tile_bytes(shape, &level->stages[at]);
-  for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++)
-    between += tile_bytes(shape, &level->stages[i]);
-  int near = cost_level(m, between);
-  return bytes / COST_LINE * (2 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
+  const strip_stage *s = &level->stages[at];
+  double bytes = extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
+  int near = cost_level(m, bytes_between(f, shape, level, at));
+  double again = s->last_reader < 0 ? 0 : level->stages[s->last_reader].reach / shape->together;
+  double read = bytes / COST_LINE * cost_line(m, near, true) * (1 + again);
+  return cost_write(m, bytes, near, true, false) + read + (near > 2 ? bytes / COST_LINE * m->costs.fresh : 0);
 }
 
 /* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
@@ -165,8 +198,7 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    double blocks =
-        ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
+    double blocks = row_blocks(shape, s) * ceil(extent(shape->columns, s, 1) / shape->vector);
     double compute = blocks * s->lead * block_ns(f, shape, s);
     double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
     ns += fmax(compute, moved) + exposed * fmin(compute, moved);
@@ -183,6 +215,10 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
     most = fmax(most, fmin(level->stages[i].ops, MAX_UNROLLED));
     n_local += level->stages[i].is_local;
   }
+  bool rolls = !shape->rolls || shape->rows >= 2 * shape->together;
+  for (int i = 1; i < level->n; i++)
+    rolls &= !shape->rolls || level->stages[i].is_local || warm_blocks(shape, &level->stages[i]) <= MAX_WARM;
+  if (!rolls || (shape->rolls && n_local == level->n)) return false;
   return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
 }
 
@@ -224,6 +260,7 @@ typedef struct strips {
   generic_draft *d;
   const generic_group *g;
   int64_t together, vector; /* rows and columns of a block of registers */
+  bool rolls;               /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
   int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
@@ -302,6 +339,18 @@ static bool store_columns_last(const strips *x, const tn_tensor *tensor, int tra
   return schedule_transform_layout(x->d->s, generic_stage(x->d, tensor), map) == TN_OK;
 }
 
+/* The rows that a window keeps are no whole blocks: where the rows of a block lie is a number only block by block. */
+static bool is_ragged(const strips *x, const strip_stage *window) {
+  return x->rolls && fmod(window->high[0] - window->low[0], (double)x->together) != 0;
+}
+
+/* The loop that counts blocks of AXIS. */
+static bool unroll_blocks(const strips *x, int stage, int axis) {
+  const schedule_stage *st = &x->d->s->stages[stage];
+  int used_by = st->axes[axis].used_by;
+  return used_by < 0 || generic_annotate(x->d, stage, st->relations[used_by].many[0], SCHEDULE_UNROLL);
+}
+
 /* What a window reads: computed for a tile. */
 static bool place_window(const strips *x, const strip_stage *window) {
   const tn_tensor *sums, *tensor = window->tensor;
@@ -312,9 +361,12 @@ static bool place_window(const strips *x, const strip_stage *window) {
   for (int a = 0; a < tensor->ndim; a++)
     if (a != column && a != column - 1) order[n++] = a;
   if (!arrange_blocks(x, stage, column - 1, column, n, order, &block)) return false;
+  if (is_ragged(x, window) && !unroll_blocks(x, stage, column - 1)) return false;
   if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window->trailing) || !attach(x, sums, tensor, block)))
     return false;
-  return attach(x, tensor, x->g->root, x->tile);
+  if (!attach(x, tensor, x->g->root, x->tile)) return false;
+  return !x->rolls || window->high[0] <= window->low[0] ||
+         schedule_rolling_buffer(x->d->s, generic_stage(x->d, tensor)) == TN_OK;
 }
 
 /* What is read point by point: computed in registers for a block. */
@@ -343,6 +395,10 @@ static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
   if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns, &columns, &column)) return false;
   if (rows != NONE) order[n++] = rows;
   if (columns != NONE) order[n++] = columns;
+  if (x->rolls) {
+    if (!split_moved(x->d, stage, row, x->together, &rows, &row) || rows == NONE) return false;
+    order[n++] = rows;
+  }
   int n_tiles = n;
   for (int a = 0; a < n_axes - 2; a++)
     if (!x->g->is_common[a]) order[n++] = a;
@@ -359,7 +415,8 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
   const strip_level *level = f->levels[c[STRIP_INLINED]];
   strip_shape shape = shape_of(f, c);
-  strips x = {.d = d, .g = g, .together = (int64_t)shape.together, .vector = (int64_t)shape.vector};
+  strips x = {
+      .d = d, .g = g, .together = (int64_t)shape.together, .vector = (int64_t)shape.vector, .rolls = shape.rolls};
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
@@ -378,6 +435,8 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_INLINED] = {"inlined", "0 to 3: more and more is computed where it is read"},
     [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
+    [STRIP_ROLLS] = {"rolls",
+                     "1: what windows read is kept from one row of blocks to the next, as many rows as these need"},
 };
 
 PLAN_FAMILY(strip, STRIP_FIELD_COUNT);

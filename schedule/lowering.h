@@ -18,9 +18,10 @@ typedef struct lower_var {
 
 typedef struct schedule_layout schedule_layout; /* layout.h */
 
-/* rolling_buffer: along dimension DIM the region moves BY elements an iteration of VAR. by 0: none. */
+/* rolling_buffer: along dimension DIM the region moves BY elements an iteration of VAR. by 0: none. The buffer has ROOM
+ * for a multiple of that many, at least the region, so that what an iteration computes lies in a row. */
 typedef struct lower_roll {
-  int64_t by;
+  int64_t by, room;
   int dim;
   const lower_var *var;
 } lower_roll;

@@ -322,6 +322,10 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(shared4, "64 bytes from memory while all threads stream, of each of them")        \
   X(stray, "64 bytes from the third cache, a page from those before")                 \
   X(asked, "the same of four lines in a row, each asked for before")                  \
+  X(write2, "64 bytes written beside as many read, in the second cache")              \
+  X(write3, "the same in the third cache")                                            \
+  X(write4, "the same in memory")                                                     \
+  X(past, "64 bytes written past the caches beside as many read")                     \
   X(apart, "a store where all since some are pages apart, so that their set is full") \
   X(fresh, "64 bytes that are written first to memory just allocated")                \
   X(page, "what an access to a page costs more when many others were used since")     \

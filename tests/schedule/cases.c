@@ -285,6 +285,12 @@ const schedule_case schedule_cases[] = {
     {"rolling_buffer", BLUR, "compute_at(P, Q, y); rolling_buffer(P)"},
     {"rolling_buffer_tile", BLUR,
      "tile(Q, y, x, 8, 16); compute_at(P, Q, y.inner); rolling_buffer(P); vectorize(P, x); parallel(Q, y.outer)"},
+    {"rolling_buffer_blocks", BLUR,
+     "split(Q, y, 4); compute_at(P, Q, y.outer); rolling_buffer(P); split(P, y, 4, tail=overlap); vectorize(P, x)"},
+    {"rolling_buffer_blocks_chain",
+     "R[y<46, x<16] = A[y,x] * 2\nP[y<43, x<16] = R[y,x] + R[y+3,x]\nQ[y<40, x<16] = P[y,x] * P[y+3,x]",
+     "split(Q, y, 2); compute_at(P, Q, y.outer); compute_at(R, Q, y.outer); rolling_buffer(P); rolling_buffer(R); "
+     "split(P, y, 2, tail=overlap); split(R, y, 2, tail=overlap); unroll(R, y.outer)"},
     {"rolling_buffer_strided", STRIDED, "compute_at(P, O, h); rolling_buffer(P)"},
     {"rolling_buffer_reduction", "P[y<34] = sum[k<8](A[y,k])\nQ[y<32] = P[y] + P[y+1] + P[y+2]",
      "compute_at(P, Q, y); rolling_buffer(P)"},

@@ -276,7 +276,10 @@ static const said_case said[] = {
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":8}]"},
     {"strip", WINDOW("2"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":2,\"stream\":0}]"},
+     "\"parts\":2,\"stream\":0,\"rolls\":0}]"},
+    {"strip_rolls", WINDOW("3"),
+     "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
+     "\"parts\":2,\"stream\":0,\"rolls\":1}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
@@ -369,7 +372,7 @@ static void costs_what_it_moves(void **state) {
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
-  "\"inlined\":0,\"parts\":0,\"stream\":0}]"
+  "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0}]"
   double low = cost_of(WINDOW("8"), STRIP("4")), high = cost_of(WINDOW("8"), STRIP("72"));
   assert_true(low > 1.3 * high); /* margins */
 }
