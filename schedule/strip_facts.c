@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "schedule/cost.h"
 #include "tir/linear.h"
 
 enum { COSTLY_OP = 12, MAX_INLINED_OPS = 400, ROW = 0, COLUMN = 1 };
