@@ -331,9 +331,7 @@ const strip_facts *generic_strip_facts(const generic_draft *d, const generic_gro
   *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .written = generic_bytes(g->root)};
   f->read = read_bytes(d, g, &f->n_read);
   f->row = (double)g->root->shape[n - 1] * (double)tn_dtype_bytes(g->root->dtype);
-  /* What a strip computes hides stores to the third cache. */
   f->can_stream =
-      cost_level(&d->machine, f->read + f->written) > 3 &&
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), f->read + f->written);
   f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1];
   f->lanes = generic_lanes(d, generic_stage(d, g->root));
