@@ -141,6 +141,14 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
+/* The one that serves other values, too. A generic schedule is that of an odd size: blocks of an even one may be whole, so that its
+ * steps say nothing of what is left over. */
+static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
+  int bucket = bucket_of(b, size);
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  return schedule_of(b, is_tuned || size % 2 == 1 ? size : RUNTIME_MIN(size + 1, b->program->symbols[0]->extent));
+}
+
 /* One schedule for all pieces that a size serves, so that they are one function: its program's limits hold all of them. */
 static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
   int64_t first = INT64_MAX, last = 0;
@@ -150,7 +158,7 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
     first = RUNTIME_MIN(first, p->first);
     last = RUNTIME_MAX(last, p->last);
   }
-  const tn_schedule *best = schedule_of(b, size);
+  const tn_schedule *best = serving_schedule_of(b, size);
   tn_program *program = best ? te_within(b->program, 0, first, last) : NULL;
   tn_schedule *s = program ? tn_schedule_new(program) : NULL;
   int bucket = bucket_of(b, size);
