@@ -405,7 +405,9 @@ static int count_nests(const tir_stmt *s) {
 bool codegen_has_parts(const tir_stmt *body) { return count_nests(body) >= MANY_NESTS; }
 
 /* What a nest or a few have in registers. */
-static bool is_tile(const tir_buffer *buffer) { return buffer->size[0] == NULL && buffer->scope != NULL && strcmp(buffer->scope, "local") == 0; }
+static bool is_tile(const tir_buffer *buffer) {
+  return buffer->size[0] == NULL && buffer->scope != NULL && strcmp(buffer->scope, "local") == 0;
+}
 
 bool codegen_is_apart(const codegen_emitter *m, const tir_stmt *s) {
   if (s->kind == TIR_ATTR) return !m->frame->is_parallel && strcmp(s->u.attr.key, TIR_VARIANT) == 0;

@@ -189,7 +189,8 @@ static void note_uses(scratch *all, const tir_stmt *s) {
 
 static int by_first_use(const void *a, const void *b) {
   const large_buffer *x = a, *y = b;
-  return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x->bytes < y->bytes) - (x->bytes > y->bytes);
+  return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                              : (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
 /* The slot that fits best of those that are free: as little is left over as can be, or else as little has to be added. */
@@ -199,7 +200,8 @@ static int find_slot(const scratch *all, const large_buffer *large) {
     const scratch_slot *slot = &all->slots.data[i], *other = best >= 0 ? &all->slots.data[best] : NULL;
     if (slot->last >= large->first) continue;
     bool fits = slot->bytes >= large->bytes, other_fits = other != NULL && other->bytes >= large->bytes;
-    if (other == NULL || (fits && !other_fits) || (fits == other_fits && (slot->bytes < other->bytes) == fits)) best = i;
+    if (other == NULL || (fits && !other_fits) || (fits == other_fits && (slot->bytes < other->bytes) == fits))
+      best = i;
   }
   return best;
 }
@@ -231,8 +233,7 @@ static void make_slots(scratch *all) {
     for (int k = 0; k < all->large.n; k++) {
       const large_buffer *large = &all->large.data[k];
       if (large->slot != i) continue;
-      if (memory == NULL)
-        memory = make_on_heap(m, large->buffer->name, codegen_index_int(m, all->slots.data[i].bytes));
+      if (memory == NULL) memory = make_on_heap(m, large->buffer->name, codegen_index_int(m, all->slots.data[i].bytes));
       bind_memory(m, large->buffer, memory);
     }
   }

@@ -92,7 +92,8 @@ typedef struct waiting {
 static bool has_to_wait(const tn_schedule *s, const schedule_step *step) {
   const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
   bool is_mark = step->kind == SCHEDULE_STEP_AN && st && step->iter >= 0 && step->iter < st->n_leaves;
-  return is_mark && st->attach == SCHEDULE_ROOT && step->value < SCHEDULE_PARALLEL && schedule_leaf(st, step->iter)->size != NULL;
+  return is_mark && st->attach == SCHEDULE_ROOT && step->value < SCHEDULE_PARALLEL &&
+         schedule_leaf(st, step->iter)->size != NULL;
 }
 
 /* Those of the stage that was attached. */
@@ -111,8 +112,7 @@ static tn_status apply_waiting(tn_schedule *s, waiting *w, int stage) {
 
 /* What waits says positions of loops, which other steps would shift. */
 static bool disturbs(const waiting *w, const schedule_step *step) {
-  bool is_harmless =
-      step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS || step->kind == SCHEDULE_STEP_CA;
+  bool is_harmless = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS || step->kind == SCHEDULE_STEP_CA;
   for (int i = 0; i < w->n && !is_harmless; i++)
     if (w->steps[i].stage == step->stage) return true;
   return false;

@@ -126,7 +126,8 @@ static void chain(void **state) {
   runtime_str text = {0};
   runtime_str_add(&text, "T0[i<50, j<100] = A[i,j] * 0.5\nT1[i<50, j<100] = T0[49 - i, j] + 1\n");
   for (int i = 2; i < LINKS; ++i)
-    runtime_str_addf(&text, "T%d[i<50, j<100] = T%d[49 - i, j] * 0.5 + T%d[i, 99 - j]\n", i, i - 1, RUNTIME_MAX(i - far, 0));
+    runtime_str_addf(&text, "T%d[i<50, j<100] = T%d[49 - i, j] * 0.5 + T%d[i, 99 - j]\n", i, i - 1,
+                     RUNTIME_MAX(i - far, 0));
   build_row row = {.name = "chain", .program = text.data, .schedule = ""}, *one = &row;
   build((void **)&one);
   run x = run_open(&row);
@@ -266,5 +267,6 @@ int test_build(void) {
                                             cmocka_unit_test(refuse_names), cmocka_unit_test(refuse_forms),
                                             cmocka_unit_test(refuse_null),  cmocka_unit_test(refuse_call),
                                             cmocka_unit_test(scratch_once)};
-  return CHECK_TABLE("builds", rows, build) + CHECK_TABLE("shared scratch", far_rows, chain) + CHECK_TESTS("build calls", tests);
+  return CHECK_TABLE("builds", rows, build) + CHECK_TABLE("shared scratch", far_rows, chain) +
+         CHECK_TESTS("build calls", tests);
 }
