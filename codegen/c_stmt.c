@@ -325,8 +325,8 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
   if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
     codegen_c_fail(
         m, TN_ERROR_CODEGEN,
-        "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
-        "instead of bind",
+        "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel, vectorize "
+        "or bind to vthread",
         (long long)s->u.attr.value, s->u.attr.key + n);
   emit(m, s->u.attr.body);
   m->hints_unroll = hints_unroll;

@@ -1,4 +1,5 @@
-/* costs.c: a machine's measured costs as a word of its target, "costs=fma16:0.125,fma32:0.125,...", and back. */
+/* costs.c: a machine's measured costs and its caches as a word of its target, "costs=fma16:0.125,...,cache1:49152,...", and
+ * back: the same text then makes the same generic schedule on every machine. */
 #include <stddef.h>
 
 #include "codegen/internal.h"
@@ -6,24 +7,30 @@
 /* The words of costs=. Their order is that of the text, so that equal costs have equal texts. */
 static const struct cost_key {
   const char *name;
-  size_t offset; /* of the double in tn_machine_costs */
+  size_t offset; /* of the double in codegen_costs */
+  bool is_count; /* bytes or ways, not nanoseconds */
 } keys[] = {
-#define X(name, what) {#name, offsetof(tn_machine_costs, name)},
+#define X(name, what) {#name, offsetof(codegen_costs, ns.name), false},
     TN_MACHINE_COSTS(X)
 #undef X
+        {"cache1", offsetof(codegen_costs, cache[1]), true},
+    {"cache2", offsetof(codegen_costs, cache[2]), true},
+    {"cache3", offsetof(codegen_costs, cache[3]), true},
+    {"ways1", offsetof(codegen_costs, ways[1]), true},
+    {"ways2", offsetof(codegen_costs, ways[2]), true},
 };
 
-/* All fields are doubles, as the macro that makes them shows. */
-static double *cost_at(tn_machine_costs *costs, int key) { return (double *)((char *)costs + keys[key].offset); }
+/* All fields are doubles. */
+static double *cost_at(codegen_costs *costs, int key) { return (double *)((char *)costs + keys[key].offset); }
 
 /* Three digits: what is measured is not known better. Zeros, which nobody gave, are left out. */
-const char *codegen_costs_text(tn_context *ctx, const tn_machine_costs *costs) {
-  tn_machine_costs copy = *costs;
+const char *codegen_costs_text(tn_context *ctx, const codegen_costs *costs) {
+  codegen_costs copy = *costs;
   runtime_str text = {0};
   for (int i = 0; i < RUNTIME_COUNT(keys); i++) {
     char number[RUNTIME_FLOAT_TEXT];
     if (*cost_at(&copy, i) == 0) continue;
-    runtime_snprintf(number, sizeof number, "%.3g", *cost_at(&copy, i));
+    runtime_snprintf(number, sizeof number, keys[i].is_count ? "%.0f" : "%.3g", *cost_at(&copy, i));
     runtime_str_addf(&text, "%s%s:%s", text.n ? "," : "costs=", keys[i].name, number);
   }
   return runtime_str_take(&text, &ctx->arena);
@@ -44,15 +51,15 @@ static int find_key(const char *item, size_t n) {
 }
 
 /* Costs that are not named stay as they were in OUT. */
-bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, tn_machine_costs *out) {
+bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, codegen_costs *out) {
   for (const char *item = value; *item != '\0';) {
     size_t n = strcspn(item, ","), name = strcspn(item, ":,");
     int key = find_key(item, name);
     double number = name < n ? read_number(item + name + 1, n - name - 1) : -1;
     if (key < 0 || !(number > 0)) {
       runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                   "costs=... in the target \"%s\": \"%.*s\" is none of a machine's costs with a number of nanoseconds "
-                   "above 0; `tenon target --measure` writes them",
+                   "costs=... in the target \"%s\": \"%.*s\" is none of a machine's costs with a number above 0; "
+                   "`tenon target --measure` writes them",
                    whole, (int)n, item);
       return false;
     }

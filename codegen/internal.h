@@ -62,10 +62,15 @@ void codegen_host_caches(int64_t bytes[4]);
 void codegen_usual_caches(int64_t bytes[4]);
 /* Ways of the first two levels; zeros where the system does not say. */
 void codegen_host_ways(int ways[3]);
+/* What the word costs= of a target says. Zeros: nobody did. */
+typedef struct codegen_costs {
+  tn_machine_costs ns;
+  double cache[4], ways[3]; /* of the data caches by level; [0] is unused */
+} codegen_costs;
 /* "costs=fma16:0.125,..." in the context's memory; NULL: no memory. */
-const char *codegen_costs_text(tn_context *ctx, const tn_machine_costs *costs);
+const char *codegen_costs_text(tn_context *ctx, const codegen_costs *costs);
 /* VALUE: what stands behind "costs="; WHOLE: the target, for messages. False with a message. */
-bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, tn_machine_costs *out);
+bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, codegen_costs *out);
 
 enum { CODEGEN_MAX_CALLEES = 64 }; /* functions that one kernel calls */
 

@@ -374,11 +374,15 @@ static bool resolve(tn_target *t, const spec *s) {
 
 /* The costs, and their text in canonical form. */
 static bool take_costs(tn_target *t, const char *value, const char *whole) {
-  tn_machine_costs costs = {0};
+  codegen_costs costs = {0};
   if (!codegen_costs_read(t->ctx, value, whole, &costs)) return false;
   const char *text = codegen_costs_text(t->ctx, &costs);
   if (text == NULL) return false;
-  t->costs = costs;
+  t->costs = costs.ns;
+  for (int level = 1; level < 4; level++)
+    if (costs.cache[level] > 0) t->cache_bytes[level] = (int64_t)costs.cache[level];
+  for (int level = 1; level < 3; level++)
+    if (costs.ways[level] > 0) t->cache_ways[level] = (int)costs.ways[level];
   t->costs_text = text;
   return true;
 }
@@ -416,8 +420,9 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   t->cpu = s->cpu;
   t->threads = s->threads;
   t->is_own = own;
-  (own ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
-  if (own) codegen_host_ways(t->cache_ways);
+  bool here = own && strcmp(t->cpu, host->cpu) == 0;
+  (here ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
+  if (here) codegen_host_ways(t->cache_ways);
   t->costs_text = "";
   if (s->costs != NULL && !take_costs(t, s->costs, s->whole)) return NULL;
   t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d%s%s", t->triple, t->cpu,

@@ -8,6 +8,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/tile.h"
+#include "tir/linear.h"
 
 enum {
   MAX_VECTORS = 4,
@@ -39,13 +40,23 @@ static bool can_be_packed(const generic_draft *d, const generic_reads *r, const 
 }
 
 /* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
-static int row_axis(const generic_reads *r, int before) {
-  int v = r->n_data - 1;
+static int row_axis(const tile_facts *f, int before) {
+  const generic_reads *r = &f->reads;
   for (int a = before - 1; a >= 0; a--) {
-    for (int i = 0; i < r->n; i++)
-      if ((!r->reads[i].is_known[v] || r->reads[i].stride[v]) && is_reused_along(&r->reads[i], r, a)) return a;
+    for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
+      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && is_reused_along(&r->reads[i], r, a)) return a;
   }
   return -1;
+}
+
+/* More rows along an axis that shares only what all lanes do: of use where the rows are fewer than registers. */
+static int more_rows_axis(const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int axis = f->u < 0 ? -1 : row_axis(f, f->u);
+  for (int a = f->u - 1; axis < 0 && a >= 0 && f->n_parities > 0; a--)
+    for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
+      if (is_reused_along(&r->reads[i], r, a)) axis = a;
+  return axis;
 }
 
 /* The operand that all rows share. -1: none. */
@@ -76,6 +87,93 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
   return along && reused && r->extent[f->v] > 1;
 }
 
+/* ---- parities ---------------------------------------------------------------------------------------------------- */
+
+/* X as + or - A DATA axis, + or - one of the reduction, and a number. */
+static bool is_sum_of_two(const te_op *op, const tir_expr *x, int *data, int *reduced) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  *data = *reduced = -1;
+  if (!tir_linear_add_expr(&form, x, 1) || form.n != 2) return false;
+  for (int t = 0; t < form.n; t++) {
+    const tir_expr *atom = form.terms[t].atom;
+    if (atom->op != TIR_VAR || llabs(form.terms[t].coef) != 1) return false;
+    for (int a = 0; a < op->n_axes; a++)
+      if (atom->u.var == &op->axes[a]->var) *data = a;
+    for (int a = 0; a < op->n_reduce; a++)
+      if (atom->u.var == &op->reduce_axes[a]->var) *reduced = op->n_axes + a;
+  }
+  return *data >= 0 && *reduced >= 0;
+}
+
+/* COND as `(data + reduced) % modulus == c`, where DATA is short enough to be written out. */
+static bool is_parity(const te_op *op, const tir_expr *cond, tile_parity *out) {
+  enum { LONGEST = 4 };
+  int64_t rest;
+  bool fits = cond->op == TIR_EQ && cond->arg[0]->op == TIR_FLOORMOD && tir_is_int(cond->arg[1], &rest) &&
+              tir_is_int(cond->arg[0]->arg[1], &out->modulus) && out->modulus >= 2 && out->modulus <= LONGEST;
+  return fits && is_sum_of_two(op, cond->arg[0]->arg[0], &out->data, &out->reduced) &&
+         op->axes[out->data]->extent <= LONGEST && op->reduce_axes[out->reduced - op->n_axes]->extent > 1;
+}
+
+/* A floor division by M of something with both axes, and neither of them elsewhere in INDEX. */
+typedef struct quotient {
+  const tir_var *data, *reduced;
+  int64_t by;
+  bool is_found, is_elsewhere;
+} quotient;
+
+static tir_walk find_quotient(void *user, const tir_expr *e) {
+  quotient *q = user;
+  int64_t by;
+  bool divides = e->op == TIR_FLOORDIV && tir_is_int(e->arg[1], &by) && by == q->by &&
+                 tir_uses_var(e->arg[0], q->data) && tir_uses_var(e->arg[0], q->reduced);
+  q->is_found |= divides;
+  if (divides) return TIR_WALK_PRUNE;
+  q->is_elsewhere |= e->op == TIR_VAR && (e->u.var == q->data || e->u.var == q->reduced);
+  return TIR_WALK_ON;
+}
+
+/* The read of one point of a parity, by steps that count: each moves it by as much as the next quotient or, where the
+ * index has the axis as it is, by MODULUS elements. */
+static void see_steps(const te_op *op, const tile_parity *p, generic_read *read) {
+  int64_t step = 1;
+  int d = p->data, k = p->reduced;
+  if (read->is_known[k]) {
+    if (read->stride[k] && read->is_known[d] && read->stride[d] == 0) read->stride[d] = read->stride[k];
+    read->stride[k] *= p->modulus;
+    return;
+  }
+  for (int dim = read->expr->n_args - 1; dim >= 0; step *= read->tensor->shape[dim--]) {
+    quotient q = {&op->axes[d]->var, &op->reduce_axes[k - op->n_axes]->var, p->modulus, false, false};
+    (void)tir_walk_expr(read->expr->arg[dim], find_quotient, &q);
+    if (q.is_elsewhere || (q.is_found && read->is_known[k])) return;
+    if (!q.is_found) continue;
+    read->is_known[d] = read->is_known[k] = true;
+    read->stride[d] = read->stride[k] = step;
+    read->dim[d] = read->dim[k] = dim;
+  }
+}
+
+/* COND's parities; what else it says is not looked at. */
+static void describe_parities(tile_facts *f, const tir_expr *cond) {
+  generic_reads *r = &f->reads;
+  tile_parity p;
+  if (cond->op == TIR_AND) {
+    describe_parities(f, cond->arg[0]);
+    describe_parities(f, cond->arg[1]);
+    return;
+  }
+  if (f->n_parities == TILE_MAX_PARITIES || !is_parity(r->op, cond, &p)) return;
+  bool is_free = p.data != f->v;
+  for (int i = 0; i < f->n_parities; i++)
+    is_free &= f->parities[i].data != p.data && f->parities[i].reduced != p.reduced;
+  if (!is_free) return;
+  f->parities[f->n_parities++] = p;
+  for (int i = 0; i < r->n; i++) see_steps(r->op, &p, &r->reads[i]);
+  r->extent[p.reduced] = (r->extent[p.reduced] + p.modulus - 1) / p.modulus;
+}
+
 /* False: no reduction of products that vectors can go along. */
 static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   generic_reads *r = &f->reads;
@@ -88,6 +186,7 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   if (!describe_reads(d, f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
+  if (tir_reduce_where(r->op->body)) describe_parities(f, tir_reduce_where(r->op->body));
   for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
   return true;
 }
@@ -174,8 +273,8 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
-  f->u = row_axis(&f->reads, f->v);
-  f->u2 = f->u < 0 ? -1 : row_axis(&f->reads, f->u);
+  f->u = row_axis(f, f->v);
+  f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
   f->padding = g->padding;
@@ -240,6 +339,7 @@ static void space(const void *facts, plan_space *s) {
     if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
+    if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
   }
 }
 
@@ -252,7 +352,7 @@ typedef struct nest {
     int axis;
     double count;
   } loops[GENERIC_MAX_AXES + 5];
-  double v_blocks, u_blocks, outer, panels;
+  double v_blocks, u_blocks, outer, parities, panels; /* outer: without the parities */
 } nest;
 
 /* Loops of one iteration do not count. */
@@ -268,17 +368,24 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
   double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
-  *n = (nest){
-      .v_blocks = ceil(panels / in_block), .u_blocks = ceil(tiles / rows_in_block), .outer = 1, .panels = panels};
+  *n = (nest){.v_blocks = ceil(panels / in_block),
+              .u_blocks = ceil(tiles / rows_in_block),
+              .outer = 1,
+              .parities = 1,
+              .panels = panels};
   if (c[TILE_ORDER]) push(n, f->v, n->v_blocks);
   for (int a = 0; a < f->v; a++) {
     bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
-    if (is_tiled) continue;
+    if (is_tiled || tile_parity_of(f, a)) continue;
     push(n, a, (double)f->reads.extent[a]);
     n->outer *= (double)f->reads.extent[a];
   }
   if (!c[TILE_ORDER]) push(n, f->v, n->v_blocks);
   push(n, f->u, n->u_blocks);
+  for (int i = 0; i < f->n_parities; i++) {
+    push(n, f->parities[i].data, (double)f->reads.extent[f->parities[i].data]);
+    n->parities *= (double)f->reads.extent[f->parities[i].data];
+  }
   if (c[TILE_ROWS2] > 1) push(n, f->u2, tiles2);
   if (c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
   push(n, f->u, tiles / n->u_blocks);
@@ -509,11 +616,19 @@ static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, doubl
   return cost_overlap(fmax(arithmetic, f->machine.costs.chain), loads * f->machine.costs.load);
 }
 
+/* What a tile takes to find out which steps count: a test for each that does not, unless they are written out. */
+static double test_ns(const tile_facts *f, const int32_t *c) {
+  double tests = f->n_parities && !c[TILE_PARITY] ? 1 : 0;
+  for (int i = 0; i < f->n_parities; i++)
+    tests *= (double)(f->reads.extent[f->parities[i].reduced] * f->parities[i].modulus);
+  return tests * f->machine.costs.chain;
+}
+
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
-  double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
+  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = 2 * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
@@ -533,9 +648,10 @@ static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
 /* Along the second axis of rows likewise. */
 static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
-  if (r == 1) return n->outer * rows_ns(f, c, 1);
+  double times = n->outer * n->parities;
+  if (r == 1) return times * rows_ns(f, c, 1);
   double ns = (double)(rows / r) * rows_ns(f, c, (double)r);
-  return n->outer * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
+  return times * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
 }
 
 /* Copying the packed operand as often as the loops around the copy run. */
@@ -584,10 +700,11 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
+  if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
-  if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
+  if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
   if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;

@@ -100,6 +100,14 @@ static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
 
 /* ---- families: each schedules a group of stages ------------------------------------------------------------------ */
 
+/* How a root's axes are made of its anchor's: an anchor's axis is an axis of the root, or axis // BY, or axis % BY (a
+ * shape that was changed, phases of rows that stand beside each other). */
+typedef struct generic_unfold {
+  bool is_some;             /* else all axes are the same ones */
+  int8_t axis[TN_MAX_RANK]; /* by axis of the anchor: the root's */
+  int64_t by[TN_MAX_RANK];  /* 0: as it is; > 0: divided by it; < 0: the rest of that division */
+} generic_unfold;
+
 /* Stages that are computed together: the last, ROOT, stays at root, the others inside its loops. */
 typedef struct generic_group {
   const tn_tensor *root;
@@ -108,6 +116,7 @@ typedef struct generic_group {
   bool is_common[TN_MAX_RANK];                  /* data axes of the root that each member has too, point by point */
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
+  generic_unfold unfold;                        /* of the anchor, where the root is no anchor itself */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
   bool is_chain;            /* stencils: the root's last two axes are rows and columns, and all reads go along them */
   int n_windows; /* of a chain: what windows read, computed for a tile of the root at a time; the members then are */

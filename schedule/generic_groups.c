@@ -314,6 +314,76 @@ static bool join_rows(const generic_draft *p, generic_group *g, int stage, doubl
   return true;
 }
 
+/* The root's axis that an index of the anchor is made of; -1: none, or no axis alone. *BY as in generic_unfold. */
+static int unfolded_axis(const te_op *root, const tir_expr *index, int64_t *by) {
+  const tir_expr *var = index;
+  *by = 0;
+  if (index->op == TIR_FLOORDIV || index->op == TIR_FLOORMOD) {
+    if (!tir_is_int(index->arg[1], by) || *by < 2) return -1;
+    var = index->arg[0];
+    if (index->op == TIR_FLOORMOD) *by = -*by;
+  }
+  for (int a = 0; a < root->n_axes; a++)
+    if (var->op == TIR_VAR && var->u.var == &root->axes[a]->var) return a;
+  return -1;
+}
+
+/* Whether all indices together go over the root's axis, each element once: the axis itself, or quotient and rest. */
+static bool goes_over(const generic_unfold *u, const tn_tensor *anchor, int axis, int64_t extent) {
+  int64_t by = 0, product = 1;
+  int n = 0;
+  for (int d = 0; d < anchor->ndim; d++) {
+    if (u->axis[d] != axis) continue;
+    if (n > 0 && (by == 0 || u->by[d] != -by)) return false;
+    if (u->by[d] < 0 && anchor->shape[d] != -u->by[d]) return false;
+    by = u->by[d];
+    product *= anchor->shape[d];
+    n++;
+  }
+  return n <= 2 && product == extent && (n == 2) == (by != 0);
+}
+
+/* The only read of ANCHOR, whose elements each are one of the root's. */
+static bool unfold(const generic_draft *p, const generic_reads *root, const tn_tensor *anchor, generic_unfold *out) {
+  const generic_read *read = NULL;
+  int n = 0;
+  for (int i = 0; i < root->n; i++)
+    if (root->reads[i].tensor == anchor) read = &root->reads[i], n++;
+  if (n != 1 || root->n_axes > root->n_data || p->s->stages[generic_stage(p, anchor)].n_tensors != 1) return false;
+  out->is_some = true;
+  for (int d = 0; d < anchor->ndim; d++) {
+    out->axis[d] = (int8_t)unfolded_axis(root->op, read->expr->arg[d], &out->by[d]);
+    if (out->axis[d] < 0) return false;
+  }
+  for (int a = 0; a < root->n_data; a++)
+    if (!goes_over(out, anchor, a, root->extent[a])) return false;
+  return true;
+}
+
+/* Whether a tile of STAGE can be finished in the root's loops. Where vectors would be stored element by element there
+ * has to be more work for each. */
+static bool unfolds_into_root(const generic_draft *p, generic_group *g, int stage) {
+  enum { WORTH_SCATTER = 64 };
+  const te_op *op = p->s->stages[stage].op;
+  int readers[2], last = op->n_axes - 1;
+  generic_reads r;
+  double steps = 1;
+  if (schedule_consumers(p->s, stage, true, 2, readers) != 1 || readers[0] != generic_stage(p, g->root)) return false;
+  if (!generic_read_all(p, readers[0], &r) || last < 0 || !unfold(p, &r, op->outputs, &g->unfold)) return false;
+  for (int a = 0; a < op->n_reduce; a++) steps *= (double)op->reduce_axes[a]->extent;
+  bool is_row = g->unfold.axis[last] == r.n_data - 1 && g->unfold.by[last] <= 0;
+  return is_row || steps >= WORTH_SCATTER;
+}
+
+/* A tileable stage whose values the root takes, each once. */
+static bool ends_in_root(const generic_draft *p, generic_group *g, int stage) {
+  if (g->anchor || g->n > 0) return false;
+  if (schedule_elementwise_consumer(p->s, stage) == generic_stage(p, g->root)) return true;
+  if (unfolds_into_root(p, g, stage)) return true;
+  g->unfold = (generic_unfold){0};
+  return false;
+}
+
 /* Whether STAGE, which only stages of the group read, is computed with them. */
 static bool join(const generic_draft *p, generic_group *g, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
@@ -321,7 +391,7 @@ static bool join(const generic_draft *p, generic_group *g, int stage) {
   generic_reads r;
   if (!generic_read_all(p, stage, &r)) return false;
   double ns = generic_cost_ns(p, &r);
-  if (tileable && !g->anchor && g->n == 0 && schedule_elementwise_consumer(p->s, stage) == generic_stage(p, g->root)) {
+  if (tileable && ends_in_root(p, g, stage)) {
     g->anchor = st->tensors;
     g->ns += ns;
     return true;

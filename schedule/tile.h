@@ -21,7 +21,8 @@
   X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")      \
   X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand") \
   X(THREADS, "threads", "1: blocks are shared among threads")                                       \
-  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")
+  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")         \
+  X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested")
 
 enum tile_field {
 #define X(name, text, what) TILE_##name,
@@ -32,11 +33,18 @@ enum tile_field {
 
 /* What family_tile.c finds out about a group, for both files. In the draft's arena. */
 /* Steps of a filter that are written out. */
-enum { TILE_MAX_UNROLLED = 25 };
+enum { TILE_MAX_UNROLLED = 25, TILE_MAX_PARITIES = 3 };
+
+/* `where (DATA + REDUCED) % MODULUS == c`: of the steps along REDUCED one in so many counts for a point of DATA, which is
+ * short, such as in transposed convolutions with a stride. */
+typedef struct tile_parity {
+  int data, reduced;
+  int64_t modulus;
+} tile_parity;
 
 typedef struct tile_facts {
   tn_machine machine;
-  generic_reads reads;          /* of the reduction */
+  generic_reads reads;          /* of the reduction; of one point of each parity: steps that count */
   int v, u, u2;                 /* data axes: of vectors, of rows, of more rows; -1: none */
   int far;                      /* the read that goes along v with a stride and has to be packed; -1: none */
   int shared;                   /* the operand that all rows share; -1: none */
@@ -52,10 +60,18 @@ typedef struct tile_facts {
   const char *dot;              /* the intrinsic's name; NULL: none fits */
   int dot_group;                /* elements of k in a lane */
   bool dot_signed;              /* it takes registers and instructions of its own */
+  int n_parities;               /* their data axes are in no tile, and inside of all loops that threads share */
+  tile_parity parities[TILE_MAX_PARITIES];
 } tile_facts;
 
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
+/* The parity of which AXIS is the data axis; NULL: of none. */
+static inline const tile_parity *tile_parity_of(const tile_facts *f, int axis) {
+  for (int i = 0; i < f->n_parities; i++)
+    if (f->parities[i].data == axis) return &f->parities[i];
+  return NULL;
+}
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
 static inline bool tile_is_unrolled(const tile_facts *f) { return f->is_depthwise && f->reduced <= TILE_MAX_UNROLLED; }

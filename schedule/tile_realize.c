@@ -16,7 +16,9 @@ typedef struct tiling {
   const int32_t *c;       /* the plan's values */
   int64_t lanes, columns; /* of a vector, of a tile */
   bool by_lanes;          /* vectors are loops of their own, since the last is short or they are not the widest */
-  int n_outer, outer[TN_MAX_RANK];
+  int n_outer, outer[TN_MAX_RANK]; /* data axes of the sums that are in no tile; without those of parities */
+  int axis[TN_MAX_RANK];           /* by data axis of the sums: the root's loop */
+  int n_idle, idle[TN_MAX_RANK];   /* loops of the root that no such axis goes along, of one iteration */
   int v_block, v_panel, v_sub, v_in, u_block, u_tile, u_in, u2_tile, u2_in; /* the root's loops; -1: there is none */
   int order[SCHEDULE_MAX_AXES], n_order, n_shared;
   int fused, n_fused; /* the first shared loop, and of how many it is made */
@@ -123,7 +125,8 @@ static int copy_loop(const tiling *t) {
   int found = -1;
   for (int i = 0; i < t->n_shared; i++) {
     bool changes = t->order[i] == t->v_block;
-    for (int k = 0; k < t->n_outer; k++) changes |= t->order[i] == t->outer[k] && moves(packed_read(t), t->outer[k]);
+    for (int k = 0; k < t->n_outer; k++)
+      changes |= t->order[i] == t->axis[t->outer[k]] && moves(packed_read(t), t->outer[k]);
     if (changes) found = i < t->n_fused ? t->fused : t->order[i];
   }
   return found;
@@ -148,9 +151,10 @@ static bool split_rows(tiling *t, int stage) {
   const tile_facts *f = t->f;
   const int32_t *c = t->c;
   t->u_block = t->u_tile = t->u_in = t->u2_tile = t->u2_in = -1;
-  if (c[TILE_ROWS2] > 1 && !generic_split(t->d, stage, f->u2, c[TILE_ROWS2], &t->u2_tile, &t->u2_in)) return false;
+  if (c[TILE_ROWS2] > 1 && !generic_split(t->d, stage, t->axis[f->u2], c[TILE_ROWS2], &t->u2_tile, &t->u2_in))
+    return false;
   if (f->u < 0) return true;
-  if (!generic_split(t->d, stage, f->u, c[TILE_ROWS], &t->u_tile, &t->u_in)) return false;
+  if (!generic_split(t->d, stage, t->axis[f->u], c[TILE_ROWS], &t->u_tile, &t->u_in)) return false;
   int64_t tiles = ceil_div(f->reads.extent[f->u], c[TILE_ROWS]);
   if (c[TILE_BLOCK] == 0 || c[TILE_BLOCK] >= tiles) return true;
   return generic_split(t->d, stage, t->u_tile, c[TILE_BLOCK], &t->u_block, &t->u_tile);
@@ -161,7 +165,7 @@ static bool split_rows(tiling *t, int stage) {
 static bool split_columns(tiling *t, int stage) {
   int64_t panels = ceil_div(t->f->reads.extent[t->f->v], t->columns), in_block = RUNTIME_MIN(t->c[TILE_PANELS], panels);
   t->v_block = t->v_sub = -1;
-  if (!generic_split(t->d, stage, t->f->v, t->columns, &t->v_panel, &t->v_in)) return false;
+  if (!generic_split(t->d, stage, t->axis[t->f->v], t->columns, &t->v_panel, &t->v_in)) return false;
   if (in_block < panels && !generic_split(t->d, stage, t->v_panel, in_block, &t->v_block, &t->v_panel)) return false;
   return !t->by_lanes || generic_split_as(t->d, stage, t->v_in, t->lanes, TN_TAIL_MASK, &t->v_sub, &t->v_in);
 }
@@ -169,11 +173,13 @@ static bool split_columns(tiling *t, int stage) {
 /* As make_nest in family_tile.c counts them. */
 static void list_loops(tiling *t) {
   int n = 0, *order = t->order;
+  for (int i = 0; i < t->n_idle; i++) put(&n, order, t->idle[i]);
   if (t->c[TILE_ORDER]) put(&n, order, t->v_block);
-  for (int i = 0; i < t->n_outer; i++) put(&n, order, t->outer[i]);
+  for (int i = 0; i < t->n_outer; i++) put(&n, order, t->axis[t->outer[i]]);
   if (!t->c[TILE_ORDER]) put(&n, order, t->v_block);
   put(&n, order, t->u_block);
   t->n_shared = n;
+  for (int i = 0; i < t->f->n_parities; i++) put(&n, order, t->axis[t->f->parities[i].data]);
   put(&n, order, t->u2_tile);
   if (t->c[TILE_INNER]) put(&n, order, t->v_panel);
   put(&n, order, t->u_tile);
@@ -182,15 +188,44 @@ static void list_loops(tiling *t) {
   t->n_order = n;
 }
 
+/* Fills t->axis, and t->idle: cuts the root's axes where those of the sums are quotients and rests. */
+static bool unfold_root(tiling *t, int stage) {
+  const generic_unfold *u = &t->g->unfold;
+  bool is_used[TN_MAX_RANK] = {false};
+  for (int a = 0; a <= t->f->v; a++) t->axis[a] = u->is_some ? u->axis[a] : a;
+  if (!u->is_some) return true;
+  for (int a = 0; a <= t->f->v; a++) {
+    int outer, inner;
+    is_used[u->axis[a]] = true;
+    if (u->by[a] <= 0) continue;
+    if (!generic_split(t->d, stage, u->axis[a], u->by[a], &outer, &inner)) return false;
+    t->axis[a] = outer;
+    for (int b = 0; b <= t->f->v; b++)
+      if (u->axis[b] == u->axis[a] && u->by[b] < 0) t->axis[b] = inner;
+  }
+  for (int a = 0; a < t->g->root->ndim; a++)
+    if (!is_used[a]) t->idle[t->n_idle++] = a;
+  return true;
+}
+
+/* Loops over parities are written out. */
+static bool unroll_parities(const tiling *t, int stage) {
+  for (int i = 0; t->c[TILE_PARITY] && i < t->f->n_parities; i++)
+    if (!generic_annotate(t->d, stage, t->axis[t->f->parities[i].data], SCHEDULE_UNROLL)) return false;
+  return true;
+}
+
 /* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
   int stage = generic_stage(t->d, t->g->root);
   for (int a = 0; a < t->f->v; a++)
-    if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1)) t->outer[t->n_outer++] = a;
+    if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
+      t->outer[t->n_outer++] = a;
+  if (!unfold_root(t, stage)) return false;
   if (!split_columns(t, stage) || !split_rows(t, stage)) return false;
   list_loops(t);
   if (!generic_order(t->d, stage, t->n_order, t->order)) return false;
-  if (!generic_annotate(t->d, stage, t->v_in, SCHEDULE_VECTORIZE)) return false;
+  if (!generic_annotate(t->d, stage, t->v_in, SCHEDULE_VECTORIZE) || !unroll_parities(t, stage)) return false;
   return generic_parallel(t->d, stage, t->n_shared, t->order, t->c[TILE_THREADS] ? INFINITY : 0, &t->fused,
                           &t->n_fused);
 }
@@ -201,21 +236,45 @@ static bool arrange_root(tiling *t) {
 static bool join_channels(const tiling *t, int stage) {
   const generic_reads *r = &t->f->reads;
   int last = r->n_axes - 1, fused;
+  if (t->f->n_parities) return true;
   if (r->n_axes - r->n_data < 2 || r->extent[last] > FEW_CHANNELS) return true;
   for (int i = 0; i < r->n; i++)
     if (r->reads[i].stride[last - 1] != r->reads[i].stride[last] * r->extent[last]) return true;
   return generic_fuse(t->d, stage, 2, (int[]){last - 1, last}, &fused);
 }
 
+/* Which steps count is constant in loops around all others. *N, INNER: these. */
+static bool split_parities(const tiling *t, int stage, int *n, int *inner) {
+  const tile_facts *f = t->f;
+  *n = 0;
+  for (int i = 0; t->c[TILE_PARITY] && i < f->n_parities; i++) {
+    const tile_parity *p = &f->parities[i];
+    int outer;
+    if (!generic_split_as(t->d, stage, p->reduced, p->modulus, TN_TAIL_GUARD, &outer, &inner[*n])) return false;
+    if (!generic_annotate(t->d, stage, inner[(*n)++], SCHEDULE_UNROLL)) return false;
+  }
+  return true;
+}
+
+static bool is_among(int axis, int n, const int *axes) {
+  for (int i = 0; i < n; i++)
+    if (axes[i] == axis) return true;
+  return false;
+}
+
 /* Reduction loops around the accumulators' loops; the loops that a dot product stands for innermost. */
 static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int group) {
   const tile_facts *f = t->f;
-  int order[SCHEDULE_MAX_AXES], n = 0;
+  int order[SCHEDULE_MAX_AXES], n = 0, n_parities, parities[TILE_MAX_PARITIES];
   const schedule_stage *st = &t->d->s->stages[stage];
+  if (!split_parities(t, stage, &n_parities, parities)) return false;
   for (int a = 0; a < f->v; a++)
     if (a != f->u && a != f->u2) order[n++] = a;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group) order[n++] = st->leaves[i];
+  for (int i = 0; i < n_parities; i++) order[n++] = parities[i];
+  for (int i = 0; i < st->n_leaves; i++) {
+    bool reduces = schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group;
+    if (reduces && !is_among(st->leaves[i], n_parities, parities)) order[n++] = st->leaves[i];
+  }
   put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, v_sub), put(&n, order, v_in), put(&n, order, group);
   return generic_order(t->d, stage, n, order);
 }
@@ -258,9 +317,8 @@ static int padding_loop(const tiling *t) {
   for (int i = t->n_outer - 1; read && i >= 0; i--) {
     bool changes = moves(read, t->outer[i]);
     if (!changes || t->f->reads.extent[t->outer[i]] == 1) continue;
-    for (int k = 0; k < t->n_fused; k++)
-      if (t->order[k] == t->outer[i]) return t->fused;
-    return t->outer[i];
+    int loop = t->axis[t->outer[i]];
+    return is_among(loop, t->n_fused, t->order) ? t->fused : loop;
   }
   return -1;
 }

@@ -95,60 +95,12 @@ static const char *objection(const tir_stmt *loop, const tir_stmt *alloc) {
 
 /* ---- halves ------------------------------------------------------------------------------------------------------ */
 
-/* Accesses to FROM go to the half HALF of TO. */
-typedef struct halving {
-  runtime_arena *arena;
-  const tir_buffer *from, *to;
-  const tir_expr *half;
-} halving;
-
-/* The half is a new first dimension, so that both halves are contiguous. */
-static void with_half(const halving *h, int n, const tir_expr *const *index, const tir_expr **out) {
-  out[0] = h->half;
-  for (int i = 0; i < n; i++) out[i + 1] = index[i];
-}
-
-/* Loads of the buffer go to the half that the iteration before has filled. */
-static const tir_expr *halve_load(void *user, const tir_expr *e) {
-  const halving *h = user;
-  const tir_expr *index[TN_MAX_RANK];
-  if (e->op != TIR_LOAD || e->u.buffer != h->from) return e;
-  with_half(h, tir_n_index(e), e->arg, index);
-  return tir_load(h->arena, h->to, h->to->ndim, index, tir_predicate(e));
-}
-
-/* Calls are not rewritten: objection has ruled them out. */
-static const tir_stmt *halve_access(void *user, const tir_stmt *s) {
-  const halving *h = user;
-  const tir_expr *index[TN_MAX_RANK];
-  if (s->kind == TIR_STORE && s->u.store.buffer == h->from) {
-    with_half(h, s->u.store.n_index, s->u.store.index, index);
-    return tir_store(h->arena, h->to, h->to->ndim, index, s->u.store.value, s->u.store.predicate);
-  }
-  if (s->kind != TIR_PREFETCH || s->u.prefetch.buffer != h->from) return s;
-  with_half(h, s->u.prefetch.n_index, s->u.prefetch.index, index);
-  return tir_prefetch(h->arena, h->to, h->to->ndim, index);
-}
-
-/* S with its accesses in the half of iteration AT. */
+/* S with its accesses in the half of iteration AT. The half is a new first dimension, so that both halves are contiguous. */
 static const tir_stmt *in_half(runtime_arena *arena, const tir_stmt *s, const tir_buffer *from, const tir_buffer *to,
                                const tir_expr *at) {
   const tir_expr *two = at != NULL ? tir_int(arena, (tn_dtype)at->dtype, 2) : NULL;
-  halving h = {arena, from, to, at != NULL ? tir_binary(arena, TIR_FLOORMOD, at, two) : NULL};
-  tir_rewriter rewriter = {arena, halve_access, halve_load, &h};
-  return h.half != NULL ? tir_rewrite_stmt(&rewriter, s) : NULL;
-}
-
-/* Strides are not moved along: what is allocated has none. */
-static const tir_buffer *two_of(runtime_arena *arena, const tir_buffer *buffer) {
-  tir_buffer *two = runtime_copy(arena, buffer, sizeof *two);
-  if (two == NULL) return NULL;
-  memmove(two->shape + 1, two->shape, sizeof *two->shape * (size_t)two->ndim);
-  memmove(two->size + 1, two->size, sizeof *two->size * (size_t)two->ndim);
-  two->shape[0] = 2;
-  two->size[0] = NULL;
-  two->ndim++;
-  return two;
+  const tir_expr *half = at != NULL ? tir_binary(arena, TIR_FLOORMOD, at, two) : NULL;
+  return half != NULL ? tir_in_copy(arena, s, from, to, half) : NULL;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -197,7 +149,7 @@ static const tir_stmt *replace(void *user, const tir_stmt *s) {
 
 /* The first filling stands in front of the loop, outside of any condition on its variable. */
 static const tir_stmt *double_loop(runtime_arena *arena, const tir_stmt *loop, const tir_stmt *alloc) {
-  doubling d = {arena, loop, alloc, two_of(arena, alloc->u.alloc.buffer)};
+  doubling d = {arena, loop, alloc, tir_buffer_copies(arena, alloc->u.alloc.buffer, 2)};
   replacing r = {alloc, d.two != NULL ? fill_and_use(&d) : NULL, arena};
   if (r.new == NULL) return NULL;
   const tir_stmt *parts[] = {fill_at(&d, loop->u.loop.min), tir_with_body(arena, loop, replace(&r, loop->u.loop.body))};

@@ -1,4 +1,5 @@
-/* pass_util.c: small things that several passes need: environments of loops, lists of conditions, empty statements. */
+/* pass_util.c: small things that several passes need: environments of loops, lists of conditions, empty statements,
+ * copies of a buffer. */
 #include "tir/passes.h"
 
 /* A copy: the function before the pass stays as it was and may be dumped or compared. */
@@ -89,4 +90,59 @@ static const tir_expr *join_conds(runtime_arena *arena, const tir_conds *conds) 
 
 const tir_stmt *tir_conds_guard(runtime_arena *arena, const tir_conds *conds, const tir_stmt *body) {
   return conds->n == 0 ? body : tir_if(arena, join_conds(arena, conds), body, NULL);
+}
+
+/* ---- copies of a buffer ------------------------------------------------------------------------------------------ */
+
+/* Strides are not moved along: what is allocated has none. */
+const tir_buffer *tir_buffer_copies(runtime_arena *arena, const tir_buffer *buffer, int64_t n) {
+  tir_buffer *all = runtime_copy(arena, buffer, sizeof *all);
+  if (all == NULL) return NULL;
+  memmove(all->shape + 1, all->shape, sizeof *all->shape * (size_t)all->ndim);
+  memmove(all->size + 1, all->size, sizeof *all->size * (size_t)all->ndim);
+  all->shape[0] = n;
+  all->size[0] = NULL;
+  all->ndim++;
+  return all;
+}
+
+/* Accesses to FROM go to the copy AT of TO. */
+typedef struct copying {
+  runtime_arena *arena;
+  const tir_buffer *from, *to;
+  const tir_expr *at;
+} copying;
+
+/* Which copy, then the place in it. */
+static void place_in_copy(const copying *c, int n, const tir_expr *const *index, const tir_expr **out) {
+  out[0] = c->at;
+  for (int i = 0; i < n; i++) out[i + 1] = index[i];
+}
+
+static const tir_expr *load_of_copy(void *user, const tir_expr *e) {
+  const copying *c = user;
+  const tir_expr *index[TN_MAX_RANK];
+  if (e->op != TIR_LOAD || e->u.buffer != c->from) return e;
+  place_in_copy(c, tir_n_index(e), e->arg, index);
+  return tir_load(c->arena, c->to, c->to->ndim, index, tir_predicate(e));
+}
+
+/* Calls are the caller's to rule out: what they touch lies in one piece, which a copy may not. */
+static const tir_stmt *access_of_copy(void *user, const tir_stmt *s) {
+  const copying *c = user;
+  const tir_expr *index[TN_MAX_RANK];
+  if (s->kind == TIR_STORE && s->u.store.buffer == c->from) {
+    place_in_copy(c, s->u.store.n_index, s->u.store.index, index);
+    return tir_store(c->arena, c->to, c->to->ndim, index, s->u.store.value, s->u.store.predicate);
+  }
+  if (s->kind != TIR_PREFETCH || s->u.prefetch.buffer != c->from) return s;
+  place_in_copy(c, s->u.prefetch.n_index, s->u.prefetch.index, index);
+  return tir_prefetch(c->arena, c->to, c->to->ndim, index);
+}
+
+const tir_stmt *tir_in_copy(runtime_arena *arena, const tir_stmt *s, const tir_buffer *from, const tir_buffer *to,
+                            const tir_expr *at) {
+  copying c = {arena, from, to, at};
+  tir_rewriter rewriter = {arena, access_of_copy, load_of_copy, &c};
+  return tir_rewrite_stmt(&rewriter, s);
 }

@@ -8,20 +8,21 @@
 enum { TIR_ORDINARY_NODES = 32 };
 
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
-#define TIR_PASSES(X)                                                                                            \
-  X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")   \
-  X(loop_kinds, "parallel and vectorized loops nest in ways that later passes can keep; others become serial")   \
-  X(guard_loads, "a load on one side of a select that could leave its buffer gets the condition as a predicate") \
-  X(simplify, "every expression in canonical form by what is known where it stands; loops of one iteration go")  \
-  X(hoist_guards, "a condition moves out of loops whose variable it does not use")                               \
-  X(partition, "a loop marked \"peel\" becomes a main part without a check, and the rest")                       \
-  X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                    \
-  X(flatten, "buffers of one dimension, row-major offsets")                                                      \
-  X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                              \
-  X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")            \
-  X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")    \
-  X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                         \
-  X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                      \
+#define TIR_PASSES(X)                                                                                             \
+  X(virtual_threads, "the iterations of a loop that is bound to vthread advance together, a statement at a time") \
+  X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")    \
+  X(loop_kinds, "parallel and vectorized loops nest in ways that later passes can keep; others become serial")    \
+  X(guard_loads, "a load on one side of a select that could leave its buffer gets the condition as a predicate")  \
+  X(simplify, "every expression in canonical form by what is known where it stands; loops of one iteration go")   \
+  X(hoist_guards, "a condition moves out of loops whose variable it does not use")                                \
+  X(partition, "a loop marked \"peel\" becomes a main part without a check, and the rest")                        \
+  X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                     \
+  X(flatten, "buffers of one dimension, row-major offsets")                                                       \
+  X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                               \
+  X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")             \
+  X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
+  X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \
+  X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                       \
   X(remove_noops, "what has no effect goes")
 
 #define X(name, summary) tir_func *tir_pass_##name(tir_pass_context *p, tir_func *f);
@@ -56,6 +57,13 @@ const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
 int64_t tir_count_stores(const tir_stmt *s);
 /* Conditions that do must stay where they are: memory may change in between. */
 static inline bool tir_reads_memory(const tir_expr *e) { return tir_has_op(e, TIR_LOAD); }
+
+/* A buffer of N copies of one that is allocated; which copy is its first index. NULL: no memory. BUFFER has fewer than
+ * TN_MAX_RANK dimensions. */
+const tir_buffer *tir_buffer_copies(runtime_arena *arena, const tir_buffer *buffer, int64_t n);
+/* S with loads, stores and prefetches of FROM in the copy AT of TO, made by tir_buffer_copies. No call in S touches FROM. */
+const tir_stmt *tir_in_copy(runtime_arena *arena, const tir_stmt *s, const tir_buffer *from, const tir_buffer *to,
+                            const tir_expr *at);
 
 /* Conditions as lists of conjuncts. */
 enum { TIR_MAX_CONDS = 24 };

@@ -58,10 +58,10 @@ static bool plain_rows(const char *name, char *out, size_t n) {
   return true;
 }
 
-/* Of a transposed convolution the textbook's with zeros; a convolution's program is plain already. */
+/* A convolution's program is plain already. */
 static const char *plain_program(const bench_case *c, char *out, size_t n) {
   if (plain_product(c->name, out, n) || plain_rows(c->name, out, n)) return out;
-  return strncmp(c->name, "T2D", 3) == 0 ? c->other.program : c->text.program;
+  return c->text.program;
 }
 
 /* ---- estimates --------------------------------------------------------------------------------------------------- */

@@ -10,11 +10,13 @@ static const char usage[] =
     "usage: tenon-plans rate [PROGRAM]\n"
     "       tenon-plans list [--case PATTERN] [--threads N] [--time] [--at-least N]\n"
     "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
+    "                              [--plan FIELD=VALUE,...]...\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
     "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
     "in\n"
     "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n"
-    "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, and random ones\n";
+    "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, random ones,\n"
+    "          and the best-ranked with other values (--plan)\n";
 
 double plans_now_s(void) {
   struct timespec t;
@@ -53,6 +55,8 @@ static int race(int argc, char **argv) {
       o.threads = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--seconds") == 0)
       o.seconds = atof(argv[i + 1]);
+    else if (strcmp(argv[i], "--plan") == 0 && o.n_changed < PLANS_MAX_CHANGED)
+      o.changed[o.n_changed++] = argv[i + 1];
     else if (strcmp(argv[i], "--target") == 0)
       o.target = argv[i + 1];
     else

@@ -15,10 +15,14 @@ int plans_rate(const char *program);
  * realizes (list.c); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
 int plans_list(const char *pattern, int threads, bool is_timed, int at_least);
 
+enum { PLANS_MAX_CHANGED = 16 };
+
 typedef struct plans_race_options {
   const char *program, *target; /* text; costs that the target does not say are measured */
   int threads, n_best, n_random;
   double seconds; /* of processor time, for all turns together */
+  int n_changed;
+  const char *changed[PLANS_MAX_CHANGED]; /* the best-ranked plan with other values: "vectors=2,rows=8" */
 } plans_race_options;
 
 /* Times the best-ranked plans of the program's dearest group, and random ones, in turns, and prints them, the fastest first

@@ -73,6 +73,30 @@ static bool draw(race *r, runtime_rng *rng, double least_ns, schedule_plan *out)
   return false;
 }
 
+/* The best-ranked plan with other values: "vectors=2,rows=8". False: it names no field of the family. */
+static bool change(const char *text, schedule_plan *plan) {
+  const schedule_family *family = schedule_family_at(plan->family);
+  char name[32];
+  int value, end;
+  for (; sscanf(text, "%31[a-z0-9_]=%d%n", name, &value, &end) == 2; text += end + (text[end] == ',')) {
+    int field = 0;
+    while (field < family->n_fields && strcmp(family->fields[field].name, name) != 0) field++;
+    if (field == family->n_fields) return false;
+    plan->value[field] = value;
+  }
+  return *text == '\0';
+}
+
+static bool enter_changed(race *r, const schedule_plan *best, const char *text) {
+  schedule_plan plan = *best;
+  if (!change(text, &plan)) return fprintf(stderr, "tenon-plans: no such values: %s\n", text), false;
+  plan.ns = schedule_plan_cost(schedule_plans_choices(r->space.plans, r->group), &plan);
+  int before = r->n;
+  enter(r, -1, &plan);
+  if (r->n == before) fprintf(stderr, "tenon-plans: refused: %s\n", text);
+  return true;
+}
+
 static void enter_all(race *r, int n_best, int n_random) {
   const schedule_plan *ranked;
   schedule_plan plan;
@@ -144,6 +168,9 @@ int plans_race(const plans_race_options *options) {
   if (ok) {
     r->group = dearest_group(r);
     enter_all(r, options->n_best, options->n_random);
+    const schedule_plan *ranked;
+    int n = schedule_plans_ranked(r->space.plans, r->group, &ranked);
+    for (int i = 0; ok && n > 0 && i < options->n_changed; i++) ok = enter_changed(r, ranked, options->changed[i]);
     for (double end = plans_now_s() + options->seconds; plans_now_s() < end;)
       for (int i = 0; i < r->n; i++) take_turn(r, &r->racers[i]);
     qsort(r->racers, (size_t)r->n, sizeof *r->racers, by_time);

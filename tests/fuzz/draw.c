@@ -133,6 +133,13 @@ static void draw_annotation(drawing *d, fuzz_primitive kind) {
   say(d, "%s(%s, %s)", word, name_of(st), loop_of(st, loop));
 }
 
+/* The one thread index that a processor has. */
+static void draw_bind(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  say(d, "bind(%s, %s, vthread)", name_of(st), loop_of(st, any_loop(d, st)));
+}
+
 static void draw_pragma(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   (void)kind;
@@ -386,6 +393,7 @@ static const struct {
     [FUZZ_VECTORIZE] = {draw_annotation, 9},
     [FUZZ_UNROLL] = {draw_annotation, 5},
     [FUZZ_PARALLEL] = {draw_annotation, 5},
+    [FUZZ_BIND] = {draw_bind, 5},
     [FUZZ_PRAGMA] = {draw_pragma, 5},
     [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
     [FUZZ_GROUP] = {draw_compute_at, 6},

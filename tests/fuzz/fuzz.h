@@ -28,7 +28,7 @@
               X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
                   X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
                       X(GEMV, "tensorize gemv") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer")             \
-                          X(PREDICATE, "set_store_predicate")
+                          X(PREDICATE, "set_store_predicate") X(BIND, "bind vthread")
 /* clang-format on */
 
 typedef enum fuzz_primitive {

@@ -256,7 +256,58 @@ static void turned_array(generator *g) {
   put(g, "]\n");
 }
 
+/* ---- phases ------------------------------------------------------------------------------------------------------ */
+
+/* A filter whose steps count by phase, as in a convolution that a stride spreads out; now and then the phases are put
+ * beside each other by a stage of its own. Vectors go along filters or along columns. */
+static void phases(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "f32", "f64", "i32"};
+  const char *dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))];
+  int64_t m = 2 + chance(g, 30), k = 2 + below(g, 4), rows = 1 + below(g, 7),
+          columns = 1 + below(g, chance(g, 50) ? 9 : 40), c = 1 + below(g, 9), f = 1 + below(g, chance(g, 50) ? 5 : 40),
+          reach = (m - 1 + k - 1) / m, rest[2] = {below(g, m), below(g, m)};
+  bool by_columns = chance(g, 40), in_rows = chance(g, 70), is_padded = chance(g, 50), turns = chance(g, 60);
+  const char *image = is_padded ? "P" : "A0";
+  int64_t wide = columns + reach, high = in_rows ? rows + reach : rows;
+  int64_t less = is_padded ? 1 : 0;
+  runtime_str_addf(&g->inputs, by_columns ? "input A0: %s[%lld, %lld, %lld]\n" : "input A0: %s[%lld, %lld, %lld]\n",
+                   dtype, (long long)RUNTIME_MAX(high - less, 1),
+                   (long long)(by_columns ? c : RUNTIME_MAX(wide - less, 1)),
+                   (long long)(by_columns ? RUNTIME_MAX(wide - less, 1) : c));
+  runtime_str_addf(&g->inputs, "input A1: %s[%lld, %lld, %lld, %lld]\n", dtype, (long long)k, (long long)k,
+                   (long long)c, (long long)f);
+  if (is_padded)
+    runtime_str_addf(g->out,
+                     "P[%s<%lld, %s<%lld, %s<%lld] = select(y >= 1 && y - 1 < %lld && x >= 1 && x - 1 < %lld, A0[y-1, "
+                     "%s], %s(0))\n",
+                     "y", (long long)high, by_columns ? "c" : "x", (long long)(by_columns ? c : wide),
+                     by_columns ? "x" : "c", (long long)(by_columns ? wide : c), (long long)RUNTIME_MAX(high - 1, 1),
+                     (long long)RUNTIME_MAX(wide - 1, 1), by_columns ? "c, x-1" : "x-1, c", dtype);
+  runtime_str_addf(g->out,
+                   by_columns ? "S0[y<%lld, p<%lld, f<%lld, q<%lld, x<%lld] = sum["
+                              : "S0[y<%lld, p<%lld, x<%lld, q<%lld, f<%lld] = sum[",
+                   (long long)rows, (long long)(in_rows ? m : 1), (long long)(by_columns ? f : columns), (long long)m,
+                   (long long)(by_columns ? columns : f));
+  if (in_rows) runtime_str_addf(g->out, "r<%lld, ", (long long)k);
+  runtime_str_addf(g->out, "s<%lld, c<%lld where ", (long long)k, (long long)c);
+  if (in_rows) runtime_str_addf(g->out, "(p+r)%%%lld == %lld && ", (long long)m, (long long)rest[0]);
+  runtime_str_addf(g->out, "(%s)%%%lld == %lld](", turns ? "s+q" : "q+s", (long long)m, (long long)rest[1]);
+  char row[48], column[48];
+  snprintf(row, sizeof row, in_rows ? "y+(p+r)//%lld" : "y", (long long)m);
+  snprintf(column, sizeof column, "x+(q+s)//%lld", (long long)m);
+  runtime_str_addf(g->out, "%s[%s, %s, %s] * A1[%s, %lld-s, c, f])\n", image, row, by_columns ? "c" : column,
+                   by_columns ? column : "c", in_rows ? "r" : "0", (long long)k - 1);
+  if (!chance(g, 75)) return;
+  long long all_rows = (long long)(rows * (in_rows ? m : 1)), all_columns = (long long)(columns * m);
+  char at[96];
+  snprintf(at, sizeof at, in_rows ? "h//%lld, h%%%lld" : "h, 0", (long long)m, (long long)m);
+  runtime_str_addf(g->out, "S1[h<%lld, w<%lld, f<%lld] = S0[%s, ", all_rows, all_columns, (long long)f, at);
+  runtime_str_addf(g->out, by_columns ? "f, w%%%lld, w//%lld]%s\n" : "w//%lld, w%%%lld, f]%s\n", (long long)m,
+                   (long long)m, chance(g, 30) ? " + 1" : "");
+}
+
 void fuzz_family_program(generator *g) {
   g->out = &g->stages;
-  (chance(g, 80) ? stencil_chain : turned_array)(g);
+  int64_t kind = below(g, 100);
+  (kind < 65 ? stencil_chain : kind < 80 ? turned_array : phases)(g);
 }

@@ -293,6 +293,8 @@ const schedule_case schedule_cases[] = {
     {"rolling_buffer_chain", "P[y<36] = A[y] * 2\nR[y<34] = P[y] + P[y+2]\nQ[y<32] = R[y] * R[y+2]",
      "compute_at(R, Q, y); compute_at(P, Q, y); rolling_buffer(R); rolling_buffer(P)"},
     {"bind", ADD, "bind(C, i, blockIdx.x); split(C, j, 32); bind(C, j.inner, threadIdx.x)"},
+    {"vthread_accumulators", MM, "split(C, i, 4); bind(C, i.inner, vthread); vectorize(C, j)"},
+    {"vthread_producer", BLUR, "split(Q, y, 3); bind(Q, y.inner, vthread); compute_at(P, Q, y.inner)"},
     /* several outputs */
     {"tuple", PAIR, ""},
     {"tuple_at", PAIR, "compute_at(S, C, i)"},

@@ -238,6 +238,13 @@ static void json_and_back(void **state) {
 #define BATCH "B[n<4, i<512, j<512] = A[n,j,i]"
 #define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
 
+/* A filter whose steps count by phases, which are put beside each other at the end. */
+#define PHASES(where, end)                                        \
+  "input I: f32[9, 9, 16], W: f32[4, 4, 16, 32]\n"                \
+  "T[y<8, p<2, x<8, q<2, f<32] = sum[r<4, s<4, c<16 where " where \
+  "](I[y+(p+r)//2 - (p+r)//4, x+(q+s)//2 - (q+s)//4, c] * W[3-r, 3-s, c, f])\n" end
+#define SIDE_BY_SIDE "O[h<16, w<16, f<32] = T[h//2, h%2, w//2, w%2, f]\n"
+
 typedef struct said_case {
   const char *name, *program, *plans; /* plans: as JSON, one for each group */
 } said_case;
@@ -260,10 +267,16 @@ static const said_case said[] = {
      "\"parts\":2,\"stream\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1}]"},
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1,\"parity\":"
+     "0}]"},
     {"packed_of_three", "C[i<256, j<256] = sum[k<64](A[i,k] * B[k,j] * D[k])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":2,\"panels\":4,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":0}]"},
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":0,\"parity\":"
+     "0}]"},
+    {"phases", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", SIDE_BY_SIDE),
+     "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":4,\"rows2\":2,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1,\"parity\":"
+     "1}]"},
 };
 
 /* A plan from text makes the schedule that its fields say, whatever it costs. */
@@ -371,11 +384,66 @@ static void packs_what_is_read_once(void **state) {
   }
 }
 
+/* Where a condition leaves out all steps but those of one phase, and the phases are few and no vectors. */
+static void finds_parities(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int n; /* values of "parity" */
+  } rows[] = {{PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", ""), 2},
+              {PHASES("(s-q)%2 == 1", ""), 2},
+              {PHASES("r < 3 && (p+r+1)%2 == 0", ""), 2},
+              {PHASES("(p+r)%2 <= 0", ""), 1},
+              {PHASES("(p+2*r)%2 == 0", ""), 1},
+              {PHASES("(p+r)%5 == 0", ""), 1},
+              {PHASES("(y+r)%2 == 0", ""), 1},
+              {PHASES("(f+r)%2 == 0", ""), 1},
+              {PHASES("(p+q)%2 == 0", ""), 1},
+              {PHASES("(p+r)%2 == 0 || (q+s)%2 == 0", ""), 1}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    const plan_choices *choices = schedule_plans_choices(plans, 0);
+    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
+    assert_int_equal(choices->choices[0].space.n[TILE_PARITY], rows[i].n);
+    schedule_plans_free(plans);
+    fixture_free(&f);
+  }
+}
+
+/* A tile ends in the stage that puts its values in other places, each once. */
+static void ends_where_values_go(void **state) {
+  (void)state;
+  static const struct {
+    const char *end;
+    int n; /* groups */
+  } rows[] = {{SIDE_BY_SIDE, 1},
+              {"O[n<1, h<16, w<16, f<32] = max(T[h//2, h%2, w//2, w%2, f], 0)\n", 1},
+              {"O[h<16, f<32, w<16] = T[h//2, h%2, w//2, w%2, f]\n", 1},
+              {"O[w<16, h<16, f<32] = T[h%8, w%2, w//2, h//8, f]\n", 1},
+              {"O[h<16, w<14, f<32] = T[h//2, h%2, w//2, w%2, f]\n", 2},
+              {"O[h<16, w<16, f<32] = T[h//2, w%2, w//2, w%2, f]\n", 2},
+              {"O[h<16, w<16, f<32] = T[h//2, h%2, w//2, 1 - w%2, f]\n", 2},
+              {"O[n<2, h<16, w<16, f<32] = T[h//2, h%2, w//2, w%2, f]\n", 2},
+              {"O[h<16, w<16, f<32] = T[h//2, h%2, w//2, w%2, f] + T[h//2, h%2, w//2, w%2, 31-f]\n", 2},
+              {SIDE_BY_SIDE "Q[f<32] = T[0, 0, 0, 0, f]\n", 3}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    char program[1024];
+    snprintf(program, sizeof program, "%s%s", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", ""), rows[i].end);
+    fixture f = fixture_new(program, "");
+    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    assert_int_equal(schedule_plans_count(plans), rows[i].n);
+    schedule_plans_free(plans);
+    fixture_free(&f);
+  }
+}
+
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves),
-                                            cmocka_unit_test(packs_what_is_read_once),
-                                            cmocka_unit_test(short_axes_in_front), cmocka_unit_test(rows_crowd_sets),
-                                            cmocka_unit_test(keeps_rows_in_registers)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(costs_what_it_moves),     cmocka_unit_test(packs_what_is_read_once),
+      cmocka_unit_test(short_axes_in_front),     cmocka_unit_test(rows_crowd_sets),
+      cmocka_unit_test(keeps_rows_in_registers), cmocka_unit_test(finds_parities),
+      cmocka_unit_test(ends_where_values_go)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +

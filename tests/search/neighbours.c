@@ -10,10 +10,10 @@
 static void add_line(FILE *log, tn_context *ctx, const char *program, const char *target, const char *error,
                      bool checked, double cost_s, const char *family, int panels) {
   tn_program *p = tn_program_parse(ctx, program, 0, NULL);
-  json_t *plan =
-      json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}]", "stage", "C",
-                "family", family, "width", 64, "vectors", 2, "rows", 6, "rows2", 1, "pack", 1, "panels", panels,
-                "block", 4, "order", 0, "inner", 1, "dot", 0, "lanes", 0, "prefetch", 0, "threads", 0, "padding", 0);
+  json_t *plan = json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}]",
+                           "stage", "C", "family", family, "width", 64, "vectors", 2, "rows", 6, "rows2", 1, "pack", 1,
+                           "panels", panels, "block", 4, "order", 0, "inner", 1, "dot", 0, "lanes", 0, "prefetch", 0,
+                           "threads", 0, "padding", 0, "parity", 0);
   json_t *line = json_pack("{s:i, s:s, s:s, s:s, s:[], s:[f], s:s, s:b, s:o}", "v", 1, "key", tn_program_key(p),
                            "program", tn_program_text(p), "target", target, "steps", "costs", cost_s, "error", error,
                            "checked", (int)checked, "plan", plan);

@@ -117,7 +117,7 @@ typedef struct wrong_row {
 #define WHOLE_PLAN(rows)                                                                                           \
   "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":" rows                                \
   ",\"rows2\":1,\"pack\":0,\"panels\":1,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0," \
-  "\"threads\":0,\"padding\":0}]"
+  "\"threads\":0,\"padding\":0,\"parity\":0}]"
 
 static const wrong_row wrongs[] = {
     {"no JSON", "{", "plan: an array of objects is needed"},
