@@ -1,6 +1,7 @@
-/* buckets.c: records of some sizes serve a symbol. At each size stands the kernel of that size, as it was tuned; between two
- * of them the larger one's schedule, on loops whose extents the symbol decides. One function chooses among them. */
-#include "autotune/internal.h"
+/* buckets.c: records of some sizes serve a symbol. At each size stands the kernel of that size, as it was tuned, and at each of the
+ * first values one of its own. Between two sizes their schedules serve, on loops whose extents the symbol decides, and generic ones where
+ * those would be far behind. One function chooses among them. */
+#include "autotune/bucket_pieces.h"
 #include "schedule/state.h"
 
 /* What is being made. The schedules are the context's. */
@@ -9,9 +10,18 @@ typedef struct bucketing {
   tn_program *program;
   const tn_target *target;
   const char *log; /* NULL: there is none */
+  tn_machine machine;
+  int n; /* sizes */
   tn_bucket *out;
+  tn_schedule *best[TN_MAX_BUCKETS]; /* of each size */
+  RUNTIME_VEC(bucket_piece) pieces;  /* all values of the symbol, ascending: a variant each */
+  bool failed;                       /* no memory for a piece */
   tn_schedule *whole;
 } bucketing;
+
+static void add_piece(bucketing *b, bucket_piece piece) {
+  if (!RUNTIME_PUSH(&b->pieces, piece)) b->failed = true;
+}
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
@@ -68,17 +78,16 @@ static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *
   runtime_quiet_end(&quiet);
   if (best) return best;
   if (b->log && status != TN_ERROR_RECORD) return runtime_fail(b->ctx, status, "%s", why), NULL;
-  const tn_machine machine = tn_target_machine(b->target);
   best = tn_schedule_new(program);
-  return best && tn_schedule_auto(best, &machine) == TN_OK ? best : NULL;
+  return best && tn_schedule_auto(best, &b->machine) == TN_OK ? best : NULL;
 }
 
 /* The generic schedule of a size, on loops of the symbol's extent. */
 static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t size) {
-  const tn_machine machine = tn_target_machine(b->target);
   tn_program *program = te_within(b->program, 0, size, size);
   tn_schedule *generic = program ? tn_schedule_new(program) : NULL;
-  bool fits = generic && tn_schedule_auto(generic, &machine) == TN_OK && schedule_replay_symbolic(s, generic) == TN_OK;
+  bool fits =
+      generic && tn_schedule_auto(generic, &b->machine) == TN_OK && schedule_replay_symbolic(s, generic) == TN_OK;
   tn_schedule_free(generic);
   if (!fits && tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
   return fits;
@@ -99,40 +108,102 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
   return tn_context_status(b->ctx);
 }
 
-/* The values FIRST to LAST, by the schedule BEST of a program of one size. */
-static tn_status add_range(const bucketing *b, int64_t first, int64_t last, const tn_schedule *best,
-                           tn_bucket *bucket) {
-  if (first > last) return TN_OK;
-  tn_program *program = te_within(b->program, 0, first, last);
-  tn_schedule *s = program ? tn_schedule_new(program) : NULL;
-  if (!s) return tn_context_status(b->ctx);
-  tn_status status = first == last ? TN_OK : schedule_range(b, s, best, bucket);
-  if (status == TN_OK && first == last) {
-    const tn_machine machine = tn_target_machine(b->target);
-    status = tn_schedule_auto(s, &machine);
-  }
-  return status == TN_OK ? tn_schedule_add_variant(b->whole, first, last, s) : status;
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+/* The first values, each by a kernel of its own, and what is between two buckets, of which one may lack (-1). */
+static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lower, int upper) {
+  bucket_piece cut[BUCKET_MAX_PIECES];
+  int n = 0;
+  for (; first <= last && first < BUCKET_EACH_BELOW; ++first) add_piece(b, (bucket_piece){first, first, first});
+  const bucket_range range = {.program = b->program,
+                              .machine = &b->machine,
+                              .first = first,
+                              .last = last,
+                              .below = lower >= 0 ? b->out[lower].size : 0,
+                              .above = upper >= 0 ? b->out[upper].size : 0};
+  tn_status status = first <= last ? bucket_cut(&range, cut, &n) : TN_OK;
+  for (int i = 0; i < n; ++i) add_piece(b, cut[i]);
+  return status;
 }
 
-/* The values above the bucket before, and the size itself. */
-static tn_status add_bucket(const bucketing *b, int64_t first, int64_t size, int64_t last, tn_bucket *bucket) {
-  *bucket = (tn_bucket){.size = size};
+/* The bucket of that size; -1: none has it. */
+static int bucket_of(const bucketing *b, int64_t size) {
+  for (int i = 0; i < b->n; ++i)
+    if (b->out[i].size == size) return i;
+  return -1;
+}
+
+/* The schedule of a size: a bucket's, the log's or the generic one. */
+static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
+  int bucket = bucket_of(b, size);
+  tn_bucket own = {.size = size};
+  if (bucket >= 0) return b->best[bucket];
   tn_program *program = te_within(b->program, 0, size, size);
-  tn_schedule *best = program ? best_of(b, program, bucket) : NULL;
-  tn_status status = best ? add_range(b, first, size - 1, best, bucket) : tn_context_status(b->ctx);
-  if (status == TN_OK) status = tn_schedule_add_variant(b->whole, size, size, best);
-  return status == TN_OK ? add_range(b, size + 1, last, best, bucket) : status;
+  return program ? best_of(b, program, &own) : NULL;
 }
 
-static tn_status make(bucketing *b, int n, const int64_t *sizes) {
+/* The one that serves other values, too. A generic schedule is that of an odd size: blocks of an even one may be whole, so that its
+ * steps say nothing of what is left over. */
+static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
+  int bucket = bucket_of(b, size);
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  return schedule_of(b, is_tuned || size % 2 == 1 ? size : RUNTIME_MIN(size + 1, b->program->symbols[0]->extent));
+}
+
+/* One schedule for all pieces that a size serves, so that they are one function: its program's limits hold all of them. */
+static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
+  int64_t first = INT64_MAX, last = 0;
+  for (int i = 0; i < b->pieces.n; ++i) {
+    const bucket_piece *p = &b->pieces.data[i];
+    if (p->size != size || p->first == p->last) continue;
+    first = RUNTIME_MIN(first, p->first);
+    last = RUNTIME_MAX(last, p->last);
+  }
+  const tn_schedule *best = serving_schedule_of(b, size);
+  tn_program *program = best ? te_within(b->program, 0, first, last) : NULL;
+  tn_schedule *s = program ? tn_schedule_new(program) : NULL;
+  int bucket = bucket_of(b, size);
+  tn_bucket own = {.size = size};
+  return s && schedule_range(b, s, best, bucket >= 0 ? &b->out[bucket] : &own) == TN_OK ? s : NULL;
+}
+
+/* A piece before that the same size serves has the schedule. NULL: there is none. */
+static const tn_schedule *made_before(const bucketing *b, int at) {
+  for (int i = 0; i < at; ++i) {
+    const bucket_piece *p = &b->pieces.data[i];
+    if (p->size == b->pieces.data[at].size && p->first < p->last) return b->whole->variants[i].schedule;
+  }
+  return NULL;
+}
+
+static tn_status add_variant(const bucketing *b, int at) {
+  const bucket_piece *p = &b->pieces.data[at];
+  const tn_schedule *s = p->first < p->last ? made_before(b, at) : schedule_of(b, p->first);
+  if (!s && p->first < p->last) s = schedule_of_pieces(b, p->size);
+  return s ? tn_schedule_add_variant(b->whole, p->first, p->last, s) : tn_context_status(b->ctx);
+}
+
+static tn_status find_best(bucketing *b, int i, int64_t size) {
+  b->out[i] = (tn_bucket){.size = size};
+  tn_program *program = te_within(b->program, 0, size, size);
+  b->best[i] = program ? best_of(b, program, &b->out[i]) : NULL;
+  return b->best[i] ? TN_OK : tn_context_status(b->ctx);
+}
+
+static tn_status make(bucketing *b, const int64_t *sizes) {
   const tn_axis *symbol = b->program->symbols[0];
   int64_t first = symbol->least;
   tn_status status = b->whole ? TN_OK : tn_context_status(b->ctx);
-  for (int i = 0; i < n && status == TN_OK; ++i) {
-    int64_t last = i + 1 == n ? symbol->extent : sizes[i];
-    status = add_bucket(b, first, sizes[i], last, &b->out[i]);
+  for (int i = 0; i < b->n && status == TN_OK; ++i) status = find_best(b, i, sizes[i]);
+  for (int i = 0; i < b->n && status == TN_OK; ++i) {
+    status = cut_between(b, first, sizes[i] - 1, i - 1, i);
+    add_piece(b, (bucket_piece){sizes[i], sizes[i], sizes[i]});
     first = sizes[i] + 1;
   }
+  if (status == TN_OK) status = cut_between(b, first, symbol->extent, b->n - 1, -1);
+  if (b->failed) status = runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for a kernel of several");
+  for (int i = 0; i < b->pieces.n && status == TN_OK; ++i) status = add_variant(b, i);
+  RUNTIME_VEC_FREE(&b->pieces);
   return status;
 }
 
@@ -143,8 +214,10 @@ tn_schedule *tn_apply_buckets(tn_program *program, const tn_target *target, cons
   bucketing b = {.ctx = program->ctx, .program = program, .target = target, .log = log, .out = out ? out : own};
   if (!b.target) b.target = tn_target_new(b.ctx, NULL);
   if (!b.target || check_symbol(&b, symbol) != TN_OK || check_sizes(&b, n, sizes) != TN_OK) return NULL;
+  b.machine = tn_target_machine(b.target);
   b.whole = tn_schedule_new(program);
-  if (make(&b, n, sizes) == TN_OK) return b.whole;
+  b.n = n;
+  if (make(&b, sizes) == TN_OK) return b.whole;
   tn_schedule_free(b.whole);
   return NULL;
 }

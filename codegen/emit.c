@@ -232,7 +232,7 @@ static void bind_params(codegen_emitter *m, LLVMValueRef function) {
 
 /* Binds the parameters, makes the scratch, emits the body. */
 static void fill_kernel(codegen_emitter *m) {
-  codegen_frame frame = {.function = add_kernel(m)};
+  codegen_frame frame = {.function = add_kernel(m), .has_parts = codegen_has_parts(m->func->body)};
   if (frame.function == NULL) {
     codegen_no_memory(m);
     return;
@@ -259,6 +259,7 @@ static void release(codegen_emitter *m) {
   runtime_map_free(&m->ranges);
   runtime_map_free(&m->slices);
   runtime_map_free(&m->callees);
+  runtime_map_free(&m->apart);
   runtime_arena_free(&m->arena);
 }
 

@@ -43,6 +43,7 @@ typedef struct codegen_frame {
   int64_t stack_bytes;            /* taken by allocas so far */
   RUNTIME_VEC(LLVMValueRef) heap; /* to be freed before returning */
   bool is_parallel;               /* the body of a parallel loop: loops inside stay serial */
+  bool has_parts;                 /* many loop nests: each becomes a function of its own */
   LLVMValueRef failed;            /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
   LLVMValueRef stage_own, stage_since, stage_begun, stage_asked; /* where stages tell their time (emit_stage.c) */
   int64_t first_stage;                                           /* in which the frame began */
@@ -66,6 +67,7 @@ typedef struct codegen_emitter {
   runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
   runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
   runtime_map callees;         /* tir_callee -> the LLVM function */
+  runtime_map apart;           /* a variant's or a nest's statement -> its LLVM function */
   int n_stages;                /* that tell their time; 0: none does */
   LLVMValueRef stage_counters; /* of the kernel, once they are used, or NULL */
   int64_t stage;               /* the stage being emitted, counting from 1; 0: none */
@@ -193,6 +195,12 @@ void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef b
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
 /* Closures lie on the stack of the function that runs the loop. */
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);
+/* Whether a statement of the frame, which may be a variant or one nest of many, has a function of its own. */
+bool codegen_is_apart(const codegen_emitter *m, const tir_stmt *s);
+/* Whether the body has so many nests that one function of all would be slow to compile, and its stack too small for their tiles. */
+bool codegen_has_parts(const tir_stmt *body);
+/* Emits that function, and calls it. */
+void codegen_emit_apart(codegen_emitter *m, const tir_stmt *s);
 /* Makes the scratch of a frame's body, but not that of parallel loops inside; to be called at the frame's entry. */
 void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body);
 /* Releases the frame's scratch and returns the value. */

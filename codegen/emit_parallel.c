@@ -1,4 +1,4 @@
-/* emit_parallel.c: parallel loops. The body becomes a function of its own,
+/* emit_parallel.c: parallel loops, and variants. The body becomes a function of its own,
  *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
  * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure and calls it. In a file
  * that leaves home the trampoline is called by libgomp on each thread and computes the thread's contiguous share; a
@@ -15,11 +15,12 @@ typedef struct capture {
   codegen_binding outer;
 } capture;
 
-/* One parallel loop while its functions are made. Lists are heap memory, freed by
- * codegen_emit_parallel. */
+/* One parallel loop while its functions are made, or what stands apart. Lists are heap memory, freed by
+ * codegen_emit_parallel and codegen_emit_apart. */
 typedef struct outline {
   codegen_emitter *m;
-  const tir_stmt *loop;
+  const tir_stmt *loop;   /* NULL: a variant, or a nest that is not parallel */
+  const tir_stmt *inside; /* what becomes the function's body */
   runtime_map seen;
   RUNTIME_VEC(capture) captures;
   LLVMTypeRef *types;  /* of the body's parameters: captures, begin, end */
@@ -68,7 +69,7 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
 /* Also makes the types of closure and body from what was found. False: no memory, which is noted. */
 static bool find_captures(outline *o) {
   tir_visitor visitor = {capture_stmt, capture_expr, o};
-  tir_walk_stmt(o->loop->u.loop.body, &visitor);
+  tir_walk_stmt(o->inside, &visitor);
   runtime_map_free(&o->seen);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return codegen_no_memory(o->m), false;
@@ -109,29 +110,40 @@ static LLVMValueRef step_of(outline *o) {
   return o->m->stays_home ? codegen_index_int(o->m, o->m->target->threads) : threads_of_team(o->m);
 }
 
-/* With a frame of its own: scratch is made once a thread. */
-static void fill_body(outline *o, int number) {
+/* The function of the body, with a frame of its own: scratch is made once a call. */
+static void begin_body(outline *o, const char *format, int number, codegen_frame *frame) {
   codegen_emitter *m = o->m;
   char name[256];
-  snprintf(name, sizeof name, "%s.body.%d", m->func->name, number);
-  codegen_frame frame = {.is_parallel = true}, *outer = m->frame;
-  o->body = frame.function = codegen_add_function(m, name, o->body_type, LLVMInternalLinkage);
+  snprintf(name, sizeof name, format, m->func->name, number);
+  o->body = frame->function = codegen_add_function(m, name, o->body_type, LLVMInternalLinkage);
   codegen_add_attribute(m, o->body, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
-  frame.entry = LLVMGetInsertBlock(m->builder);
-  m->frame = &frame;
+  frame->entry = LLVMGetInsertBlock(m->builder);
+  m->frame = frame;
   codegen_forget(m);
   bind_captures(o);
   codegen_stages_begin(m);
-  codegen_emit_scratch(m, o->loop->u.loop.body);
+  codegen_emit_scratch(m, o->inside);
+}
+
+/* Goes back to the frame around. */
+static void end_body(codegen_emitter *m, codegen_frame *frame, codegen_frame *outer) {
+  LLVMValueRef zero = LLVMConstInt(m->i32, 0, false);
+  codegen_emit_return(m, frame->failed != NULL ? LLVMBuildLoad2(m->builder, m->i32, frame->failed, "failed") : zero);
+  runtime_map_free(&frame->bindings);
+  RUNTIME_VEC_FREE(&frame->heap);
+  m->frame = outer;
+  codegen_forget(m);
+}
+
+static void fill_body(outline *o, int number) {
+  codegen_emitter *m = o->m;
+  codegen_frame frame = {.is_parallel = true}, *outer = m->frame;
+  begin_body(o, "%s.body.%d", number, &frame);
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
   codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
   codegen_end_streaming(m);
-  codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
-  runtime_map_free(&frame.bindings);
-  RUNTIME_VEC_FREE(&frame.heap);
-  m->frame = outer;
-  codegen_forget(m);
+  end_body(m, &frame, outer);
 }
 
 /* ---- the trampoline ---------------------------------------------------------------------------------------------- */
@@ -373,8 +385,58 @@ static void emit_outlined(outline *o) {
 
 /* A loop that surely has no iteration is left out. */
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s) {
-  outline o = {.m = m, .loop = s};
+  outline o = {.m = m, .loop = s, .inside = s->u.loop.body};
   o.range = codegen_loop_range(m, s, &o.extent);
   if (o.extent.hi > 0 && find_captures(&o) && !m->failed) emit_outlined(&o);
+  RUNTIME_VEC_FREE(&o.captures);
+}
+
+enum { MANY_NESTS = 12 };
+
+/* One after the other, not inside of each other. */
+static int count_nests(const tir_stmt *s) {
+  int n = 0;
+  if (s->kind == TIR_ALLOC) return count_nests(s->u.alloc.body);
+  if (s->kind == TIR_ATTR) return count_nests(s->u.attr.body);
+  for (int i = 0; s->kind == TIR_SEQ && i < s->u.seq.n; i++) n += count_nests(s->u.seq.stmts[i]);
+  return s->kind == TIR_FOR ? 1 : n;
+}
+
+bool codegen_has_parts(const tir_stmt *body) { return count_nests(body) >= MANY_NESTS; }
+
+/* What a nest or a few have in registers. */
+static bool is_tile(const tir_buffer *buffer) {
+  return buffer->size[0] == NULL && buffer->scope != NULL && strcmp(buffer->scope, "local") == 0;
+}
+
+bool codegen_is_apart(const codegen_emitter *m, const tir_stmt *s) {
+  if (s->kind == TIR_ATTR) return !m->frame->is_parallel && strcmp(s->u.attr.key, TIR_VARIANT) == 0;
+  if (!m->frame->has_parts) return false;
+  if (s->kind == TIR_ALLOC) return is_tile(s->u.alloc.buffer) && !codegen_has_parts(s->u.alloc.body);
+  return s->kind == TIR_FOR && s->u.loop.kind != TIR_PARALLEL;
+}
+
+/* Loops, scratch and stack are the function's, so that a call pays for the one variant that it runs, and each nest has room for its
+ * tiles. Its parameters are a parallel body's; begin and end say nothing. */
+static void emit_apart(outline *o, bool is_variant) {
+  codegen_emitter *m = o->m;
+  if ((o->body = runtime_map_get(&m->apart, o->inside)) != NULL) {
+    emit_call(o, codegen_index_int(m, 0), codegen_index_int(m, 1));
+    return;
+  }
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
+  codegen_frame frame = {.has_parts = is_variant && codegen_has_parts(o->inside)}, *outer = m->frame;
+  begin_body(o, is_variant ? "%s.variant.%d" : "%s.part.%d", m->n_parallel++, &frame);
+  codegen_emit_stmt(m, o->inside);
+  end_body(m, &frame, outer);
+  LLVMPositionBuilderAtEnd(m->builder, here);
+  if (!runtime_map_put(&m->apart, o->inside, o->body)) codegen_no_memory(m);
+  emit_call(o, codegen_index_int(m, 0), codegen_index_int(m, 1));
+}
+
+void codegen_emit_apart(codegen_emitter *m, const tir_stmt *s) {
+  bool is_variant = s->kind == TIR_ATTR;
+  outline o = {.m = m, .inside = is_variant ? s->u.attr.body : s};
+  if (find_captures(&o) && !m->failed) emit_apart(&o, is_variant);
   RUNTIME_VEC_FREE(&o.captures);
 }

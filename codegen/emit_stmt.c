@@ -224,6 +224,6 @@ void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
   }
   codegen_forget(m);
   m->depth++;
-  handlers[s->kind](m, s);
+  (codegen_is_apart(m, s) ? codegen_emit_apart : handlers[s->kind])(m, s);
   m->depth--;
 }

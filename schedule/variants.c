@@ -81,13 +81,62 @@ static schedule_step symbolic_step(const tn_schedule *s, const schedule_step *st
   return out;
 }
 
+/* Annotations that a stage may have only inside of the loop that it is attached to, where its loops may be as short as a block: they
+ * wait for that step. */
+typedef struct waiting {
+  schedule_step steps[SCHEDULE_MAX_AXES];
+  int n, n_stages; /* as many as there are stages, a stage has its number */
+} waiting;
+
+/* On loops whose extent a symbol decides. */
+static bool has_to_wait(const tn_schedule *s, const schedule_step *step) {
+  const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
+  bool is_mark = step->kind == SCHEDULE_STEP_AN && st && step->iter >= 0 && step->iter < st->n_leaves;
+  return is_mark && st->attach == SCHEDULE_ROOT && step->value < SCHEDULE_PARALLEL &&
+         schedule_leaf(st, step->iter)->size != NULL;
+}
+
+/* Those of the stage that was attached. */
+static tn_status apply_waiting(tn_schedule *s, waiting *w, int stage) {
+  int kept = 0;
+  tn_status status = TN_OK;
+  for (int i = 0; i < w->n && status == TN_OK; i++) {
+    if (w->steps[i].stage != stage)
+      w->steps[kept++] = w->steps[i];
+    else
+      status = schedule_apply_step(s, &w->steps[i]);
+  }
+  w->n = kept;
+  return status;
+}
+
+/* What waits says positions of loops, which other steps would shift. */
+static bool disturbs(const waiting *w, const schedule_step *step) {
+  bool is_harmless = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS || step->kind == SCHEDULE_STEP_CA;
+  for (int i = 0; i < w->n && !is_harmless; i++)
+    if (w->steps[i].stage == step->stage) return true;
+  return false;
+}
+
+static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting *w) {
+  schedule_step step = symbolic_step(s, given);
+  if (has_to_wait(s, &step) && w->n < RUNTIME_COUNT(w->steps)) {
+    w->n_stages = s->n_stages;
+    w->steps[w->n++] = step;
+    return TN_OK;
+  }
+  tn_status status = w->n > 0 && disturbs(w, &step) ? TN_ERROR_SCHEDULE : schedule_apply_step(s, &step);
+  if (status == TN_OK && step.kind == SCHEDULE_STEP_CA) status = apply_waiting(s, w, step.stage);
+  return status == TN_OK && w->n > 0 && s->n_stages != w->n_stages ? TN_ERROR_SCHEDULE : status;
+}
+
+/* What still waits at the end is refused, as it is without waiting. */
 tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps) {
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? TN_OK : TN_ERROR_MEMORY;
-  for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
-    schedule_step step = symbolic_step(copy, &steps->steps[i]);
-    status = schedule_apply_step(copy, &step);
-  }
+  waiting w = {.n = 0};
+  for (int i = 0; i < steps->n_steps && status == TN_OK; i++) status = replay_one(copy, &steps->steps[i], &w);
+  for (int i = 0; i < w.n && status == TN_OK; i++) status = schedule_apply_step(copy, &w.steps[i]);
   if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
@@ -194,26 +243,57 @@ static const tir_scalar *symbol_of(const tir_func *f) {
   return NULL;
 }
 
-/* LEAST <= M && M <= MOST */
-static const tir_expr *is_within(runtime_arena *arena, const tir_var *symbol, const schedule_variant *v) {
-  const tir_expr *value = tir_var_expr(arena, symbol), *least = tir_int(arena, symbol->dtype, v->least);
-  if (v->least == v->most) return tir_binary(arena, TIR_EQ, value, least);
-  const tir_expr *most = tir_int(arena, symbol->dtype, v->most);
-  return tir_binary(arena, TIR_AND, tir_binary(arena, TIR_GE, value, least), tir_binary(arena, TIR_LE, value, most));
+/* The functions of the variants while one is chosen among them. */
+typedef struct choice {
+  runtime_arena *arena;
+  const tir_var *symbol;
+  const schedule_variant *variants;
+  const tir_stmt **bodies; /* as many */
+  const tir_stmt *other;   /* for values that no variant has */
+} choice;
+
+/* One schedule may stand for several ranges: they are one function. NULL: it is met for the first time. */
+static const tir_stmt *made_before(const choice *c, int at) {
+  for (int i = 0; i < at; i++)
+    if (c->variants[i].schedule == c->variants[at].schedule) return c->bodies[i];
+  return NULL;
+}
+
+/* A variant, and its ends where the symbol, which is LEAST .. MOST here, can lie beside them. */
+static const tir_stmt *choose_one(const choice *c, int i, int64_t least, int64_t most) {
+  const schedule_variant *v = &c->variants[i];
+  if (v->least <= least && most <= v->most) return c->bodies[i];
+  const tir_expr *value = tir_var_expr(c->arena, c->symbol);
+  const tir_expr *from = tir_binary(c->arena, TIR_GE, value, tir_int(c->arena, c->symbol->dtype, v->least));
+  const tir_expr *to = tir_binary(c->arena, TIR_LE, value, tir_int(c->arena, c->symbol->dtype, v->most));
+  return tir_if(c->arena, tir_binary(c->arena, TIR_AND, from, to), c->bodies[i], c->other);
+}
+
+/* N variants from FIRST, in halves:  if (M < 16) ... else ... */
+static const tir_stmt *choose(const choice *c, int first, int n, int64_t least, int64_t most) {
+  if (n == 1) return choose_one(c, first, least, most);
+  int64_t middle = c->variants[first + n / 2].least;
+  const tir_expr *value = tir_var_expr(c->arena, c->symbol);
+  const tir_expr *is_below = tir_binary(c->arena, TIR_LT, value, tir_int(c->arena, c->symbol->dtype, middle));
+  const tir_stmt *below = choose(c, first, n / 2, least, middle - 1);
+  const tir_stmt *above = choose(c, first + n / 2, n - n / 2, middle, most);
+  return above ? tir_if(c->arena, is_below, below, above) : NULL;
 }
 
 /* All lie in one arena, and none of them holds a name that the others need. */
 tir_func *schedule_with_variants(const tn_schedule *s, tir_func *f, runtime_arena *arena,
                                  const tir_pass_options *options) {
-  const tir_scalar *symbol = symbol_of(f);
-  const tir_stmt *body = f->body;
-  for (int i = s->n_variants - 1; i >= 0; i--) {
-    const tir_stmt *variant = lower_variant(&s->variants[i], f, arena, options);
-    if (!variant) return NULL;
-    body = tir_if(arena, is_within(arena, symbol->var, &s->variants[i]), variant, body);
+  const tn_axis *axis = s->program->symbols[0];
+  choice c = {arena, symbol_of(f)->var, s->variants, RUNTIME_NEW_ARRAY(arena, const tir_stmt *, s->n_variants),
+              tir_attr(arena, TIR_VARIANT, s->n_variants, f->body)};
+  tir_func *out = c.bodies && c.other ? runtime_copy(arena, f, sizeof *f) : NULL;
+  for (int i = 0; i < s->n_variants && out; i++) {
+    if ((c.bodies[i] = made_before(&c, i)) != NULL) continue;
+    const tir_stmt *body = lower_variant(&s->variants[i], f, arena, options);
+    if (!body) return NULL;
+    if (!(c.bodies[i] = tir_attr(arena, TIR_VARIANT, i, body))) out = NULL;
   }
-  tir_func *out = body ? runtime_copy(arena, f, sizeof *f) : NULL;
-  if (!out) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a kernel of several"), NULL;
-  out->body = body;
+  if (out) out->body = choose(&c, 0, s->n_variants, axis->least, axis->extent);
+  if (!out || !out->body) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a kernel of several"), NULL;
   return out;
 }

@@ -258,6 +258,7 @@ static const tir_stmt *version_rests(state *at, const block *b, const tir_env *e
   int64_t growth = b->lost * tir_count_stores(body);
   if (at->stores + growth > at->p->options.max_unrolled_body) return rest;
   at->stores += growth;
+  if ((rest = tir_with_own_buffers(arena, rest)) == NULL) return NULL;
   for (int64_t n = b->lost; n >= 1 && rest != NULL; n--) {
     const tir_expr *end = tir_binary(arena, TIR_ADD, b->begin, tir_int(arena, b->begin->dtype, n));
     tir_binding is_end = {b->end->u.var, end};

@@ -161,7 +161,8 @@ static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) return unroll_not_explicitly(at, s);
   const tir_stmt *body = unroll(at, s->u.attr.body);
   bool stays = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0 ||
-               strcmp(s->u.attr.key, TIR_STAGE) == 0 || strcmp(s->u.attr.key, TIR_STREAM_STORES) == 0;
+               strcmp(s->u.attr.key, TIR_STAGE) == 0 || strcmp(s->u.attr.key, TIR_STREAM_STORES) == 0 ||
+               strcmp(s->u.attr.key, TIR_VARIANT) == 0;
   return stays ? tir_with_body(at->p->arena, s, body) : body;
 }
 

@@ -49,6 +49,8 @@ static inline tir_env tir_env_cond(const tir_env *outer, const tir_expr *cond) {
 const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, const tir_binding *binding,
                                   const tir_stmt *s);
 
+/* S with copies of the buffers that it allocates, in their places. NULL: no memory. */
+const tir_stmt *tir_with_own_buffers(runtime_arena *arena, const tir_stmt *s);
 /* S, or NOP when it is a loop, branch, allocation or attribute around nothing. */
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
 /* Number of STOREs and CALLs below S. */

@@ -111,6 +111,35 @@ static void build(void **state) {
   run_close(&x);
 }
 
+/* ---- scratch that is shared ------------------------------------------------------------------------------------------ */
+
+static const struct far_row {
+  const char *name;
+  int far;
+} far_rows[] = {{"the last but one", 2}, {"three back", 3}, {"seven back", 7}, {"the first", 24}};
+
+/* A long chain, each link of which reads the last one and one of those before, at rows that are not its own: buffers share memory
+ * and nests are functions of their own, and none may overwrite what is still read. FAR: how far back it reads. */
+static void chain(void **state) {
+  int far = ((const struct far_row *)*state)->far;
+  enum { LINKS = 24 };
+  runtime_str text = {0};
+  runtime_str_add(&text, "T0[i<50, j<100] = A[i,j] * 0.5\nT1[i<50, j<100] = T0[49 - i, j] + 1\n");
+  for (int i = 2; i < LINKS; ++i)
+    runtime_str_addf(&text, "T%d[i<50, j<100] = T%d[49 - i, j] * 0.5 + T%d[i, 99 - j]\n", i, i - 1,
+                     RUNTIME_MAX(i - far, 0));
+  build_row row = {.name = "chain", .program = text.data, .schedule = ""}, *one = &row;
+  build((void **)&one);
+  run x = run_open(&row);
+  char *ir = tn_build_text(x.schedule, NULL, ".ll");
+  int taken = 0;
+  for (const char *at = ir; (at = strstr(at, "call ptr @aligned_alloc")) != NULL; ++at) ++taken;
+  assert_in_range(taken, 2, far + 2);
+  free(ir);
+  run_close(&x);
+  runtime_str_free(&text);
+}
+
 /* ---- options, texts, files --------------------------------------------------------------------------------------- */
 
 static void named(void **state) {
@@ -238,5 +267,6 @@ int test_build(void) {
                                             cmocka_unit_test(refuse_names), cmocka_unit_test(refuse_forms),
                                             cmocka_unit_test(refuse_null),  cmocka_unit_test(refuse_call),
                                             cmocka_unit_test(scratch_once)};
-  return CHECK_TABLE("builds", rows, build) + CHECK_TESTS("build calls", tests);
+  return CHECK_TABLE("builds", rows, build) + CHECK_TABLE("shared scratch", far_rows, chain) +
+         CHECK_TESTS("build calls", tests);
 }

@@ -29,6 +29,23 @@ static const struct row {
     {"sizes side by side", PRODUCT, 4, {7, 8, 9, 11}, 40},
     {"a sum over the symbol", "symbol M<=4096\nC[i<20] = sum[k<M](A[i,k] * B[k])", 3, {1, 64, 512}, 130},
     {"columns", "symbol M<=600\nC[i<12, j<M] = sum[k<8](A[i,k] * B[k,j])", 3, {16, 100, 512}, 130},
+    {"row sums that are computed some together",
+     "symbol M<=900\nC[i<M] = sum[k<700](A[i,k] * A[i,k])",
+     3,
+     {1, 64, 512},
+     200},
+    {"two stencils",
+     "symbol M<=500\ninput A: f32[M+2,130]\n"
+     "H[y<M+2, x<128] = A[y,x] + 2*A[y,x+1] + A[y,x+2]; V[y<M, x<128] = H[y,x] + 2*H[y+1,x] + H[y+2,x]",
+     2,
+     {16, 128},
+     200},
+    {"images",
+     "symbol M<=40\ninput A: f32[M,8,8,4], W: f32[3,3,4,8]\n"
+     "C[n<M, y<6, x<6, f<8] = sum[r<3, s<3, c<4](A[n,y+r,x+s,c] * W[r,s,c,f])",
+     2,
+     {4, 32},
+     40},
     {"both sides of a square", "symbol 3<=M<=200\nC[i<M, j<M] = A[j,i] + B[i,j]*f32(M)", 2, {16, 64}, 150},
     {"a stencil, and extents made of the symbol",
      "symbol 3<=M<=400\nC[i<M - 2] = A[i] + A[i+1] * A[i+2]; D[i<M] = A[i]",
@@ -120,29 +137,53 @@ static void right_for_every_value(void **state) {
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
+static const schedule_variant *variant_of(const tn_schedule *s, int64_t value) {
+  for (int i = 0; i < s->n_variants; i++)
+    if (s->variants[i].least <= value && value <= s->variants[i].most) return &s->variants[i];
+  return NULL;
+}
+
+static void assert_text(const tn_schedule *s, const char *text) {
+  char *made = tn_schedule_print(s, TN_FORM_TEXT);
+  assert_string_equal(made, text);
+  free(made);
+}
+
+/* At its size as it is, and below on loops that are peeled. */
 static void records_are_used(void **state) {
   fixture *f = *state;
-  static const int64_t sizes[] = {4, 12, 60};
+  static const int64_t sizes[] = {4, 40, 60};
   tn_bucket out[3];
-  tn_param m = {"M", 12};
+  tn_param m = {"M", 40};
   tn_program *any = tn_program_parse(f->ctx, PRODUCT, 0, NULL);
   f->program = tn_program_parse(f->ctx, PRODUCT, 1, &m);
-  append(f, "[[\"SP\",2,0,12,[4],1,\"guard\"],[\"AN\",2,0,3]]", 3e-6, true);
+  append(f, "[[\"SP\",2,0,40,[4],1,\"guard\"],[\"AN\",2,0,3]]", 3e-6, true);
   tn_schedule *s = tn_apply_buckets(any, f->target, f->log, "M", 3, sizes, out);
   check_ok(f->ctx);
   assert_true(out[0].seconds == 0 && out[1].seconds == 3e-6 && out[2].seconds == 0);
-  assert_int_equal(s->n_variants, 7);
-  static const int64_t least[] = {1, 4, 5, 12, 13, 60, 61}, most[] = {3, 4, 11, 12, 59, 60, 4096};
-  for (int i = 0; i < 7; i++) {
-    assert_int_equal(s->variants[i].least, least[i]);
-    assert_int_equal(s->variants[i].most, most[i]);
+  assert_text(variant_of(s, 40)->schedule, "split(C, i, 4); parallel(C, i.outer)\n");
+  assert_text(variant_of(s, 39)->schedule, "split(C, i, 4, tail=peel); parallel(C, i.outer)\n");
+}
+
+/* All values have a variant, the first ones and the sizes one each; one schedule may have several ranges. */
+static void variants_cover_the_symbol(void **state) {
+  const struct row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = tn_program_parse(ctx, row->program, 0, NULL);
+  tn_schedule *s = tn_apply_buckets(p, NULL, NULL, "M", row->n, row->sizes, NULL);
+  check_ok(ctx);
+  int64_t next = p->symbols[0]->least;
+  for (int i = 0; i < s->n_variants; i++) {
+    const schedule_variant *v = &s->variants[i];
+    assert_int_equal(v->least, next);
+    assert_true(v->least <= v->most);
+    if (v->least < 16) assert_int_equal(v->least, v->most);
+    for (int k = 0; k < row->n; k++)
+      if (v->least <= row->sizes[k] && row->sizes[k] <= v->most) assert_int_equal(v->least, v->most);
+    next = v->most + 1;
   }
-  char *at = tn_schedule_print(s->variants[3].schedule, TN_FORM_TEXT);
-  char *below = tn_schedule_print(s->variants[2].schedule, TN_FORM_TEXT);
-  assert_string_equal(at, "split(C, i, 4); parallel(C, i.outer)\n");
-  assert_string_equal(below, "split(C, i, 4, tail=peel); parallel(C, i.outer)\n");
-  free(at);
-  free(below);
+  assert_int_equal(next, p->symbols[0]->extent + 1);
+  check_context_free(ctx);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -261,6 +302,7 @@ int run_buckets(void) {
   const struct CMUnitTest tests[] = {WITH_LOG(records_are_used),
                                      cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
   return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
+         CHECK_TABLE("the values of a symbol in pieces", rows, variants_cover_the_symbol) +
          CHECK_TABLE("buckets that are refused", refusals, refused) +
          CHECK_TABLE("variants that are refused", variant_refusals, refused_variants) + CHECK_TESTS("buckets", tests);
 }
