@@ -345,11 +345,12 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
   return 0;
 }
 
-/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. */
+/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
+ * no use where the second cache holds that operand. */
 static void add_depths(const tile_facts *f, plan_space *s) {
   enum { LEAST = 16, MOST = 512 };
   plan_add(s, TILE_DEPTH, 0);
-  if (!f->can_cut) return;
+  if (!f->can_cut || cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) <= 2) return;
   for (int64_t depth = LEAST; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
     int64_t near = depth_near(&f->reads, depth);
     if (near >= LEAST) plan_add(s, TILE_DEPTH, near);

@@ -299,7 +299,8 @@ static const said_case said[] = {
      "16,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":50,\"threa"
      "ds\":0,\"parity\":0}]"},
     {"blocks_of_a_filter",
-     "C[h<8, w<8, f<64] = sum[r<3, s<3, c<64](A[h+r, w+s, c] * W[r,s,c,f]); D[h<8, w<8, f<64] = max(C[h,w,f] + b[f], "
+     "C[h<8, w<8, f<256] = sum[r<3, s<3, c<128](A[h+r, w+s, c] * W[r,s,c,f]); D[h<8, w<8, f<256] = max(C[h,w,f] + "
+     "b[f], "
      "0)",
      "[{\"stage\":\"D\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
      "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":32,\"thread"
