@@ -4,20 +4,23 @@
 
 #include "codegen/internal.h"
 
+#define MOST_BYTES 0x1p40
+#define MOST_WAYS 64
+
 /* The words of costs=. Their order is that of the text, so that equal costs have equal texts. */
 static const struct cost_key {
   const char *name;
   size_t offset; /* of the double in codegen_costs */
-  bool is_count; /* bytes or ways, not nanoseconds */
+  double most;   /* of what is counted, bytes or ways; 0: nanoseconds */
 } keys[] = {
-#define X(name, what) {#name, offsetof(codegen_costs, ns.name), false},
+#define X(name, what) {#name, offsetof(codegen_costs, ns.name), 0},
     TN_MACHINE_COSTS(X)
 #undef X
-        {"cache1", offsetof(codegen_costs, cache[1]), true},
-    {"cache2", offsetof(codegen_costs, cache[2]), true},
-    {"cache3", offsetof(codegen_costs, cache[3]), true},
-    {"ways1", offsetof(codegen_costs, ways[1]), true},
-    {"ways2", offsetof(codegen_costs, ways[2]), true},
+        {"cache1", offsetof(codegen_costs, cache[1]), MOST_BYTES},
+    {"cache2", offsetof(codegen_costs, cache[2]), MOST_BYTES},
+    {"cache3", offsetof(codegen_costs, cache[3]), MOST_BYTES},
+    {"ways1", offsetof(codegen_costs, ways[1]), MOST_WAYS},
+    {"ways2", offsetof(codegen_costs, ways[2]), MOST_WAYS},
 };
 
 /* All fields are doubles. */
@@ -30,7 +33,7 @@ const char *codegen_costs_text(tn_context *ctx, const codegen_costs *costs) {
   for (int i = 0; i < RUNTIME_COUNT(keys); i++) {
     char number[RUNTIME_FLOAT_TEXT];
     if (*cost_at(&copy, i) == 0) continue;
-    runtime_snprintf(number, sizeof number, keys[i].is_count ? "%.0f" : "%.3g", *cost_at(&copy, i));
+    runtime_snprintf(number, sizeof number, keys[i].most > 0 ? "%.0f" : "%.3g", *cost_at(&copy, i));
     runtime_str_addf(&text, "%s%s:%s", text.n ? "," : "costs=", keys[i].name, number);
   }
   return runtime_str_take(&text, &ctx->arena);
@@ -56,9 +59,11 @@ bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, c
     size_t n = strcspn(item, ","), name = strcspn(item, ":,");
     int key = find_key(item, name);
     double number = name < n ? read_number(item + name + 1, n - name - 1) : -1;
-    if (key < 0 || !(number > 0)) {
+    bool is_possible = key >= 0 && number > 0 && (keys[key].most == 0 || (number >= 1 && number <= keys[key].most));
+    if (!is_possible) {
       runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                   "costs=... in the target \"%s\": \"%.*s\" is none of a machine's costs with a number above 0; "
+                   "costs=... in the target \"%s\": \"%.*s\" is none of a machine's costs with a number above 0 (bytes "
+                   "of a cache up to 2^40, ways up to 64); "
                    "`tenon target --measure` writes them",
                    whole, (int)n, item);
       return false;

@@ -19,7 +19,7 @@ enum { MAX_WRITTEN_OUT = 15 }; /* TVM: from 16 iterations on it stays a loop */
 typedef struct state {
   runtime_arena *arena;
   const tir_stmt *loop;
-  int64_t min, extent;
+  int64_t extent;
 } state;
 
 static bool uses(const state *at, const tir_expr *e) { return tir_uses_var(e, at->loop->u.loop.var); }
@@ -93,7 +93,8 @@ static const tir_stmt *settle(void *user, const tir_stmt *s) {
   s = tir_map_children(arena, s, settle, user);
   if (s == NULL || s->kind != TIR_ATTR || strcmp(s->u.attr.key, VTHREAD) != 0) return s;
   state at = {.arena = arena, .loop = s->u.attr.body};
-  if (at.loop->kind != TIR_FOR || !tir_const_loop(at.loop, &at.min, &at.extent)) return at.loop;
+  int64_t min;
+  if (at.loop->kind != TIR_FOR || !tir_const_loop(at.loop, &min, &at.extent)) return at.loop;
   return interleave(&at, at.loop->u.loop.body);
 }
 

@@ -178,6 +178,9 @@ static const wrong_row wrong_rows[] = {
     {"costs=fma16:0.1,line2:-1", "\"line2:-1\" is none of a machine's costs"},
     {"costs=fma16:0", "\"fma16:0\" is none of a machine's costs"},
     {"costs=fma16:1x", "\"fma16:1x\" is none of a machine's costs"},
+    {"costs=cache2:0.5", "\"cache2:0.5\" is none of a machine's costs"},
+    {"costs=cache3:1e300", "\"cache3:1e300\" is none of a machine's costs"},
+    {"costs=ways1:65", "\"ways1:65\" is none of a machine's costs"},
     {"triple=pdp11-dec-bsd", "x86_64, aarch64, riscv64, armv7, thumbv7em and riscv32"},
     {"triple=i686-linux-gnu", "x86_64, aarch64, riscv64, armv7, thumbv7em and riscv32"},
     {"triple=x86_64-linux-gnu cpu=i386", "cpu=i386 with these features lacks 64bit"},
@@ -218,6 +221,23 @@ static void carries_costs(void **state) {
   assert_int_equal(tn_target_set_costs(t, "fma16:1"), TN_ERROR_ARGUMENT);
   check_fails(K.ctx, TN_ERROR_ARGUMENT, "costs=fma16:0.1,... is needed");
   assert_true(tn_target_machine(t).costs.fma16 == 0.25);
+}
+
+/* Where a target says nothing of caches, those of this machine count only for its own processor: the text of another one means
+ * the same everywhere. */
+static void carries_caches(void **state) {
+  (void)state;
+  tn_target *own = tn_target_new(K.ctx, "");
+  const char *other = strstr(tn_target_text(own), "cpu=haswell ") ? "cpu=skylake threads=1" : "cpu=haswell threads=1";
+  tn_machine plain = tn_target_machine(tn_target_new(K.ctx, other));
+  assert_int_equal(plain.cache_bytes[2], 512 << 10);
+  assert_int_equal(plain.cache_ways[1], 0);
+  char text[128];
+  snprintf(text, sizeof text, "%s costs=cache2:2097152,ways1:12", other);
+  tn_target *t = tn_target_new(K.ctx, text);
+  assert_int_equal(tn_target_machine(t).cache_bytes[2], 2 << 20);
+  assert_int_equal(tn_target_machine(t).cache_ways[1], 12);
+  assert_string_equal(tn_target_costs(t), "costs=cache2:2097152,ways1:12");
 }
 
 static double seconds_of(const struct timespec *from, const struct timespec *to) {
@@ -270,10 +290,11 @@ static void same_text_same_auto(void **state) {
 }
 
 int test_targets(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(native),           cmocka_unit_test(native_caches), cmocka_unit_test(native_vectors),
-      cmocka_unit_test(null_in_null_out), cmocka_unit_test(fatal_error),   cmocka_unit_test(diagnosed_error),
-      cmocka_unit_test(carries_costs),    cmocka_unit_test(measures),      cmocka_unit_test(same_text_same_auto)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(native),         cmocka_unit_test(native_caches),
+                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
+                                            cmocka_unit_test(fatal_error),    cmocka_unit_test(diagnosed_error),
+                                            cmocka_unit_test(carries_costs),  cmocka_unit_test(carries_caches),
+                                            cmocka_unit_test(measures),       cmocka_unit_test(same_text_same_auto)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
          CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
          CHECK_TABLE("targets refused", wrong_rows, refuse);
