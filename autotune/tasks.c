@@ -15,6 +15,10 @@ enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8 };
 #define FINALS_MOST_S 4.0
 #define FINALS_LEAST_S 0.1
 #define LAST_S 0.05
+/* Finals this many times as slow as the best trial were disturbed: other work had a processor. They are repeated when all others
+ * had theirs, while time is left, but not more often than this. */
+#define DISTURBED 1.25
+enum { MOST_FINALS = 3 };
 
 typedef struct network {
   tn_context *ctx;
@@ -431,21 +435,50 @@ static void set_finals_deadline(const network *w, tuner *t, int n_left) {
   t->has_finals_left = false;
 }
 
+static tn_status run_finals_of(network *w, int i, int n_left) {
+  tuner *t = &w->tuners[i];
+  uint64_t from_ns = runtime_now_ns();
+  begin_turn(w, i);
+  set_finals_deadline(w, t, n_left);
+  tn_status status = tuner_finals(t);
+  w->states[w->first[i]].spent_s += (double)(runtime_now_ns() - from_ns) * 1e-9;
+  w->schedule.tasks[i].best_s = t->result.best_s;
+  return status;
+}
+
+/* Until its finals a tuner's result has the time of its best trial; TRIAL_S keeps that of each. */
+static bool wants_finals(const network *w, int i, const double *trial_s) {
+  double best_s = w->tuners[i].result.best_s;
+  return w->has_started[i] && best_s > 0 && (trial_s[i] == 0 || best_s > DISTURBED * trial_s[i]);
+}
+
+/* Finals of all tasks that want them. */
+static tn_status run_finals_once(network *w, double *trial_s) {
+  tn_status status = TN_OK;
+  int n_left = 0;
+  for (int i = 0; i < w->n; ++i) n_left += wants_finals(w, i, trial_s);
+  for (int i = 0; i < w->n && status == TN_OK && !w->is_stopped; ++i) {
+    if (!wants_finals(w, i, trial_s)) continue;
+    if (trial_s[i] == 0) trial_s[i] = w->tuners[i].result.best_s;
+    status = run_finals_of(w, i, n_left--);
+  }
+  return status;
+}
+
+static bool has_time(const network *w) {
+  return w->seconds <= 0 || elapsed_s(w) < w->seconds - LAST_S - FINALS_LEAST_S;
+}
+
 /* Rounds are ended first: what is under way belongs to the current task. */
 static tn_status run_finals(network *w) {
   tn_status status = TN_OK;
   for (int i = 0; i < w->n && status == TN_OK; ++i) status = tuner_end_rounds(&w->tuners[i], TN_OK);
   if (status == TN_OK && w->n > 0) tuner_save_model(&w->tuners[0]);
-  for (int i = 0; i < w->n && status == TN_OK && !w->is_stopped; ++i) {
-    tuner *t = &w->tuners[i];
-    uint64_t from_ns = runtime_now_ns();
-    if (!w->has_started[i] || t->result.best_s == 0) continue;
-    begin_turn(w, i);
-    set_finals_deadline(w, t, w->n - i);
-    status = tuner_finals(t);
-    w->states[w->first[i]].spent_s += (double)(runtime_now_ns() - from_ns) * 1e-9;
-    w->schedule.tasks[i].best_s = t->result.best_s;
-  }
+  double *trial_s = calloc((size_t)RUNTIME_MAX(w->n, 1), sizeof *trial_s);
+  if (!trial_s) return runtime_fail(w->ctx, TN_ERROR_MEMORY, "out of memory for the finals");
+  for (int k = 0; k < MOST_FINALS && status == TN_OK && !w->is_stopped && (k == 0 || has_time(w)); ++k)
+    status = run_finals_once(w, trial_s);
+  free(trial_s);
   return status;
 }
 
