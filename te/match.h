@@ -28,8 +28,8 @@ typedef struct te_batch_matmul {
 bool te_match_batch_matmul(const tn_program *program, te_batch_matmul *out);
 
 /* A convolution of images NHWC with weights HWIO (or, of each channel with its own, HWC), f32, square in kernel,
- * stride, padding and dilation; the zeros around the image come from a stage of their own, or there are none. The
- * whole program. */
+ * stride, padding and dilation; the zeros around the image come from a stage of their own, or a condition of the sum leaves
+ * their products out, or there are none. The whole program. */
 typedef struct te_conv {
   int64_t batch, height, width, channels, filters, kernel, stride, padding, dilation;
   bool is_depthwise;

@@ -83,27 +83,73 @@ static bool match_weights(const tn_program *program, const te_op *op, const tir_
   return is_axis(w->arg[w->n_args - 1], op->axes[3]);
 }
 
-/* The read of the image at [n, h*S + r*D, w*S + s*D, c]. */
-static bool match_window(const te_op *op, const tir_expr *read, te_conv *out) {
-  affine y = {0}, x = {0};
+/* Where in the image a product reads: rows y = h*S + r*D - P and columns x = w*S + s*D - P. */
+typedef struct window {
+  affine y, x;
+} window;
+
+/* The read of the image at [n, y, x, c]; P is 0 where a stage pads the image. */
+static bool match_window(const te_op *op, const tir_expr *read, te_conv *out, window *at) {
+  affine *y = &at->y, *x = &at->x;
   const tn_axis *channel = out->is_depthwise ? op->axes[3] : op->reduce_axes[2];
   if (read->n_args != 4 || !is_axis(read->arg[0], op->axes[0]) || !is_axis(read->arg[3], channel)) return false;
-  if (!add_index(&y, read->arg[1], 1) || !add_index(&x, read->arg[2], 1) || y.constant || x.constant) return false;
-  out->stride = coefficient(&y, op->axes[1]);
-  out->dilation = coefficient(&y, op->reduce_axes[0]);
-  return out->stride > 0 && out->dilation > 0 && coefficient(&x, op->axes[2]) == out->stride &&
-         coefficient(&x, op->reduce_axes[1]) == out->dilation && y.n == 2 && x.n == 2;
+  if (!add_index(y, read->arg[1], 1) || !add_index(x, read->arg[2], 1) || y->constant != x->constant) return false;
+  out->stride = coefficient(y, op->axes[1]);
+  out->dilation = coefficient(y, op->reduce_axes[0]);
+  return out->stride > 0 && out->dilation > 0 && coefficient(x, op->axes[2]) == out->stride &&
+         coefficient(x, op->reduce_axes[1]) == out->dilation && y->n == 2 && x->n == 2;
+}
+
+/* E, a comparison, as a sum that is 0 or more. */
+static bool add_comparison(affine *a, const tir_expr *e) {
+  bool is_greater = e->op == TIR_GE || e->op == TIR_GT, is_strict = e->op == TIR_GT || e->op == TIR_LT;
+  if (!is_greater && e->op != TIR_LE && e->op != TIR_LT) return false;
+  a->constant = -is_strict;
+  return add_index(a, e->arg[0], is_greater ? 1 : -1) && add_index(a, e->arg[1], is_greater ? -1 : 1);
+}
+
+/* Whether A is SIGN * INDEX + CONSTANT. */
+static bool is_scaled(const affine *a, const affine *index, int sign, int64_t constant) {
+  if (a->n != index->n || a->constant != sign * index->constant + constant) return false;
+  for (int i = 0; i < a->n; i++)
+    if (a->vars[i] != index->vars[0] && a->vars[i] != index->vars[1]) return false;
+  for (int i = 0; i < a->n; i++)
+    if (a->coefs[i] != sign * index->coefs[a->vars[i] == index->vars[1]]) return false;
+  return a->vars[0] != a->vars[1];
+}
+
+static bool bounds_index(const affine *a, const affine *index, int64_t extent) {
+  return is_scaled(a, index, 1, 0) || is_scaled(a, index, -1, extent - 1);
+}
+
+/* Products outside of the image are left out, and no others: WHERE compares rows and columns with the image's ends. Which of
+ * these it leaves out is known to do no harm, since a read outside of an input is refused. */
+static bool match_where(const tir_expr *where, const window *at, const te_conv *out) {
+  affine a = {0};
+  if (where->op == TIR_AND) return match_where(where->arg[0], at, out) && match_where(where->arg[1], at, out);
+  return add_comparison(&a, where) && (bounds_index(&a, &at->y, out->height) || bounds_index(&a, &at->x, out->width));
+}
+
+/* The zeros around the image are a stage's, or a condition leaves their products out. */
+static bool match_edges(const tn_program *program, const te_op *op, const tir_expr *image, te_conv *out) {
+  window at = {0};
+  const tir_expr *where = tir_reduce_where(op->body);
+  if (!match_window(op, image, out, &at) || !match_image(program, image->u.tensor, out)) return false;
+  if (!where) return at.y.constant == 0;
+  out->padding -= at.y.constant;
+  return program->args[out->image] == image->u.tensor && out->padding >= 0 && match_where(where, &at, out);
 }
 
 /* Square kernels only: one extent has to do for both reduction axes. */
 static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) {
   if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 4 || op->n_reduce < 2 || op->n_reduce > 3) return false;
   const tir_expr *product = op->body->arg[0];
-  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1 || product->op != TIR_MUL) return false;
+  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->u.reduce->has_init || product->op != TIR_MUL)
+    return false;
   const tir_expr *image = product->arg[0], *weights = product->arg[1];
   if (image->op != TIR_READ || weights->op != TIR_READ || product->dtype != TN_F32) return false;
   if (!match_weights(program, op, weights, out)) return false;
-  if (!match_window(op, image, out) || !match_image(program, image->u.tensor, out)) return false;
+  if (!match_edges(program, op, image, out)) return false;
   out->filters = op->axes[3]->extent;
   out->kernel = op->reduce_axes[0]->extent;
   return op->reduce_axes[1]->extent == out->kernel;

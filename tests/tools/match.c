@@ -71,6 +71,7 @@ static void test_match(void **state) {
 
 #define PAD "Pad[n<1, y<12, x<12, c<8] = select(y >= 1 && y < 11 && x >= 1 && x < 11, I[n, y-1, x-1, c], 0); "
 #define CONV(h) "O[n<1, h<" h ", w<" h ", f<16] = sum[r<3, s<3, c<8]"
+#define CONV_WHERE(condition) "O[n<1, h<10, w<10, f<16] = sum[r<3, s<3, c<8 where " condition "]"
 #define IMAGE "input I: f32[1,10,10,8], W: f32[3,3,8,16]; "
 
 static const row others[] = {
@@ -82,6 +83,21 @@ static const row others[] = {
     {"padded", IMAGE PAD CONV("10") "(Pad[n, h+r, w+s, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s1 p1 d1"},
     {"strided", IMAGE PAD CONV("5") "(Pad[n, h*2+r, w*2+s, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s2 p1 d1"},
     {"dilated", IMAGE PAD CONV("8") "(Pad[n, h+r*2, w+s*2, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s1 p1 d2"},
+    {"edges left out",
+     IMAGE CONV_WHERE("h+r >= 1 && h+r < 11 && w+s >= 1 && w+s < 11") "(I[n, h+r-1, w+s-1, c] * W[r,s,c,f])",
+     "conv 1x10x10x8 16 k3 s1 p1 d1"},
+    {"edges in other words",
+     IMAGE CONV_WHERE("0 < h+r && 10 >= h+r && w+s-1 >= 0 && 11 > w+s") "(I[n, h+r-1, w+s-1, c] * W[r,s,c,f])",
+     "conv 1x10x10x8 16 k3 s1 p1 d1"},
+    {"more than the edges left out",
+     IMAGE CONV_WHERE("h+r >= 2 && h+r < 11 && w+s >= 1 && w+s < 11") "(I[n, h+r-1, w+s-1, c] * W[r,s,c,f])", "none"},
+    {"every other product left out",
+     IMAGE CONV_WHERE(
+         "(h+r)%2 == 0 && h+r >= 1 && h+r < 11 && w+s >= 1 && w+s < 11") "(I[n, h+r-1, w+s-1, c] * W[r,s,c,f])",
+     "none"},
+    {"a condition on a padded image", IMAGE PAD CONV_WHERE("h+r >= 1 && h+r < 11") "(Pad[n, h+r, w+s, c] * W[r,s,c,f])",
+     "none"},
+    {"an init", IMAGE "O[n<1, h<8, w<8, f<16] = sum[r<3, s<3, c<8 init = 1](I[n, h+r, w+s, c] * W[r,s,c,f])", "none"},
     {"two strides", IMAGE CONV("4") "(I[n, h*2+r, w+s, c] * W[r,s,c,f])", "none"},
     {"part of the image", IMAGE CONV("7") "(I[n, h+r, w+s, c] * W[r,s,c,f])", "none"},
     {"turned weights", IMAGE CONV("8") "(I[n, h+r, w+s, c] * W[s,r,c,f])", "none"},
