@@ -18,6 +18,7 @@ typedef struct scheduler_task {
   double limit_s;  /* no schedule is faster, as far as the machine is known; 0: not known. Not believed once one is */
   double target_s; /* a time that is good enough; 0: none */
   double best_s;   /* the least of its times; 0: none is known yet */
+  double gap_s;    /* from one of its best trials' times to the next, on the average; 0: not known */
   double spent;    /* of the budget, in seconds or in trials */
   int n_rounds;
   int last_turn;                              /* of all rounds, when it had its last one */

@@ -379,6 +379,11 @@ static bool is_task_over(const network *w, int i) {
   return false;
 }
 
+/* 0: fewer than two trials were valid. */
+static double gap_of(const tuner *t) {
+  return t->n_top < 2 ? 0 : (t->top[t->n_top - 1].cost_s - t->top[0].cost_s) / (t->n_top - 1);
+}
+
 /* A task that is over gives up what it has under way: the next tuner would be given its jobs. */
 static tn_status take_turn(network *w, int i) {
   tuner *t = &w->tuners[i];
@@ -390,6 +395,7 @@ static tn_status take_turn(network *w, int i) {
   double took_s = (double)(runtime_now_ns() - from_ns) * 1e-9;
   state->spent_s += took_s;
   state->rounds++;
+  w->schedule.tasks[i].gap_s = gap_of(t);
   scheduler_tell(&w->schedule, i, w->seconds > 0 ? took_s : t->held - held, t->result.best_s);
   w->schedule.tasks[i].is_over |= is_task_over(w, i);
   note_total(w, i);

@@ -11,12 +11,16 @@ static const char usage[] =
     "       tenon-plans list [--case PATTERN] [--target T] [--threads N] [--time] [--at-least N]\n"
     "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
     "                              [--plan FIELD=VALUE,...]...\n"
+    "       tenon-plans turns LOG RESULT\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
     "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
     "in\n"
     "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n"
     "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, random ones,\n"
-    "          and the best-ranked with other values (--plan)\n";
+    "          and the best-ranked with other values (--plan)\n"
+    "  turns   a network's trials, recorded in LOG (RESULT: what `tenon tune NETWORK --json` printed), in the "
+    "gradient's order\n"
+    "          and in round-robin's: the total over the time\n";
 
 double plans_now_s(void) {
   struct timespec t;
@@ -71,6 +75,7 @@ int main(int argc, char **argv) {
   if (argc >= 2 && argc <= 3 && strcmp(argv[1], "rate") == 0) return plans_rate(argc > 2 ? argv[2] : NULL);
   if (argc >= 2 && strcmp(argv[1], "list") == 0) return list(argc, argv);
   if (argc >= 3 && argc % 2 == 1 && strcmp(argv[1], "race") == 0) return race(argc, argv);
+  if (argc == 4 && strcmp(argv[1], "turns") == 0) return plans_turns(argv[2], argv[3]);
   fputs(usage, stderr);
   return 2;
 }

@@ -144,6 +144,23 @@ static void a_task_at_its_limit_gains_nothing(void **state) {
   assert_true(scheduler_gain(&m.s, 1) > 0);
 }
 
+/* Of two tasks as slow as each other, one has its best trials near each other: there is less to find. */
+static void near_trials_promise_little(void **state) {
+  (void)state;
+  made_up m;
+  begin(&m, 3, usual, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
+  m.tasks[0].gap_s = 1e-6;
+  m.tasks[1].gap_s = 1e-5;
+  for (int i = 0; i < 3; ++i) {
+    m.tasks[i].weight = 1;
+    scheduler_tell(&m.s, i, 1, 1e-3);
+  }
+  assert_true(scheduler_gain(&m.s, 0) > 0);
+  assert_true(scheduler_gain(&m.s, 1) > scheduler_gain(&m.s, 0));
+  assert_true(scheduler_gain(&m.s, 2) > scheduler_gain(&m.s, 1)); /* too few trials to tell */
+  assert_int_equal(scheduler_next(&m.s), 2);
+}
+
 /* The constants of a machine that was measured while it was busy: a task is quicker than can be, so no limit is believed. */
 static void limits_that_are_beaten_say_nothing(void **state) {
   (void)state;
@@ -619,6 +636,7 @@ int run_task_tests(void) {
       cmocka_unit_test(a_long_round_costs_more),
       cmocka_unit_test(what_is_over_gets_no_turn),
       cmocka_unit_test(a_task_at_its_limit_gains_nothing),
+      cmocka_unit_test(near_trials_promise_little),
       cmocka_unit_test(limits_that_are_beaten_say_nothing),
       cmocka_unit_test(the_total),
       WITH(tasks_share_the_trials),
