@@ -12,8 +12,11 @@ typedef struct row_state {
   double row[FEATURE_COUNT];
 } row_state;
 
-/* TVM's: log2(1 + |x|) with the sign of x. */
-static float slog(double x) { return (float)(x < 0 ? -log2(1 - x) : log2(1 + x)); }
+/* TVM's: log2(1 + |x|) with the sign of x. Most entries are 0 or 1, which stay what they are. */
+static float slog(double x) {
+  if (x == 0 || x == 1) return (float)x;
+  return (float)(x < 0 ? -log2(1 - x) : log2(1 + x));
+}
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
 
 /* ---- computation ------------------------------------------------------------------------------------------------- */
@@ -323,5 +326,5 @@ void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, f
   fill_curve(&r);
   fill_scopes(&r);
   fill_own(&r);
-  for (int i = 0; i < FEATURE_COUNT; ++i) row[i] = r.row[i] == 0 ? 0 : slog(r.row[i]);
+  for (int i = 0; i < FEATURE_COUNT; ++i) row[i] = slog(r.row[i]);
 }

@@ -118,12 +118,14 @@ char *runtime_strndup(runtime_arena *arena, const char *text, size_t n) {
 char *runtime_strdup(runtime_arena *arena, const char *text) { return runtime_copy(arena, text, strlen(text) + 1); }
 
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) {
+  char brief[64]; /* most texts are names */
   va_list args;
   va_start(args, fmt);
-  int n = vsnprintf(NULL, 0, fmt, args);
+  int n = vsnprintf(brief, sizeof brief, fmt, args);
   va_end(args);
   char *text = n < 0 ? runtime_arena_lacks(arena) : runtime_alloc(arena, (size_t)n + 1);
   if (!text) return NULL;
+  if ((size_t)n < sizeof brief) return memcpy(text, brief, (size_t)n + 1);
   va_start(args, fmt);
   vsnprintf(text, (size_t)n + 1, fmt, args);
   va_end(args);

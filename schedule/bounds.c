@@ -412,6 +412,8 @@ static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   region r = {.l = l, .producer = ls->st};
   bool is_whole = schedule_is_output(l->s, stage) || te_is_extern(ls->st->op);
+  uint64_t tensors = 0;
+  for (int v = 0; v < ls->st->n_tensors; v++) tensors |= schedule_tensor_bit(&ls->st->tensors[v]);
   for (int i = stage + 1; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
@@ -419,8 +421,9 @@ static void infer_region(lowering *l, int stage) {
       is_whole |= schedule_reads_stage(r.reader->st, ls->st);
       continue;
     }
-    mark_path(l, ls->st, i);
     l->env = r.reader->env[r.reader->st->n_leaves];
+    if (!(r.reader->reads & tensors)) continue;
+    mark_path(l, ls->st, i);
     tir_walk_expr(r.reader->body, add_read, &r);
   }
   ls->is_live = r.is_read || is_whole;

@@ -101,24 +101,27 @@ static double greatest_divisor(double a, double b) {
   return a;
 }
 
-/* Of the sets of a level, those that rows STRIDE bytes apart begin in. */
-static double sets_reached(const tn_machine *m, int level, double stride) {
+double cost_sets(const tn_machine *m, int level, double stride) {
   double sets = (double)m->cache_bytes[level] / COST_LINE / m->cache_ways[level];
   double lines = fmax(floor(stride / COST_LINE), 1);
   return fmod(stride, COST_LINE) != 0 ? sets : sets / greatest_divisor(sets, fmod(lines, sets) == 0 ? sets : lines);
 }
 
 /* An n-way cache keeps at most n lines a set, however large it is. */
-double cost_reached(const tn_machine *m, int level, double row_bytes, double stride) {
+double cost_reached_by(const tn_machine *m, int level, double row_bytes, double sets_begun) {
   double sets = (double)m->cache_bytes[level] / COST_LINE / m->cache_ways[level];
-  double reached = fmin(sets_reached(m, level, stride) * fmax(row_bytes / COST_LINE, 1), sets);
+  double reached = fmin(sets_begun * fmax(row_bytes / COST_LINE, 1), sets);
   return reached * m->cache_ways[level] * COST_LINE;
+}
+
+double cost_reached(const tn_machine *m, int level, double row_bytes, double stride) {
+  return cost_reached_by(m, level, row_bytes, cost_sets(m, level, stride));
 }
 
 /* Three ways of each set count as taken by what else streams by. */
 double cost_conflict(const tn_machine *m, double rows, double stride) {
   static const double kept = 2.0 / 3; /* what else streams by takes the other ways */
-  double room = sets_reached(m, 1, stride) * fmax(floor(m->cache_ways[1] * kept), 1);
+  double room = cost_sets(m, 1, stride) * fmax(floor(m->cache_ways[1] * kept), 1);
   return rows <= room ? 0 : 1 - room / rows;
 }
 

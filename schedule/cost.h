@@ -18,9 +18,13 @@ int cost_level(const tn_machine *m, double bytes);
 double cost_line(const tn_machine *m, int level, bool is_shared);
 /* BYTES written in a stream that LEVEL holds, or past the caches. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams);
+/* Of the sets of a LEVEL, those that rows STRIDE bytes apart begin in. */
+double cost_sets(const tn_machine *m, int level, double stride);
 /* How many bytes of cache LEVEL (1 or 2) rows of ROW_BYTES can use that lie STRIDE bytes apart: those a power of two
  * apart fall into a few sets. */
 double cost_reached(const tn_machine *m, int level, double row_bytes, double stride);
+/* The same of rows that begin in so many sets. */
+double cost_reached_by(const tn_machine *m, int level, double row_bytes, double sets_begun);
 /* Of ROWS streams that go side by side, STRIDE bytes apart, the part that the first cache cannot keep, 0 to 1. */
 double cost_conflict(const tn_machine *m, double rows, double stride);
 /* ROWS streams that go side by side, STRIDE bytes apart, each with LINES of its own at a time: the part of all those

@@ -279,6 +279,32 @@ static bool has_rows_askew(const generic_reads *r, const generic_read *read, int
   return is_askew && read->is_known[v] && read->stride[v] == 1;
 }
 
+/* Whether an iteration of the axis reads something else. */
+static bool moves_along(const generic_read *read, int axis) {
+  return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
+}
+
+/* The axes that move READ as A does, A first, as the next group. */
+static void add_walk_group(const generic_reads *r, const generic_read *read, int a, tile_walk *w) {
+  int at = w->first[w->n];
+  w->block[w->n++] = read->is_known[a] && read->stride[a] == 0 ? read->block[a] : 0;
+  w->axes[at++] = (int8_t)a;
+  for (int b = a + 1; b < r->n_axes && read->is_window; b++)
+    if (moves_along(read, b) && read->stride[b] == read->stride[a]) w->axes[at++] = (int8_t)b;
+  w->first[w->n] = (int8_t)at;
+}
+
+static void describe_walk(const generic_reads *r, const generic_read *read, tile_walk *w) {
+  *w = (tile_walk){.bytes = (double)tn_dtype_bytes(read->tensor->dtype), .all = 1};
+  for (int k = 0; k < read->tensor->ndim; k++) w->all *= (double)read->tensor->shape[k];
+  for (int a = 0; a < r->n_axes; a++) {
+    bool is_new = moves_along(read, a);
+    if (is_new) w->moving |= UINT32_C(1) << a;
+    for (int i = 0; i < w->first[w->n]; i++) is_new &= w->axes[i] != a;
+    if (is_new) add_walk_group(r, read, a, w);
+  }
+}
+
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
@@ -289,6 +315,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
+  for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);
   f->can_cut = f->shared >= 0 && !f->is_depthwise && f->n_parities == 0 && f->reads.n_data < TN_MAX_RANK;
   f->padding = g->padding;
   f->ns = g->ns;
@@ -417,16 +444,14 @@ static void push(nest *n, int axis, double count) {
   n->loops[n->n++].count = count;
 }
 
-/* Whether an iteration of the axis reads something else. */
-static bool moves(const generic_read *read, int axis) {
-  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
-}
+/* Whether an iteration of the axis reads something else. AXIS -1: there is none. */
+static bool moves(const tile_facts *f, int read, int axis) { return axis >= 0 && f->walks[read].moving >> axis & 1; }
 
 /* The axes of no tile. Where the reduction is cut, those that the shared operand does not move along are inside. */
 static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_inside) {
   for (int a = 0; a < f->v; a++) {
     bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
-    bool is_kept = n->blocks > 1 && !moves(&f->reads.reads[f->shared], a);
+    bool is_kept = n->blocks > 1 && !moves(f, f->shared, a);
     if (is_tiled || is_kept != is_inside || tile_parity_of(f, a)) continue;
     push(n, a, (double)f->reads.extent[a]);
     n->outer *= (double)f->reads.extent[a];
@@ -471,24 +496,21 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
 }
 
+/* fmin and fmax are calls, for values that are no numbers. Costs are, and are worked out by the million. */
+static double lesser(double a, double b) { return b < a ? b : a; }
+static double greater(double a, double b) { return b > a ? b : a; }
+
 /* Distinct elements that loops of these lengths read: axes that move an index alike, as a window's do, overlap. */
-static double elements_read(const tile_facts *f, const generic_read *read, const double *extent) {
-  const generic_reads *r = &f->reads;
-  double n = 1, all = 1;
-  for (int a = 0; a < r->n_axes; a++) {
-    if (!moves(read, a)) continue;
-    bool is_block = read->is_known[a] && read->stride[a] == 0;
-    double length = is_block ? ceil(extent[a] / (double)read->block[a]) : extent[a];
-    bool is_first = true;
-    for (int b = 0; b < r->n_axes; b++) {
-      if (b == a || !moves(read, b) || !read->is_window || read->stride[b] != read->stride[a]) continue;
-      is_first &= b > a;
-      length += extent[b] - 1;
-    }
-    n *= is_first ? length : 1;
+static double elements_read(const tile_walk *w, const double *extent) {
+  double n = 1;
+  for (int g = 0; g < w->n; g++) {
+    int first = w->first[g];
+    double length = extent[w->axes[first]];
+    if (w->block[g]) length = ceil(length / (double)w->block[g]);
+    for (int i = first + 1; i < w->first[g + 1]; i++) length += extent[w->axes[i]] - 1;
+    n *= length;
   }
-  for (int k = 0; k < read->tensor->ndim; k++) all *= (double)read->tensor->shape[k];
-  return fmin(n, all);
+  return lesser(n, w->all);
 }
 
 /* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
@@ -499,11 +521,13 @@ static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
+  const tile_walk *walk;
   bool is_packed, is_askew;
   bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
-  double bytes;  /* of an element */
-  double row;    /* bytes that lie side by side, of a tile */
-  double stride; /* bytes between such rows */
+  double bytes;   /* of an element */
+  double row;     /* bytes that lie side by side, of a tile */
+  double stride;  /* bytes between such rows */
+  double sets[3]; /* by level, where rows are apart: sets that they begin in */
 } stream;
 
 /* What a tile goes over. */
@@ -521,7 +545,7 @@ static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) 
 /* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
-  stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
+  stream s = {.read = read, .walk = &f->walks[i], .bytes = f->walks[i].bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
   s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
   double width = (double)tile_columns(f, c);
@@ -540,31 +564,35 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
     if (!is_outer && !s.is_packed && stride >= s.row && f->reads.extent[a] > 1 && (s.stride == 0 || stride < s.stride))
       s.stride = stride;
   }
+  for (int level = 1; level <= 2 && s.stride > 0; level++) s.sets[level] = cost_sets(&f->machine, level, s.stride);
   return s;
 }
 
-/* Bytes that what loops of these lengths read takes in a level, where some rows fall into the same sets. */
-static double footprint(const tile_facts *f, const stream *s, const double *extent, int level) {
-  double bytes = elements_read(f, s->read, extent) * s->bytes;
-  double row = s->grows ? fmax(s->row, extent[f->v] * s->bytes) : s->row, lines = ceil(row / COST_LINE) * COST_LINE;
-  if (row < COST_LINE && s->stride > 0) bytes *= fmin(lines, s->stride) / row;
+/* Bytes that ELEMENTS, which loops of these lengths read, take in a level, where some rows fall into the same sets. */
+static double footprint(const tile_facts *f, const stream *s, double elements, const double *extent, int level) {
+  double bytes = elements * s->bytes;
+  double row = s->grows ? greater(s->row, extent[f->v] * s->bytes) : s->row;
+  if (row < COST_LINE && s->stride > 0) bytes *= lesser(ceil(row / COST_LINE) * COST_LINE, s->stride) / row;
   if (level > 2 || s->stride == 0 || s->is_packed) return bytes;
-  return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, row, s->stride), 1);
+  double reached = cost_reached_by(&f->machine, level, row, s->sets[level]);
+  return bytes * greater((double)f->machine.cache_bytes[level] / reached, 1);
 }
 
 /* The nearest level that holds what all streams of these loops read together, and ADDED bytes of results. */
 static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
+  double elements[GENERIC_MAX_READS];
+  for (int i = 0; i < n; i++) elements[i] = elements_read(streams[i].walk, extent);
   for (int level = 1; level < 4; level++) {
     double sum = added;
-    for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], extent, level);
+    for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], elements[i], extent, level);
     if (cost_level(&f->machine, sum) <= level) return level;
   }
   return 4;
 }
 
 /* Lines that a tile reads of a stream: each row of it begins anew. */
-static double lines_of(const tile_facts *f, const stream *s, const double *extent) {
-  double bytes = elements_read(f, s->read, extent) * s->bytes;
+static double lines_of(const stream *s, const double *extent) {
+  double bytes = elements_read(s->walk, extent) * s->bytes;
   double of_row = fmax(s->row / COST_LINE, 1) + (s->is_askew ? 1 : 0);
   return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * of_row;
 }
@@ -607,7 +635,7 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   streams[0] = stream_of(f, c, 0);
   for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   tile_extents(f, c, extent);
-  for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
+  for (int i = 0; i < n_reads; i++) lines[i] = lines_of(&streams[i], extent);
   for (int l = n->n - 1; l >= 0; l--) {
     double added = bytes_added(f, n, extent);
     level[l] = level_of(f, n_reads, streams, extent, added);
@@ -620,14 +648,14 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   for (int i = 0; i < n_reads; i++) {
     double left = 1, ns_of_line = 0;
     for (int l = n->n - 1; l >= 0; l--) {
-      if (moves(streams[i].read, n->loops[l].axis)) continue;
+      if (moves(f, i, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
       double line = cost_line(&f->machine, level[l], is_shared) + guess_ns(f, c, &streams[i], level[l]);
       ns_of_line += left * (count - 1) / count * line;
       left /= count;
     }
     ns_of_line += left * (cost_line(&f->machine, whole, is_shared) + guess_ns(f, c, &streams[i], whole));
-    double rows = elements_read(f, streams[i].read, extent) * streams[i].bytes / streams[i].row;
+    double rows = elements_read(streams[i].walk, extent) * streams[i].bytes / streams[i].row;
     bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && rows > COST_LINE;
     if (is_paged && streams[i].row < COST_PAGE)
       ns_of_line +=
@@ -674,7 +702,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
-    double n = along * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
+    double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
     converted += is_other ? n : 0;
@@ -726,7 +754,7 @@ static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, doubl
   for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
   if (f->u >= 0) extent[f->u] = r;
   if (f->u2 >= 0) extent[f->u2] = r2;
-  for (int i = 0; i < f->reads.n; i++) loads += v * elements_read(f, &f->reads.reads[i], extent);
+  for (int i = 0; i < f->reads.n; i++) loads += v * elements_read(&f->walks[i], extent);
   double arithmetic = v * r * r2 * f->reduced * cost_fma(&f->machine, c[TILE_WIDTH]);
   return cost_overlap(fmax(arithmetic, f->machine.costs.chain), loads * f->machine.costs.load);
 }
@@ -779,7 +807,7 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype), times = 1;
   for (int k = 0; k < read->tensor->ndim; k++) elements *= (double)read->tensor->shape[k];
   for (int a = 0; a < f->v && c[TILE_PACK] == 1; a++)
-    if (a != f->u && a != f->u2 && !moves(read, a)) times *= (double)f->reads.extent[a];
+    if (a != f->u && a != f->u2 && !moves(f, f->shared, a)) times *= (double)f->reads.extent[a];
   if (c[TILE_PACK] == 1) times *= n->u_blocks;
   double lines = elements * bytes / COST_LINE;
   double line = cost_line(m, cost_level(m, elements * bytes), c[TILE_THREADS]) + m->costs.line2;

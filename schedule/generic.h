@@ -25,14 +25,14 @@ typedef struct generic_read {
   int plain[TN_MAX_RANK];           /* by dimension: the axis that is the index, as it is; -1: another index */
 } generic_read;
 
-/* Fixed sizes, on the stack: about 20 KB. */
+/* Fixed sizes, on the stack: about 50 KB, of which what lies behind reads[n - 1] has no values. */
 typedef struct generic_reads {
   const te_op *op;
   int n_axes, n_data; /* all; data axes */
   int64_t extent[GENERIC_MAX_AXES];
+  double ops; /* of one point: one a cheap operation, more a costly one */
   int n;
   generic_read reads[GENERIC_MAX_READS];
-  double ops; /* of one point: one a cheap operation, more a costly one */
 } generic_reads;
 
 /* What generic schedules work on. ARENA lives as long as the plans that are made with it. */

@@ -139,10 +139,12 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* OUT is filled as far as it goes even when this is false. */
+/* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
+ * more time than all the rest. */
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   const te_op *op = p->s->stages[stage].op;
-  *out = (generic_reads){.op = op};
+  memset(out, 0, offsetof(generic_reads, reads));
+  out->op = op;
   if (op->kind != TE_COMPUTE || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
   out->n_data = op->n_axes;
   out->n_axes = op->n_axes + op->n_reduce;

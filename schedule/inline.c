@@ -26,6 +26,7 @@ typedef struct inlining {
   const tir_env *env; /* the ranges of the reader's axes */
   int depth;          /* of all bodies that are being put together, each in the one before */
   int64_t visits;
+  uint64_t reads; /* as in lower_stage */
   const version *slots[SLOTS];
   bool failed;
 } inlining;
@@ -146,6 +147,7 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 /* Inlining can double an expression at each step, so its size is limited while it grows, not afterwards. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
+  if (e->op == TIR_READ) x->reads |= schedule_tensor_bit(e->u.tensor);
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
@@ -179,7 +181,7 @@ static bool inline_into(lowering *l, lower_stage *ls) {
   }
   x.visits = 0;
   if (body && !tir_walk_expr(body, count_node, &x)) body = refuse_size(&x);
-  if (body) ls->body = body;
+  if (body) ls->body = body, ls->reads = x.reads;
   return body != NULL;
 }
 

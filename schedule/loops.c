@@ -136,7 +136,7 @@ const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t
 
 /* Interned; NULL: out of memory. */
 static const char *child_name(tn_schedule *s, const char *parent, int i, int n_children) {
-  if (n_children == 2) return schedule_internf(s->program, "%s.%s", parent, i ? "inner" : "outer");
+  if (n_children == 2) return schedule_intern_joined(s->program, parent, i ? "inner" : "outer");
   return schedule_internf(s->program, "%s.%d", parent, i);
 }
 

@@ -50,6 +50,12 @@ static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **value
   }
 }
 
+/* What guard_domain would prove of most regions, without an expression for it. */
+static bool is_inside(const tir_env *env, const tir_expr *min, int64_t extent, int64_t size) {
+  tir_interval range = tir_bounds(env, min);
+  return range.lo >= 0 && range.hi <= size - extent;
+}
+
 /* Points of the region that lie outside of the tensor are not computed. */
 static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **values) {
   const tn_tensor *tensor = ls->st->tensors;
@@ -58,7 +64,7 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
     if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
     if (ls->size[i]) continue; /* the whole dimension */
     bool fits = tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i];
-    if (fits && !tensor->size[i]) continue;
+    if (!tensor->size[i] && (fits || is_inside(g->env, ls->min[i], ls->extent[i], tensor->shape[i]))) continue;
     const tir_expr *at = tir_simplify(g->l->arena, g->env, tir_binary(g->l->arena, TIR_ADD, ls->min[i], values[i]));
     guard_not_negative(g, at);
     guard_below(g, at, schedule_tensor_extent(g->l, tensor, i));

@@ -33,6 +33,7 @@ typedef struct lower_stage {
   bool is_prepacked;                /* computed by the part that packs; at root */
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
+  uint64_t reads;                   /* schedule_tensor_bit of all tensors that the body reads */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
   const tir_buffer **buffers;       /* by tensor: the region, or a parameter; NULL: a scalar */
   const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
@@ -49,6 +50,11 @@ typedef struct lower_stage {
   lower_var **var;             /* by leaf position */
   const tir_env **env; /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
 } lower_stage;
+
+/* One of 64 bits: where a body's bits have no tensor's, it reads none. */
+static inline uint64_t schedule_tensor_bit(const tn_tensor *tensor) {
+  return UINT64_C(1) << ((uintptr_t)tensor / sizeof *tensor % 64);
+}
 
 /* The first thing of a lowering that is not shown to fit the index dtype (index.h). */
 typedef struct schedule_unfit {

@@ -95,6 +95,16 @@ const char *schedule_intern(tn_program *program, const char *text) {
   return r ? runtime_intern(&r->names, text, strlen(text)) : NULL;
 }
 
+const char *schedule_intern_joined(tn_program *program, const char *first, const char *second) {
+  char buffer[512];
+  size_t n = strlen(first), m = strlen(second);
+  if (n + m + 2 > sizeof buffer) return NULL;
+  memcpy(buffer, first, n);
+  buffer[n] = '.';
+  memcpy(buffer + n + 1, second, m + 1);
+  return schedule_intern(program, buffer);
+}
+
 /* NULL, too, for a text of 512 bytes or more: names are limited to SCHEDULE_MAX_NAME. */
 const char *schedule_internf(tn_program *program, const char *fmt, ...) {
   char buffer[512];

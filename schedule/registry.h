@@ -12,6 +12,8 @@ typedef struct schedule_registry schedule_registry;
 schedule_registry *schedule_registry_of(tn_program *program);
 /* The one copy of a text. NULL when memory ran out. */
 const char *schedule_intern(tn_program *program, const char *text);
+/* "FIRST.SECOND". */
+const char *schedule_intern_joined(tn_program *program, const char *first, const char *second);
 const char *schedule_internf(tn_program *program, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Lists S with its program, so that the context frees what nobody freed. */
 void schedule_registry_link(tn_schedule *s);

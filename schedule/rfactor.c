@@ -195,19 +195,37 @@ static const tir_expr *partial_body(factoring *f) {
   return tir_reduce_args(f->arena, reduce, source);
 }
 
+/* A number in 64 digits, the least first: keys are made for each candidate of a search, and nobody reads them. */
+static void add_number(runtime_str *key, uint64_t number) {
+  char digits[16];
+  int n = 0;
+  for (; number > 0; number /= 64) digits[n++] = (char)('0' + number % 64);
+  digits[n++] = ' ';
+  digits[n] = '\0';
+  runtime_str_add(key, digits);
+}
+
+/* What decides a split: its loop, and its parts with their lengths. */
+static void add_relation(runtime_str *key, const schedule_stage *st, const schedule_relation *r) {
+  add_number(key, (uint64_t)r->one);
+  add_number(key, (uint64_t)r->n);
+  for (int k = 0; k < r->n; k++) {
+    const schedule_axis *part = &st->axes[r->many[k]];
+    add_number(key, (uint64_t)r->many[k]);
+    add_number(key, 2 * (uint64_t)part->extent + (part->size != NULL));
+  }
+}
+
 /* Everything that decides the new op, as text. */
 static const char *factoring_key(tn_program *program, const factoring *f, const char *const *names) {
+  const schedule_stage *st = f->st;
   runtime_str text = {0};
-  for (int v = 0; v < f->st->n_tensors; v++) runtime_str_addf(&text, "%s ", names[v]);
-  runtime_str_addf(&text, "%d %d:", f->iter, f->factor_axis);
-  for (int i = 0; i < f->st->n_leaves; i++) runtime_str_addf(&text, " %d", f->st->leaves[i]);
-  for (int i = 0; i < f->st->n_relations; i++) {
-    const schedule_relation *r = &f->st->relations[i];
-    runtime_str_addf(&text, "; %d", r->one);
-    for (int k = 0; k < r->n; k++)
-      runtime_str_addf(&text, " %d*%lld%s", r->many[k], (long long)f->st->axes[r->many[k]].extent,
-                       f->st->axes[r->many[k]].size ? "~" : "");
-  }
+  for (int v = 0; v < st->n_tensors; v++) runtime_str_add(&text, names[v]), runtime_str_add(&text, " ");
+  add_number(&text, (uint64_t)f->iter);
+  add_number(&text, (uint64_t)f->factor_axis);
+  add_number(&text, (uint64_t)st->n_leaves);
+  for (int i = 0; i < st->n_leaves; i++) add_number(&text, (uint64_t)st->leaves[i]);
+  for (int i = 0; i < st->n_relations; i++) add_relation(&text, st, &st->relations[i]);
   const char *key = text.failed ? NULL : schedule_intern(program, text.data);
   runtime_str_free(&text);
   return key;

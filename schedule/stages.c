@@ -232,7 +232,7 @@ tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
 
 /* "A.local", or "A.local_1" when the schedule has one already. */
 static const char *derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
-  const char *name = schedule_internf(s->program, "%s.%s", tensor->name, scope);
+  const char *name = schedule_intern_joined(s->program, tensor->name, scope);
   for (int i = 1; name && schedule_find_stage(s, name) >= 0; i++)
     name = schedule_internf(s->program, "%s.%s_%d", tensor->name, scope, i);
   return name;

@@ -43,21 +43,32 @@ typedef struct tile_parity {
   int64_t modulus;
 } tile_parity;
 
+/* How many elements an operand has for loops of some lengths: a product, with a factor for each group of axes that move it
+ * alike. Those of a group, which overlap as a window's do, stand in axes[first[g] .. first[g + 1]). */
+typedef struct tile_walk {
+  uint32_t moving; /* by axis: whether one iteration more reads something else */
+  int n;           /* groups */
+  int8_t axes[GENERIC_MAX_AXES], first[GENERIC_MAX_AXES + 1];
+  int64_t block[GENERIC_MAX_AXES]; /* by group: iterations of its first axis that read the same; 0: 1 */
+  double bytes, all;               /* of an element; elements of the tensor */
+} tile_walk;
+
 typedef struct tile_facts {
   tn_machine machine;
-  generic_reads reads;              /* of the reduction; of one point of each parity: steps that count */
-  int v, u, u2;                     /* data axes: of vectors, of rows, of more rows; -1: none */
-  int far;                          /* the read that goes along v with a stride and has to be packed; -1: none */
-  int shared;                       /* the operand that all rows share; -1: none */
-  bool can_pack;                    /* it can be copied into panels */
-  int64_t block;                    /* columns inside of which an index is constant; 0: any */
-  int64_t bytes;                    /* of an accumulator */
-  double reduced;                   /* steps of the reduction */
-  double ns;                        /* of all as generic_cost_ns says: whether threads are worth it */
-  bool is_window, is_depthwise;     /* reads are windows; and every read goes along v */
-  bool is_askew[GENERIC_MAX_READS]; /* by read: its rows are no whole number of lines apart */
-  bool can_cut;                     /* blocks of the reduction can be added up */
-  bool has_root;                    /* what reads the sums point by point is a stage of its own */
+  generic_reads reads;                /* of the reduction; of one point of each parity: steps that count */
+  int v, u, u2;                       /* data axes: of vectors, of rows, of more rows; -1: none */
+  int far;                            /* the read that goes along v with a stride and has to be packed; -1: none */
+  int shared;                         /* the operand that all rows share; -1: none */
+  bool can_pack;                      /* it can be copied into panels */
+  int64_t block;                      /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;                      /* of an accumulator */
+  double reduced;                     /* steps of the reduction */
+  double ns;                          /* of all as generic_cost_ns says: whether threads are worth it */
+  bool is_window, is_depthwise;       /* reads are windows; and every read goes along v */
+  tile_walk walks[GENERIC_MAX_READS]; /* by read */
+  bool is_askew[GENERIC_MAX_READS];   /* by read: its rows are no whole number of lines apart */
+  bool can_cut;                       /* blocks of the reduction can be added up */
+  bool has_root;                      /* what reads the sums point by point is a stage of its own */
   const tn_tensor *padding; /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
   bool can_lane;            /* vectors can go along the last reduction axis */
   int turned;               /* the read that has to be copied for that, with this axis last; -1: none */
