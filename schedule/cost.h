@@ -18,6 +18,8 @@ int cost_level(const tn_machine *m, double bytes);
 double cost_line(const tn_machine *m, int level, bool is_shared);
 /* BYTES written in a stream that LEVEL holds, or past the caches. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams);
+/* READ bytes come in a stream and WRITTEN bytes go in one, side by side. */
+double cost_stream(const tn_machine *m, double read, double written, bool is_shared, bool streams);
 /* How many bytes of cache LEVEL (1 or 2) rows of ROW_BYTES can use that lie STRIDE bytes apart: those a power of two
  * apart fall into a few sets. */
 double cost_reached(const tn_machine *m, int level, double row_bytes, double stride);
