@@ -92,6 +92,15 @@ double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, 
   return bytes / COST_LINE * (streams ? c->past : line[level]) * shared;
 }
 
+/* What is written past the caches leaves them to what is read, which the next call then finds there; to memory it goes
+ * beside what comes. */
+double cost_stream(const tn_machine *m, double read, double written, bool is_shared, bool streams) {
+  int level = cost_level(m, streams ? read : read + written);
+  double in = read / COST_LINE * cost_line(m, level, is_shared);
+  double out = cost_write(m, written, level, is_shared, streams);
+  return streams && level > 3 ? cost_overlap(in, out) : in + out;
+}
+
 /* Euclid on doubles, which hold these counts exactly. */
 static double greatest_divisor(double a, double b) {
   while (b >= 1) {

@@ -130,7 +130,8 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
   if (is_turned(f, c, &whole)) {
     double lanes = fmin(columns, m->vector_bytes / f->bytes);
     double shuffles = log2(turned) + (whole ? log2(lanes / turned) : lanes / turned - 1);
-    return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * cost_fma(m, m->vector_bytes));
+    double shuffle = cost_fma(m, (int)(lanes * f->bytes));
+    return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * shuffle);
   }
   double spills = columns * c[MOVE_ROWS] > 256 ? 1.5 : 1;
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
@@ -173,7 +174,8 @@ static double cost(const void *facts, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
   double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
-  double all = f->points * (f->bytes + f->out_bytes), line = cost_line(m, cost_level(m, all), c[MOVE_THREADS] != 0);
+  double all = f->points * (f->bytes + f->out_bytes), kept = c[MOVE_STREAM] ? f->points * f->bytes : all;
+  double line = cost_line(m, cost_level(m, kept), c[MOVE_THREADS] != 0);
   int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
   int out = stay(m, rows, in_lines(columns, f->out_bytes), f->row);
   bool whole;

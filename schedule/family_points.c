@@ -123,8 +123,7 @@ static void space(const void *facts, plan_space *s) {
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
   double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
-  int level = cost_level(&f->machine, f->read + f->written);
-  ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[POINTS_THREADS], c[POINTS_STREAM]));
+  ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
 }
 

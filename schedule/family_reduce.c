@@ -194,7 +194,9 @@ static double cost(const void *facts, const int32_t *c) {
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
-  double ns = f->ns * (generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows) + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  double ns =
+      f->ns * (generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values) + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values);
   ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
   if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&

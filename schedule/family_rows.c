@@ -322,9 +322,15 @@ static void space(const void *facts, plan_space *s) {
 
 /* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
  * rest. */
-double generic_rows_waits(const tn_machine *m, int vectors, int together) {
-  double waiting = m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
+double generic_rows_waits(const tn_machine *m, int vectors, int together, int values) {
+  double waiting = values * m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
   return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
+}
+
+double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values) {
+  static const double exposed = 0.5; /* the next row has begun */
+  double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
+  return rows / together * steps * values * m->costs.chain * exposed;
 }
 
 double generic_rows_streams(const tn_machine *m, double bytes, int together) {
@@ -339,10 +345,9 @@ static double cost(const void *facts, const int32_t *c) {
   int together = c[ROWS_TOGETHER];
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
-  double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together);
-  int level = cost_level(&f->machine, 2 * f->written);
+  double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
-  ns = cost_overlap(ns, cost_write(&f->machine, f->written, level, c[ROWS_THREADS], c[ROWS_STREAM]));
+  ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 

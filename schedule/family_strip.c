@@ -227,11 +227,11 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
 static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
   const tn_machine *m = &f->machine;
   bool is_shared = c[STRIP_PARTS] > 0;
-  int level = cost_level(m, f->read + f->written);
+  int level = cost_level(m, c[STRIP_STREAM] ? f->read : f->read + f->written);
   double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
   double waits = level < 3 || width >= f->row ? 0 : fmax(1 - width / COST_PAGE, 0) * m->costs.apart;
-  double read = f->read / COST_LINE * cost_line(m, level, is_shared) * (1 + 0.5 * (first - 1));
-  return read + cost_write(m, f->written, level, is_shared, c[STRIP_STREAM]) + segments * waits * (1 + f->n_read);
+  double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
+  return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + again + segments * waits * (1 + f->n_read);
 }
 
 /* Loads that touch two lines leave half of the time that rows take to come in. */
@@ -351,11 +351,18 @@ static bool unroll_blocks(const strips *x, int stage, int axis) {
   return used_by < 0 || generic_annotate(x->d, stage, st->relations[used_by].many[0], SCHEDULE_UNROLL);
 }
 
+/* Rows of a buffer begin with a line, and lie an odd number of lines apart: those of a column fall into all sets of a
+ * cache. */
+static bool align_rows(const strips *x, const tn_tensor *tensor) {
+  int64_t line = RUNTIME_MAX(COST_LINE / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
+  return schedule_storage_align(x->d->s, generic_stage(x->d, tensor), tensor->ndim - 2, 2 * line, (int)line) == TN_OK;
+}
+
 /* What a window reads: computed for a tile. */
 static bool place_window(const strips *x, const strip_stage *window) {
   const tn_tensor *sums, *tensor = window->tensor;
   int order[SCHEDULE_MAX_AXES], n = 0, block, column = tensor->ndim - 1 - window->trailing;
-  if (window->trailing && !store_columns_last(x, tensor, window->trailing)) return false;
+  if (!(window->trailing ? store_columns_last(x, tensor, window->trailing) : align_rows(x, tensor))) return false;
   if (!part_sums(x, tensor, &sums)) return false;
   int stage = generic_stage(x->d, tensor);
   for (int a = 0; a < tensor->ndim; a++)

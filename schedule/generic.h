@@ -173,8 +173,11 @@ bool generic_inner_injective(generic_draft *p, int stage);
 bool generic_rows(generic_draft *p, const generic_group *g);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
-/* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. */
-double generic_rows_waits(const tn_machine *m, int vectors, int together);
+/* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. A result of
+ * several VALUES (argmax) is compared and then chosen: one waits for the other. */
+double generic_rows_waits(const tn_machine *m, int vectors, int together, int values);
+/* Nanoseconds at the ends of ROWS, where the sums of a vector are summed up one after the other. */
+double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values);
 /* Nanoseconds that rows which go together lose where BYTES come from beyond the second cache, which guesses what
  * follows in one row better than in some. */
 double generic_rows_streams(const tn_machine *m, double bytes, int together);

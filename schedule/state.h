@@ -192,6 +192,7 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_rolling_buffer(tn_schedule *s, int stage);
+tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int offset);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);

@@ -67,6 +67,15 @@ bool schedule_rewrite_storage_align(schedule_call *c) {
   return true;
 }
 
+tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int offset) {
+  schedule_step step = {.kind = SCHEDULE_STEP_SA,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .value = factor,
+                        .target_iter = (int16_t)offset};
+  return schedule_apply_step(s, &step);
+}
+
 tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, int64_t factor, int64_t offset) {
   return SCHEDULE_CALL(s, storage_align, schedule_name(stage), schedule_name(axis), schedule_number(factor),
                        schedule_number(offset));

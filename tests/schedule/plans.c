@@ -370,6 +370,16 @@ static void costs_what_it_moves(void **state) {
   assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "32", "64", "1")));
 #define NARROW "B[i<3000, j<1000] = A[j,i]"
   assert_true(cost_of(NARROW, MOVE("8", "16", "16", "0")) < cost_of(NARROW, MOVE("16", "8", "16", "0")));
+  /* What goes past the caches leaves them to what is read where that fits alone; where both fit nothing goes past. */
+#define COPY(rows) "B[i<" rows ", j<1024] = A[i,j] * 2"
+#define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
+  assert_true(cost_of(COPY("4096"), POINTS("1")) < cost_of(COPY("4096"), POINTS("0")));
+  assert_true(cost_of(COPY("2048"), POINTS("1")) >= cost_of(COPY("2048"), POINTS("0")));
+  /* Of a result of two values one waits for the other: rows go together. */
+#define REDUCE(together) \
+  "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
+#define ARGMAX "(V, W)[i<64] = argmax[k<1000](A[i,k])"
+  assert_true(cost_of(ARGMAX, REDUCE("4")) < cost_of(ARGMAX, REDUCE("1")));
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \

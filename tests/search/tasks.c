@@ -610,8 +610,8 @@ static void the_networks_of_the_examples(void **state) {
     for (int k = 0; k < net.n; ++k) {
       const tn_task *task = &net.tasks[k];
       int count = RUNTIME_MAX(task->count, 1);
-      bool is_convolution =
-          strstr(tn_program_text(task->program), "Pad[n, h") && strstr(tn_program_text(task->program), "W[");
+      const char *text = tn_program_text(task->program);
+      bool is_convolution = (strstr(text, "Pad[n, h") || strstr(text, "(I[n, h")) && strstr(text, "W[");
       n_convolutions += is_convolution * count;
       n_distinct += is_convolution;
       flops += count * tn_program_flops(task->program);
