@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "autotune/log_work.h"
+#include "schedule/state.h"
 
 enum { MAX_TOLD = 20, MAX_LENGTHS = 16, LATEST = 6, EARLIEST = 2 };
 
@@ -14,6 +15,7 @@ typedef struct importing {
   tn_program *program;
   const char *file;
   int line;
+  int n_vectorized; /* steps that the line's record got beside TVM's */
   tn_log_sum *sum;
 } importing;
 
@@ -107,6 +109,34 @@ static char *translate(const json_t *steps, int *wrong) {
   return text;
 }
 
+/* ---- vectors ------------------------------------------------------------------------------------------------------ */
+
+/* Whether AXIS is the last data axis of the op, or the innermost part of it: neighbours are written side by side. */
+static bool writes_neighbours(const schedule_stage *stage, int axis) {
+  while (stage->axes[axis].made_by >= 0) {
+    const schedule_relation *r = &stage->relations[stage->axes[axis].made_by];
+    if (r->is_fuse || r->many[r->n - 1] != axis) return false;
+    axis = r->one;
+  }
+  return stage->axes[axis].root == stage->op->n_axes - 1;
+}
+
+/* TVM leaves innermost loops that it does not annotate to LLVM's vectorizer, which Tenon does not run: here a record says it. A
+ * loop in which another stage is computed is refused, as it is by LLVM. Returns how many loops there were. */
+static int vectorize_innermost(tn_schedule *s) {
+  int n = 0;
+  for (int i = 0; i < s->n_stages; ++i) {
+    const schedule_stage *stage = &s->stages[i];
+    int last = stage->n_leaves - 1;
+    if (te_is_placeholder(stage->op) || stage->attach == SCHEDULE_INLINED || last < 0) continue;
+    const schedule_axis *axis = &stage->axes[stage->leaves[last]];
+    bool is_left =
+        axis->annotation == SCHEDULE_NONE && axis->extent > 1 && writes_neighbours(stage, stage->leaves[last]);
+    n += is_left && schedule_annotate(s, i, last, SCHEDULE_VECTORIZE) == TN_OK;
+  }
+  return n;
+}
+
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
 /* The steps as this program's schedule prints them, malloc'ed; NULL after a warning. */
@@ -124,6 +154,7 @@ static char *steps_of(importing *m, const json_t *steps) {
   tn_schedule *schedule = tn_schedule_new(m->program);
   bool applied = schedule && tn_schedule_replay(schedule, text) == TN_OK;
   memcpy(why, m->ctx->message, sizeof why);
+  m->n_vectorized = applied ? vectorize_innermost(schedule) : 0;
   runtime_quiet_end(&quiet);
   if (applied)
     printed = tn_schedule_print(schedule, TN_FORM_STEPS);
@@ -157,11 +188,12 @@ static json_t *record_of(importing *m, const json_t *line, const char *steps) {
   snprintf(from, sizeof from, "tvm %.20s", version);
   for (size_t i = 0; error == TN_MEASURE_NONE && i < json_array_size(times) && i < TN_MAX_COSTS; ++i)
     json_array_append(costs, json_array_get(times, i));
-  json_t *record = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:s, s:b, s:s, s:{s:O, s:O}, s:I}", "v", 1, "key",
-                             tn_program_key(m->program), "program", tn_program_text(m->program), "target",
-                             target.failed ? "" : target.data, "steps", json_loads(steps, 0, NULL), "costs", costs,
-                             "error", tn_measure_error_word(error), "checked", false, "from", from, "tvm", "task", task,
-                             "all_cost", json_array_get(result, 2), "time", (json_int_t)number_at(result, 3));
+  json_t *record =
+      json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:s, s:b, s:s, s:{s:O, s:O, s:i}, s:I}", "v", 1, "key",
+                tn_program_key(m->program), "program", tn_program_text(m->program), "target",
+                target.failed ? "" : target.data, "steps", json_loads(steps, 0, NULL), "costs", costs, "error",
+                tn_measure_error_word(error), "checked", false, "from", from, "tvm", "task", task, "all_cost",
+                json_array_get(result, 2), "vectorized", m->n_vectorized, "time", (json_int_t)number_at(result, 3));
   runtime_str_free(&target);
   return record;
 }

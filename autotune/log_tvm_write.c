@@ -188,10 +188,17 @@ static json_t *whole_steps(exporting *m, int line, const autotune_record *record
   return steps;
 }
 
+/* What the import of a record of TVM's added, at the end of its steps, goes again. */
+static void drop_added(const autotune_record *record, json_t *steps) {
+  json_int_t n = json_integer_value(json_object_get(json_object_get(record->json, "tvm"), "vectorized"));
+  for (; n > 0 && json_array_size(steps) > 0; --n) json_array_remove(steps, json_array_size(steps) - 1);
+}
+
 /* The line, a new reference; NULL: it is refused, after a warning, or there is no memory. */
 static json_t *line_of(exporting *m, int line, const autotune_record *record) {
   json_t *steps = whole_steps(m, line, record);
   int wrong = -1;
+  if (steps) drop_added(record, steps);
   json_t *theirs = steps ? translate(steps, &wrong) : NULL;
   if (wrong >= 0) {
     char *step = json_dumps(json_array_get(steps, (size_t)wrong), JSON_COMPACT | JSON_ENCODE_ANY);

@@ -56,6 +56,28 @@ static void steps_become_ours(void **state) {
   free(text);
 }
 
+/* An innermost loop along which neighbours are written is LLVM's vectorizer's in TVM: a step says so here. */
+static void loops_left_to_llvm_are_vectorized(void **state) {
+  static const struct {
+    const char *steps, *vectorized;
+  } rows[] = {{GOOD("[\"RE\", 2, [0, 2, 1]]"), "vectorize(C, j)"},
+              {GOOD("[\"SP\", 2, 1, 128, [32], 1], [\"RE\", 2, [0, 1, 3, 2]]"), "vectorize(C, j.inner)"},
+              {GOOD("[\"RE\", 2, [1, 2, 0]]"), NULL},                     /* rows of the result */
+              {GOOD("[\"RE\", 2, [0, 1, 2]]"), NULL},                     /* a reduction */
+              {GOOD("[\"RE\", 2, [0, 2, 1]], [\"AN\", 2, 2, 1]"), NULL}}; /* unrolled in TVM */
+  for (int i = 0; i < RUNTIME_COUNT(rows); ++i) {
+    fixture *f = *state;
+    unlink(f->log);
+    assert_int_equal(import(f, rows[i].steps, NULL), TN_OK);
+    char *text = schedule_text(f);
+    if (rows[i].vectorized)
+      assert_non_null(strstr(text, rows[i].vectorized));
+    else
+      assert_null(strstr(text, "vectorize"));
+    free(text);
+  }
+}
+
 /* The times are TVM's: kept, but nobody takes them for this machine's. */
 static void times_are_kept_and_not_applied(void **state) {
   fixture *f = *state;
@@ -351,6 +373,7 @@ static void what_is_no_export(void **state) {
 int run_tvm(void) {
   const struct CMUnitTest tests[] = {
       WITH_LOG(steps_become_ours),
+      WITH_LOG(loops_left_to_llvm_are_vectorized),
       WITH_LOG(times_are_kept_and_not_applied),
       WITH_LOG(a_split_like_several),
       WITH_LOG(a_fusion_of_one_loop_is_nothing),
