@@ -71,6 +71,10 @@ fuzz: setup
 	TENON_FUZZ_PAIRS=$(PAIRS) TENON_FUZZ_SEED=$(SEED) build/tests/test_fuzz
 	TENON_FUZZ_PAIRS=$(shell expr \( $(PAIRS) + 19 \) / 20) TENON_FUZZ_SEED=$(SEED) build-fuzz/tests/test_fuzz
 
+# Buckets (tenon build --buckets) at every value of their symbols, 4,096 of most, beside the programs' own loops; some minutes.
+every-value: build
+	TENON_EVERY_VALUE=1 build/tests/test_record
+
 # Mutated inputs of every kind that comes from outside, under ASan and UBSan, for SECONDS over all targets; what fails is kept in
 # build-fuzz.
 SECONDS ?= 120

@@ -87,7 +87,7 @@ static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t size) {
   tn_program *program = te_within(b->program, 0, size, size);
   tn_schedule *generic = program ? tn_schedule_new(program) : NULL;
   bool fits =
-      generic && tn_schedule_auto(generic, &b->machine) == TN_OK && schedule_replay_symbolic(s, generic) == TN_OK;
+      generic && tn_schedule_auto(generic, &b->machine) == TN_OK && schedule_replay_symbolic(s, generic, b->machine.threads) == TN_OK;
   tn_schedule_free(generic);
   if (!fits && tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
   return fits;
@@ -99,7 +99,7 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
   enum { LARGER = 64 };
   const tn_axis *symbol = b->program->symbols[0];
   runtime_quiet quiet = runtime_quiet_begin(b->ctx);
-  bool fits = schedule_replay_symbolic(s, best) == TN_OK;
+  bool fits = schedule_replay_symbolic(s, best, b->machine.threads) == TN_OK;
   if (!fits) tn_context_clear(b->ctx);
   fits =
       fits || schedule_as(b, s, bucket->size) || schedule_as(b, s, RUNTIME_MIN(symbol->extent, LARGER * bucket->size));

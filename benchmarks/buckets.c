@@ -1,7 +1,7 @@
 /* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for the size alone, in turns, in one process, on
  * the same data: at the buckets' sizes and between them, at sizes that are named here and at drawn ones. LOG has records of the sizes
  * (tenon tune -p M=...); without it (-), and at sizes that it does not have, the static kernels have the generic schedule. Outputs are
- * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD]]]]; a SEED of 0: the named sizes. */
+ * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include <tenon/tenon.h>
 
-enum { TURNS = 7, MOST = 8, MAX_SIZES = 64 };
+enum { TURNS = 4, MOST = 8, MAX_SIZES = 64 };
 static const int64_t named[] = {1,   2,   3,   5,   8,   12,  15,  16,   17,   23,   40,   64,   100,
                                 127, 128, 129, 200, 300, 512, 700, 1000, 1024, 1025, 1500, 3000, 4096};
 enum { N_NAMED = sizeof named / sizeof *named };
@@ -67,6 +67,40 @@ static const struct workload {
      2048,
      3,
      {16, 128, 1024}},
+    {"depth", "symbol M<=4096\nC[i<64, j<96] = sum[k<M](A[i,k] * B[k,j])", 1, 4096, 3, {16, 128, 1024}},
+    {"square", "symbol M<=1000\nC[i<M, j<M] = sum[k<64](A[i,k] * B[k,j])", 1, 1000, 3, {16, 128, 512}},
+    {"batch", "symbol M<=256\nC[b<M, i<64, j<64] = sum[k<64](A[b,i,k] * B[b,k,j])", 1, 256, 3, {1, 12, 96}},
+    {"softmax_along",
+     "symbol M<=4096\nX[i<100] = max[k<M](A[i,k]); E[i<100, j<M] = exp(A[i,j] - X[i])\n"
+     "S[i<100] = sum[k<M](E[i,k]); Y[i<100, j<M] = E[i,j] / S[i]",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"column_sums", "symbol M<=4096\nC[j<900] = sum[i<M](A[i,j])", 1, 4096, 3, {1, 64, 1024}},
+    {"sums_along", "symbol M<=4096\nC[i<200] = sum[k<M](A[i,k] * B[k])", 1, 4096, 3, {16, 128, 1024}},
+    {"vector", "symbol M<=100000\nC[i<M] = exp(A[i] * 0.1) + B[i]", 1, 100000, 3, {64, 1024, 16384}},
+    {"transpose", "symbol M<=4096\nC[i<M, j<300] = A[j,i] * 2", 1, 4096, 3, {16, 128, 1024}},
+    {"conv_width",
+     "symbol M<=256\ninput A: f32[30,M+2,16], W: f32[3,3,16,32]\n"
+     "C[y<28, x<M, f<32] = sum[r<3, s<3, c<16](A[y+r,x+s,c] * W[r,s,c,f])",
+     1,
+     256,
+     3,
+     {8, 32, 128}},
+    {"channels",
+     "symbol M<=512\ninput A: f32[16,16,32], W: f32[3,3,32,M]\n"
+     "C[y<14, x<14, f<M] = sum[r<3, s<3, c<32](A[y+r,x+s,c] * W[r,s,c,f])",
+     1,
+     512,
+     3,
+     {16, 64, 256}},
+    {"pool",
+     "symbol M<=256\ninput A: f32[2*M+1,65,32]\nC[y<M, x<32, c<32] = max[r<3, s<3](A[2*y+r,2*x+s,c])",
+     1,
+     256,
+     3,
+     {8, 32, 128}},
 };
 
 static void die(tn_context *ctx) {
@@ -136,12 +170,16 @@ static double compare(tn_context *ctx, const struct workload *w, const tn_kernel
   theirs[n - 1] = theirs[MOST];
   tn_kernel *fixed = build_static(ctx, w->program, target, log, m);
   double ours = INFINITY, static_s = INFINITY;
-  for (int turn = 0; turn < TURNS; ++turn) {
-    ours = least_time(ctx, any, args, n, ours);
-    static_s = least_time(ctx, fixed, theirs, n, static_s);
-  }
+  /* Where an array lies decides how fast it is written, too: each writes both. */
+  for (int turn = 0; turn < TURNS; ++turn)
+    for (int swapped = 0; swapped < 2; ++swapped) {
+      static_s = least_time(ctx, fixed, swapped ? args : theirs, n, static_s);
+      ours = least_time(ctx, any, swapped ? theirs : args, n, ours);
+    }
+  least_time(ctx, any, args, n, ours);
+  least_time(ctx, fixed, theirs, n, ours);
   double error = difference(args[n - 1], theirs[n - 1]);
-  printf("%-12s M=%-5lld %s  %10.2f us  static %10.2f us  %5.2f%s\n", w->name, (long long)m,
+  printf("%-12s M=%-5lld %s  %10.3f us  static %10.3f us  %5.2f%s\n", w->name, (long long)m,
          is_bucket(w, m) ? "bucket " : "between", ours * 1e6, static_s * 1e6, ours / static_s,
          error < 1e-4 ? "" : "  WRONG");
   fflush(stdout);
@@ -162,12 +200,20 @@ typedef struct question {
   const char *log;
   uint64_t seed; /* 0: the named sizes */
   int n_drawn;
+  const char *sizes; /* NULL: the named ones */
 } question;
 
 /* How many. */
 static int sizes_of(const struct workload *w, const question *q, int64_t *out) {
   int n = 0;
   uint64_t state = q->seed;
+  if (q->sizes) {
+    for (char *end = NULL, *at = (char *)q->sizes; *at && n < MAX_SIZES; at = *end == ',' ? end + 1 : end) {
+      out[n++] = strtoll(at, &end, 10);
+      if (end == at) return 0;
+    }
+    return n;
+  }
   if (q->seed == 0) {
     for (int i = 0; i < N_NAMED; ++i)
       if (named[i] >= w->least && named[i] <= w->most) out[n++] = named[i];
@@ -213,7 +259,8 @@ int main(int argc, char **argv) {
   const char *costs = target ? tn_measure_costs(ctx) : NULL;
   question q = {.log = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL,
                 .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
-                .n_drawn = argc > 3 ? atoi(argv[3]) : 12};
+                .n_drawn = argc > 3 ? atoi(argv[3]) : 12,
+                .sizes = argc > 5 ? argv[5] : NULL};
   double at = 0, between = 0;
   if (!costs || tn_target_set_costs(target, costs) != TN_OK) die(ctx);
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)

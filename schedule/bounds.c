@@ -376,12 +376,17 @@ static tir_walk add_read(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* A tile in registers is as long as a number says, though a symbol may end the tensor before: what lies behind is guarded. */
+static bool is_tile(const lower_stage *ls, schedule_range range) {
+  return range.extent && ls->st->attach == SCHEDULE_AT && strcmp(ls->st->scope, "local") == 0;
+}
+
 /* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
 static void set_region(lowering *l, lower_stage *ls, const tn_tensor *tensor, int dim, schedule_range range) {
   int64_t shape = tensor->shape[dim], first;
   ls->min[dim] = schedule_index_int(l, 0);
   ls->extent[dim] = shape;
-  ls->size[dim] = tensor_size(l, tensor, dim);
+  ls->size[dim] = is_tile(ls, range) ? NULL : tensor_size(l, tensor, dim);
   if (!range.extent || range.extent >= shape) return;
   const tir_expr *min = tir_simplify(l->arena, l->env, range.min);
   if (tir_is_int(min, &first)) {

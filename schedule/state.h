@@ -220,8 +220,9 @@ typedef struct schedule_variant {
 /* F, S's function after all passes, with S's variants in front of its body; F itself where there are none. NULL after a message. */
 tir_func *schedule_with_variants(const tn_schedule *s, tir_func *f, runtime_arena *arena,
                                  const tir_pass_options *options);
-/* STEPS on the fresh schedule S of a program like theirs in which symbols decide extents: blocks that were whole are peeled. */
-tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps);
+/* STEPS on the fresh schedule S of a program like theirs in which symbols decide extents: blocks that were whole are peeled, and
+ * parts that THREADS share are short enough for all of them to be busy. */
+tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps, int threads);
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 

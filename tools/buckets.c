@@ -67,6 +67,6 @@ tn_schedule *tools_bucket_schedule(tools_session *session, const tools_args *arg
     tn_schedule_free(schedule);
     return NULL;
   }
-  if (schedule) tell(&line, buckets, log);
+  if (schedule && args->output) tell(&line, buckets, log);
   return schedule;
 }

@@ -1,4 +1,6 @@
 /* show.c: `tenon show`: a program under a schedule, in one of its forms. */
+#include "schedule/state.h"
+#include "tools/build.h"
 #include "tools/page.h"
 #include "tools/tools.h"
 
@@ -23,6 +25,8 @@ static const tools_option options[] = {
                  "header   the C header of the kernel\n"
                  "html     a page to look at: the loops, what made each, and the innermost loops' machine code"),
     TOOLS_OPTION_PART,
+    TOOLS_OPTION("buckets", 0, TEXT, buckets, "M=N,N,...",
+                 "what `tenon build --buckets` makes; tree, text, steps and api are of each range of the symbol"),
     TOOLS_OPTION("try", 0, TEXT, try_text, "TEXT",
                  "a dry run: whether the schedule may go on with TEXT, for example\n"
                  "'tensorize(C, j.inner, dot4_u8i8)'; prints yes, or why not (exit status 1)"),
@@ -83,6 +87,22 @@ static int unknown_form(const tools_args *args) {
   return tools_usage(args->verb, "there is no form '%s': --emit takes one of those below", args->emit);
 }
 
+/* Each range of the symbol with the schedule that serves it. */
+static char *emit_variants(const tn_schedule *schedule, const form *as) {
+  const char *symbol = schedule->program->symbols[0]->var.name;
+  runtime_str out = {0};
+  for (int i = 0; i < schedule->n_variants; ++i) {
+    const schedule_variant *v = &schedule->variants[i];
+    char *text = tn_schedule_print(v->schedule, as->form);
+    if (!text) return runtime_str_free(&out), NULL;
+    runtime_str_addf(&out, "%s# %s=%lld", i > 0 ? "\n" : "", symbol, (long long)v->least);
+    if (v->most > v->least) runtime_str_addf(&out, " .. %lld", (long long)v->most);
+    runtime_str_addf(&out, "\n%s", text);
+    free(text);
+  }
+  return out.failed ? runtime_str_free(&out), NULL : out.data;
+}
+
 /* The caller frees it; NULL after a message, or without memory. */
 static char *emit(tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
   if (as->is_page) return tools_schedule_page(session, schedule, part);
@@ -91,6 +111,8 @@ static char *emit(tools_session *session, const tn_schedule *schedule, const for
     return text ? strdup(text) : NULL;
   }
   tn_build_options build = {.target = session->target, .part = part};
+  if (schedule->n_variants > 0 && !as->text && as->form != TN_FORM_TIR && as->form != TN_FORM_TVMSCRIPT)
+    return emit_variants(schedule, as);
   return as->text ? tn_build_text(schedule, &build, as->text) : tn_schedule_print(schedule, as->form);
 }
 
@@ -112,8 +134,11 @@ static int run(const tools_args *args) {
   if (part < 0) return TOOLS_USAGE;
   if (!as) return unknown_form(args);
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
+  if (args->schedule && args->buckets) return tools_usage(args->verb, "--schedule and --buckets exclude each other");
   tools_session session;
-  tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
+  tn_schedule *schedule = !tools_open_program(&session, args) ? NULL
+                          : args->buckets                     ? tools_bucket_schedule(&session, args, args->log)
+                                                              : tools_schedule(&session, args);
   int status = !schedule        ? TOOLS_FAILED
                : args->try_text ? try(schedule, args->try_text)
                                 : print(as, emit(&session, schedule, as, (tn_build_part)part));

@@ -1,4 +1,5 @@
-/* Sizes that serve a symbol: one function, right for every value of it; records of sizes are used; what is refused. */
+/* Sizes that serve a symbol: one function, right for every value of it; records of sizes are used; what is refused.
+ * TENON_EVERY_VALUE=1 (make every-value): all values of each symbol are run, not the first ones and drawn ones only. */
 #include <math.h>
 
 #include "codegen/codegen.h"
@@ -54,6 +55,35 @@ static const struct row {
      EVERY},
     {"integers", "symbol M<=300\ninput A: i32[M,9]\nC[i<M] = max[k<9](A[i,k]*3 - 1)", 2, {16, 64}, 90},
     {"a scalar", "symbol M<=300\nscalar s: f32\nC[i<M, j<8] = A[i,j] * s", 2, {16, 64}, 90},
+    {"layer norm",
+     "symbol M<=4096\nU[i<M] = sum[k<40](A[i,k]) / 40; V[i<M] = sum[k<40]((A[i,k] - U[i])*(A[i,k] - U[i])) / 40\n"
+     "Y[i<M, j<40] = (A[i,j] - U[i]) * rsqrt(V[i] + 1e-5)",
+     3,
+     {1, 64, 1024},
+     90},
+    {"an addition", "symbol M<=4096\nC[i<M, j<45] = max(A[i,j] + B[i,j] * 2, 0)", 3, {1, 64, 1024}, 90},
+    {"row sums", "symbol M<=4096\nC[i<M] = sum[k<70](A[i,k] * A[i,k])", 3, {1, 64, 1024}, 90},
+    {"column sums", "symbol M<=4096\nC[j<37] = sum[i<M](A[i,j])", 3, {1, 64, 1024}, 90},
+    {"softmax along the symbol",
+     "symbol M<=4096\nX[i<5] = max[k<M](A[i,k]); E[i<5, j<M] = exp(A[i,j] - X[i])\n"
+     "S[i<5] = sum[k<M](E[i,k]); Y[i<5, j<M] = E[i,j] / S[i]",
+     3,
+     {16, 128, 1024},
+     130},
+    {"wide columns", "symbol M<=4096\nC[i<40, j<M] = sum[k<24](A[i,k] * B[k,j])", 3, {16, 128, 1024}, 150},
+    {"blur of rows",
+     "symbol M<=4096\ninput A: f32[M+2,50]\n"
+     "H[y<M+2, x<48] = A[y,x] + 2*A[y,x+1] + A[y,x+2]; V[y<M, x<48] = H[y,x] + 2*H[y+1,x] + H[y+2,x]",
+     3,
+     {16, 128, 1024},
+     150},
+    {"small images",
+     "symbol M<=4096\ninput A: f32[M,5,5,4], W: f32[3,3,4,8]\n"
+     "C[n<M, y<3, x<3, f<8] = sum[r<3, s<3, c<4](A[n,y+r,x+s,c] * W[r,s,c,f])",
+     3,
+     {1, 32, 512},
+     60},
+    {"transposed", "symbol M<=4096\nC[i<M, j<33] = A[j,i] * 2", 3, {16, 128, 1024}, 90},
     {"packed in each call",
      "symbol M<=300\ninput A: f32[M,24], B: f32[24,64] layout_free\nC[i<M, j<64] = sum[k<24](A[i,k] * B[k,j])",
      2,
@@ -104,13 +134,17 @@ static void call_with(const both *b, int64_t m) {
   for (int i = 0; i < p->n_args; i++) tn_array_free(got[i]);
 }
 
-static both open_row(const struct row *row, const char *log) {
+/* Starting threads costs next to nothing there, so that small programs are shared, too. */
+static const char *const machines[] = {NULL, "threads=4 costs=fork:1"};
+
+static both open_row(const struct row *row, const char *machine) {
   both b = {.ctx = check_context()};
+  tn_target *target = tn_target_new(b.ctx, machine);
   b.program = tn_program_parse(b.ctx, row->program, 0, NULL);
   check_ok(b.ctx);
-  tn_schedule *s = tn_apply_buckets(b.program, NULL, log, "M", row->n, row->sizes, NULL);
+  tn_schedule *s = tn_apply_buckets(b.program, target, NULL, "M", row->n, row->sizes, NULL);
   check_ok(b.ctx);
-  b.any = tn_build(s, NULL);
+  b.any = tn_build(s, &(tn_build_options){.target = target});
   check_ok(b.ctx);
   b.plain = tn_build(tn_schedule_new(b.program), NULL);
   check_ok(b.ctx);
@@ -123,16 +157,20 @@ static void close_row(both *b) {
   check_context_free(b->ctx);
 }
 
-static void right_for_every_value(void **state) {
-  const struct row *row = *state;
-  both b = open_row(row, NULL);
+static void right_on(const struct row *row, const char *machine) {
+  both b = open_row(row, machine);
   const tn_axis *symbol = b.program->symbols[0];
   runtime_rng rng = {(uint64_t)row->sizes[0]};
-  for (int64_t m = symbol->least; m <= row->most; m++) call_with(&b, m);
+  int64_t most = getenv("TENON_EVERY_VALUE") ? symbol->extent : row->most;
+  for (int64_t m = symbol->least; m <= most; m++) call_with(&b, m);
   for (int i = 0; i < DRAWN; i++)
     call_with(&b, symbol->least + runtime_random_below(&rng, symbol->extent - symbol->least + 1));
   call_with(&b, symbol->extent);
   close_row(&b);
+}
+
+static void right_for_every_value(void **state) {
+  for (int i = 0; i < RUNTIME_COUNT(machines); i++) right_on(*state, machines[i]);
 }
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
@@ -149,7 +187,7 @@ static void assert_text(const tn_schedule *s, const char *text) {
   free(made);
 }
 
-/* At its size as it is, and below on loops that are peeled. */
+/* At its size as it is, and below on loops that are peeled, in parts of which 16 rows are enough for both threads. */
 static void records_are_used(void **state) {
   fixture *f = *state;
   static const int64_t sizes[] = {4, 40, 60};
@@ -162,7 +200,26 @@ static void records_are_used(void **state) {
   check_ok(f->ctx);
   assert_true(out[0].seconds == 0 && out[1].seconds == 3e-6 && out[2].seconds == 0);
   assert_text(variant_of(s, 40)->schedule, "split(C, i, 4); parallel(C, i.outer)\n");
-  assert_text(variant_of(s, 39)->schedule, "split(C, i, 4, tail=peel); parallel(C, i.outer)\n");
+  assert_text(variant_of(s, 39)->schedule, "split(C, i, 1, tail=peel); parallel(C, i.outer)\n");
+}
+
+/* With a number each of two threads may have a part. Where a symbol decides how many parts of that length there are, they are shorter. */
+static void threads_share_many_parts(void **state) {
+  fixture *f = *state;
+  static const int64_t sizes[] = {512};
+  tn_param m = {"M", 512};
+  tn_target *two = tn_target_new(f->ctx, "threads=2");
+  tn_program *any = tn_program_parse(f->ctx, PRODUCT, 0, NULL);
+  f->program = tn_program_parse(f->ctx, PRODUCT, 1, &m);
+  append(f, "[[\"SP\",2,0,512,[256],1,\"guard\"],[\"SP\",2,1,256,[4],1,\"guard\"],[\"AN\",2,0,3]]", 3e-6, true);
+  tn_schedule *s = tn_apply_buckets(any, two, f->log, "M", 1, sizes, NULL);
+  check_ok(f->ctx);
+  assert_text(variant_of(s, 512)->schedule, "split(C, i, 256); split(C, i.inner, 4); parallel(C, i.outer)\n");
+  char *text = tn_schedule_print(variant_of(s, 511)->schedule, TN_FORM_TEXT);
+  int length = 0;
+  assert_int_equal(sscanf(text, "split(C, i, %d, tail=peel); split(C, i.inner, 4); parallel(C, i.outer)", &length), 1);
+  assert_true(length % 4 == 0 && length <= 512 / 16);
+  free(text);
 }
 
 /* All values have a variant, the first ones and the sizes one each; one schedule may have several ranges. */
@@ -299,7 +356,7 @@ static void variants_do_not_overlap_and_are_whole(void **state) {
 }
 
 int run_buckets(void) {
-  const struct CMUnitTest tests[] = {WITH_LOG(records_are_used),
+  const struct CMUnitTest tests[] = {WITH_LOG(records_are_used), WITH_LOG(threads_share_many_parts),
                                      cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
   return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
          CHECK_TABLE("the values of a symbol in pieces", rows, variants_cover_the_symbol) +

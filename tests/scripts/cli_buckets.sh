@@ -42,6 +42,9 @@ SOURCE
 cc -O1 use.c any.o -o use -lm -fopenmp && ./use || complain "the object is wrong"
 cc -O1 -march=native use.c any.c -o use -lm -fopenmp && ./use || complain "the C source is wrong"
 
+run show "$product" --buckets M=16,128 --log b.json --emit=text
+[ "$got" -eq 0 ] && grep -q '^# M=16$' out && grep -q '^# M=129' out || complain "show: $(cat out err)"
+refuses 2 '--schedule and --buckets exclude each other' show "$product" --buckets M=16 -s auto
 refuses 1 "buckets: the program has no symbol 'N': name M" build "$product" --buckets N=4 -o x.o
 refuses 1 'buckets: the program has no symbol' build 'C[i<8] = A[i] + 1' --buckets M=4 -o x.o
 refuses 1 'buckets: 4 stands behind 8' build "$product" --buckets M=8,4 -o x.o

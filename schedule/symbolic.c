@@ -1,0 +1,183 @@
+/* symbolic.c: the steps of a schedule whose extents were numbers, on loops whose extents a symbol decides. */
+#include "schedule/edit.h"
+
+/* A step that was whole, or moved its last block, where the extent was a number. */
+static schedule_step symbolic_step(const tn_schedule *s, const schedule_step *step) {
+  schedule_step out = *step;
+  const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
+  bool is_split = step->kind == SCHEDULE_STEP_SP && st && step->iter >= 0 && step->iter < st->n_leaves;
+  if (!is_split || !schedule_leaf(st, step->iter)->size) return out;
+  if (out.tail == TN_TAIL_GUARD || out.tail == TN_TAIL_OVERLAP) out.tail = TN_TAIL_PEEL;
+  return out;
+}
+
+/* Annotations that a stage may have only inside of the loop that it is attached to, where its loops may be as short as a block: they
+ * wait for that step. */
+typedef struct waiting {
+  schedule_step steps[SCHEDULE_MAX_AXES];
+  int n, n_stages; /* as many as there are stages, a stage has its number */
+} waiting;
+
+/* On loops whose extent a symbol decides. */
+static bool has_to_wait(const tn_schedule *s, const schedule_step *step) {
+  const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
+  bool is_mark = step->kind == SCHEDULE_STEP_AN && st && step->iter >= 0 && step->iter < st->n_leaves;
+  return is_mark && st->attach == SCHEDULE_ROOT && step->value < SCHEDULE_PARALLEL &&
+         schedule_leaf(st, step->iter)->size != NULL;
+}
+
+/* Those of the stage that was attached. */
+static tn_status apply_waiting(tn_schedule *s, waiting *w, int stage) {
+  int kept = 0;
+  tn_status status = TN_OK;
+  for (int i = 0; i < w->n && status == TN_OK; i++) {
+    if (w->steps[i].stage != stage)
+      w->steps[kept++] = w->steps[i];
+    else
+      status = schedule_apply_step(s, &w->steps[i]);
+  }
+  w->n = kept;
+  return status;
+}
+
+/* What waits says positions of loops, which other steps would shift. */
+static bool disturbs(const waiting *w, const schedule_step *step) {
+  bool is_harmless = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS || step->kind == SCHEDULE_STEP_CA;
+  for (int i = 0; i < w->n && !is_harmless; i++)
+    if (w->steps[i].stage == step->stage) return true;
+  return false;
+}
+
+static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting *w) {
+  schedule_step step = symbolic_step(s, given);
+  if (has_to_wait(s, &step) && w->n < RUNTIME_COUNT(w->steps)) {
+    w->n_stages = s->n_stages;
+    w->steps[w->n++] = step;
+    return TN_OK;
+  }
+  tn_status status = w->n > 0 && disturbs(w, &step) ? TN_ERROR_SCHEDULE : schedule_apply_step(s, &step);
+  if (status == TN_OK && step.kind == SCHEDULE_STEP_CA) status = apply_waiting(s, w, step.stage);
+  return status == TN_OK && w->n > 0 && s->n_stages != w->n_stages ? TN_ERROR_SCHEDULE : status;
+}
+
+/* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
+ * is. MADE: which relation each split became; may be NULL. */
+typedef struct made_split {
+  const tn_tensor *tensor; /* of its stage; NULL: the step is no split of a loop that a symbol decides */
+  int relation;
+} made_split;
+
+static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, const int64_t *lengths, made_split *made) {
+  tn_status status = TN_OK;
+  waiting w = {.n = 0};
+  for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
+    schedule_step step = steps->steps[i];
+    if (lengths && step.kind == SCHEDULE_STEP_SP) step.value = 0; /* it was meant for the length before */
+    if (lengths && lengths[i] > 0) step.list = &lengths[i];
+    status = replay_one(copy, &step, &w);
+    if (!made || status != TN_OK || step.kind != SCHEDULE_STEP_SP) continue;
+    const schedule_stage *st = &copy->stages[step.stage];
+    made[i] = (made_split){st->tensors, st->n_relations - 1};
+  }
+  for (int i = 0; i < w.n && status == TN_OK; i++) status = schedule_apply_step(copy, &w.steps[i]);
+  return status;
+}
+
+/* ---- what threads share ------------------------------------------------------------------------------------------ */
+
+/* Parts for each thread that are enough: one more or less of them is then a small matter. */
+enum { PARTS_PER_THREAD = 8 };
+
+/* The shortest that a loop can be: all symbols at their least. */
+static int64_t least_extent(const tn_schedule *s, const schedule_axis *axis) {
+  int64_t least[RUNTIME_MAX_SYMBOLS];
+  for (int i = 0; i < s->program->n_symbols; i++) least[i] = s->program->symbols[i]->least;
+  return axis->size ? te_size_value(s->program, axis->size, least) : axis->extent;
+}
+
+/* Whether something is computed at the loop, for all that is inside of it. */
+static bool is_attached_at(const tn_schedule *s, const schedule_stage *st, int axis) {
+  for (int i = 0; i < s->n_stages; i++)
+    if (s->stages[i].attach == SCHEDULE_AT && &s->stages[s->stages[i].at_stage] == st && s->stages[i].at_axis == axis)
+      return true;
+  return false;
+}
+
+/* The blocks that a part is made of: the loop inside of AXIS counts them, or AXIS does, directly inside of loop SHARED. 0: it counts
+ * nothing, such as lanes or rows of a tile. */
+static int64_t block_of(const schedule_stage *st, int axis, int shared) {
+  const schedule_axis *part = &st->axes[axis];
+  bool is_next = shared + 1 < st->n_leaves && st->leaves[shared + 1] == axis;
+  if (part->used_by < 0) return part->annotation == SCHEDULE_NONE && is_next ? 1 : 0;
+  const schedule_relation *r = &st->relations[part->used_by];
+  if (r->is_fuse) return 0;
+  int64_t block = 1;
+  for (int i = 1; i < r->n; i++) block *= st->axes[r->many[i]].extent;
+  return st->axes[r->many[0]].used_by < 0 && st->axes[r->many[0]].annotation != SCHEDULE_NONE ? 0 : block;
+}
+
+/* How long the parts should be that relation R cuts, which threads share by loop SHARED; 0: as they are. With numbers a part for each thread may be
+ * right. A symbol decides how many parts of one length there are: only when they are many are the threads busy alike. */
+static int64_t part_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r, int shared,
+                           int threads) {
+  if (r->is_fuse || r->n != 2 || !r->inner_to_outer || !st->axes[r->one].size || is_attached_at(s, st, r->many[0]))
+    return 0;
+  int64_t length = st->axes[r->many[1]].extent, block = block_of(st, r->many[1], shared);
+  int64_t shortest = least_extent(s, &st->axes[r->one]), wanted = (int64_t)PARTS_PER_THREAD * threads;
+  if (block < 1 || length <= block || (shortest + length - 1) / length >= wanted) return 0;
+  int64_t blocks = RUNTIME_MAX(shortest / wanted / block, 1);
+  return RUNTIME_MIN(blocks * block, length);
+}
+
+/* The relation that made the loop, or one of those that it was fused of: the outermost that is a split. -1: none. */
+static int cut_of(const schedule_stage *st, int axis) {
+  int made_by = st->axes[axis].made_by;
+  if (made_by < 0) return -1;
+  const schedule_relation *r = &st->relations[made_by];
+  if (!r->is_fuse) return r->many[0] == axis ? made_by : -1;
+  for (int i = 0; i < r->n; i++) {
+    int cut = st->axes[r->many[i]].size ? cut_of(st, r->many[i]) : -1;
+    if (cut >= 0) return cut;
+  }
+  return -1;
+}
+
+/* Of a stage whose threads share a loop that a symbol decides. True: a length was changed. */
+static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const made_split *made, int n, int threads,
+                          int64_t *lengths) {
+  bool changed = false;
+  for (int l = 0; l < st->n_leaves; l++) {
+    int cut = schedule_leaf(st, l)->annotation == SCHEDULE_PARALLEL ? cut_of(st, st->leaves[l]) : -1;
+    int64_t length = cut < 0 ? 0 : part_length(s, st, &st->relations[cut], l, threads);
+    for (int i = 0; i < n && length > 0; i++)
+      if (made[i].tensor == st->tensors && made[i].relation == cut) lengths[i] = length, changed = true;
+  }
+  return changed;
+}
+
+/* COPY is S with the steps; it becomes one whose parts are shorter, where that is possible. */
+static tn_status share_evenly(const tn_schedule *s, tn_schedule **copy, const tn_schedule *steps,
+                              const made_split *made, int threads) {
+  int64_t *lengths = RUNTIME_NEW_ARRAY(&(*copy)->arena, int64_t, steps->n_steps + 1);
+  bool changed = false;
+  if (!lengths) return TN_ERROR_MEMORY;
+  for (int i = 0; i < (*copy)->n_stages; i++)
+    changed |= shorten_parts(*copy, &(*copy)->stages[i], made, steps->n_steps, threads, lengths);
+  tn_schedule *other = changed ? tn_schedule_copy(s) : NULL;
+  if (!other) return changed ? TN_ERROR_MEMORY : TN_OK;
+  tn_status status = replay_all(other, steps, lengths, NULL);
+  if (status == TN_OK) schedule_swap_contents(*copy, other);
+  tn_schedule_free(other);
+  return status == TN_ERROR_MEMORY ? status : TN_OK;
+}
+
+tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps, int threads) {
+  tn_schedule *copy = tn_schedule_copy(s);
+  made_split *made = copy ? RUNTIME_NEW_ARRAY(&copy->arena, made_split, steps->n_steps + 1) : NULL;
+  tn_status status = made ? replay_all(copy, steps, NULL, made) : TN_ERROR_MEMORY;
+  if (status == TN_OK && threads > 1) status = share_evenly(s, &copy, steps, made, threads);
+  if (status == TN_OK) copy->is_replayed = true;
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
