@@ -86,8 +86,8 @@ static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *
 static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t size) {
   tn_program *program = te_within(b->program, 0, size, size);
   tn_schedule *generic = program ? tn_schedule_new(program) : NULL;
-  bool fits =
-      generic && tn_schedule_auto(generic, &b->machine) == TN_OK && schedule_replay_symbolic(s, generic, b->machine.threads) == TN_OK;
+  bool fits = generic && tn_schedule_auto(generic, &b->machine) == TN_OK &&
+              schedule_replay_symbolic(s, generic, b->machine.threads) == TN_OK;
   tn_schedule_free(generic);
   if (!fits && tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
   return fits;

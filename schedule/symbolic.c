@@ -60,13 +60,14 @@ static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting 
   return status == TN_OK && w->n > 0 && s->n_stages != w->n_stages ? TN_ERROR_SCHEDULE : status;
 }
 
-/* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
- * is. MADE: which relation each split became; may be NULL. */
+/* Which relation a step became. */
 typedef struct made_split {
-  const tn_tensor *tensor; /* of its stage; NULL: the step is no split of a loop that a symbol decides */
+  const tn_tensor *tensor; /* of its stage; NULL: the step is no split */
   int relation;
 } made_split;
 
+/* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
+ * is. MADE: of each step; may be NULL. */
 static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, const int64_t *lengths, made_split *made) {
   tn_status status = TN_OK;
   waiting w = {.n = 0};
@@ -156,17 +157,17 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
 }
 
 /* COPY is S with the steps; it becomes one whose parts are shorter, where that is possible. */
-static tn_status share_evenly(const tn_schedule *s, tn_schedule **copy, const tn_schedule *steps,
-                              const made_split *made, int threads) {
-  int64_t *lengths = RUNTIME_NEW_ARRAY(&(*copy)->arena, int64_t, steps->n_steps + 1);
+static tn_status share_evenly(const tn_schedule *s, tn_schedule *copy, const tn_schedule *steps, const made_split *made,
+                              int threads) {
+  int64_t *lengths = RUNTIME_NEW_ARRAY(&copy->arena, int64_t, steps->n_steps + 1);
   bool changed = false;
   if (!lengths) return TN_ERROR_MEMORY;
-  for (int i = 0; i < (*copy)->n_stages; i++)
-    changed |= shorten_parts(*copy, &(*copy)->stages[i], made, steps->n_steps, threads, lengths);
+  for (int i = 0; i < copy->n_stages; i++)
+    changed |= shorten_parts(copy, &copy->stages[i], made, steps->n_steps, threads, lengths);
   tn_schedule *other = changed ? tn_schedule_copy(s) : NULL;
   if (!other) return changed ? TN_ERROR_MEMORY : TN_OK;
   tn_status status = replay_all(other, steps, lengths, NULL);
-  if (status == TN_OK) schedule_swap_contents(*copy, other);
+  if (status == TN_OK) schedule_swap_contents(copy, other);
   tn_schedule_free(other);
   return status == TN_ERROR_MEMORY ? status : TN_OK;
 }
@@ -175,7 +176,7 @@ tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps, int
   tn_schedule *copy = tn_schedule_copy(s);
   made_split *made = copy ? RUNTIME_NEW_ARRAY(&copy->arena, made_split, steps->n_steps + 1) : NULL;
   tn_status status = made ? replay_all(copy, steps, NULL, made) : TN_ERROR_MEMORY;
-  if (status == TN_OK && threads > 1) status = share_evenly(s, &copy, steps, made, threads);
+  if (status == TN_OK && threads > 1) status = share_evenly(s, copy, steps, made, threads);
   if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
