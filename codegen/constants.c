@@ -164,11 +164,15 @@ static double load_ns(const loops *l, float *data, size_t bytes) {
 #if defined(__x86_64__)
 ISA("sse2") static void copy_half(void *data, size_t floats) {
   float *from = data, *to = from + floats / 2;
-  for (size_t i = 0; i < floats / 2; i += 4) _mm_store_ps(to + i, _mm_load_ps(from + i));
+  for (size_t i = 0; i < floats / 2; i += LINE / sizeof *to) {
+    _Pragma("GCC unroll 4") for (int k = 0; k < 16; k += 4) _mm_store_ps(to + i + k, _mm_load_ps(from + i + k));
+  }
 }
 ISA("sse2") static void copy_half_past(void *data, size_t floats) {
   float *from = data, *to = from + floats / 2;
-  for (size_t i = 0; i < floats / 2; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+  for (size_t i = 0; i < floats / 2; i += LINE / sizeof *to) {
+    _Pragma("GCC unroll 4") for (int k = 0; k < 16; k += 4) _mm_stream_ps(to + i + k, _mm_load_ps(from + i + k));
+  }
   _mm_sfence();
 }
 #else
@@ -238,6 +242,39 @@ static double apart_ns(char *data, size_t bytes) {
   size_t n_pages = bytes / PAGE;
   memset(data, 0, bytes);
   return least_ns(store_apart, data, n_pages) / (double)(n_pages * (PAGE / LINE));
+}
+
+/* Some rows side by side, a store as long as a line to each in turn. */
+typedef struct spanning {
+  char *data;
+  size_t offset; /* of a row's stores: 0: each is a line */
+} spanning;
+
+enum { ROWS = 16, ROW = PAGE + LINE };
+
+#if defined(__x86_64__)
+ISA("avx512f") static void store_rows(void *data, size_t n_groups) {
+  const spanning *s = data;
+  __m512i value = _mm512_set1_epi32(1);
+  for (size_t g = 0; g < n_groups; g++)
+    for (size_t at = s->offset; at + LINE <= ROW; at += LINE)
+      for (size_t r = 0; r < ROWS; r++) _mm512_storeu_si512(s->data + (g * ROWS + r) * ROW + at, value);
+}
+#endif
+
+/* What such a store takes longer where it spans two lines. 0: vectors are shorter. */
+static double spans_ns(char *data, size_t bytes) {
+  double ns = 0;
+#if defined(__x86_64__)
+  size_t n_groups = bytes / (ROWS * ROW), stores = n_groups * ROWS * (ROW / LINE);
+  spanning whole = {data, 0}, parted = {data, LINE / 2};
+  if (!__builtin_cpu_supports("avx512f") || stores == 0) return 0;
+  ns = (least_ns(store_rows, &parted, n_groups) - least_ns(store_rows, &whole, n_groups)) / (double)stores;
+  ns = fmax(ns, 0.01);
+#else
+  (void)data, (void)bytes;
+#endif
+  return ns;
 }
 
 /* The lines of pages in runs, a run of each page after the other: no page holds two that follow each other in time. */
@@ -311,9 +348,9 @@ static double fork_ns(runtime_pool *pool, const loops *l, float *data, int threa
   shared_sum s = {l, data, FLOATS};
   double alone = INFINITY, shared = INFINITY;
   for (int i = 0; i < LOOPS; i++) {
-    uint64_t begin = processor_ns();
+    uint64_t begin = runtime_now_ns(); /* the same clock twice: the other takes long to read */
     sum_part(&s, 0, (int64_t)PARTS * threads);
-    alone = fmin(alone, (double)(processor_ns() - begin));
+    alone = fmin(alone, (double)(runtime_now_ns() - begin));
     begin = runtime_now_ns();
     runtime_pool_run(pool, sum_part, &s, 0, (int64_t)PARTS * threads, threads);
     shared = fmin(shared, (double)(runtime_now_ns() - begin));
@@ -358,6 +395,7 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->write4 = write_ns(copy_half, floats, bytes, c->line4);
   c->past = write_ns(copy_half_past, floats, level_bytes(caches, 3), c->line3);
   c->apart = apart_ns(data, level_bytes(caches, 3));
+  c->spans = spans_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
   c->page = fmax(page_ns(data), 0.01);
   c->fork = fork_ns(pool, &l, floats, threads);

@@ -27,7 +27,7 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
  * lines that nobody guesses wait as stores do, unless they are asked for. */
 static void fill_costs(tn_machine_costs *c) {
   static const double both_ways = 1.25, one_way = 0.5;
-  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0, c->stray > 0, c->asked > 0};
+  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0, c->stray > 0, c->asked > 0, c->spans > 0};
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
@@ -38,6 +38,7 @@ static void fill_costs(tn_machine_costs *c) {
   if (!has[3]) c->past = fmax(one_way * c->line4, c->write3);
   if (!has[4]) c->stray = c->line3 + c->apart;
   if (!has[5]) c->asked = c->line3;
+  if (!has[6]) c->spans = c->apart;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's

@@ -153,19 +153,21 @@ static double ahead_ns(const tn_machine *m, double bytes, double stride, double 
   return taken * bytes / COST_LINE * exposed * m->costs.apart;
 }
 
-/* Of each of so many runs of lines the first two are waited for: what follows is fetched ahead. */
+/* Of each of so many runs of lines, read or written to a cache, the first two are waited for: what follows is fetched
+ * ahead. */
 static double runs_ns(const tn_machine *m, double runs) { return runs * 2 * m->costs.apart; }
 
 /* A store as long as a line that spans two of them waits for both where they come from afar, and no later one overtakes
  * it; shorter ones that span two have a neighbour that fetched the second, or fetch it for one. */
 static double spans_ns(const move_facts *f, double stored) {
-  static const double in_flight = 8; /* misses that go side by side, of which `apart` is a part */
   double aligned = COST_LINE;
   while (fmod(f->row, aligned) != 0) aligned /= 2;
-  return stored < COST_LINE
-             ? 0
-             : f->points * f->out_bytes / COST_LINE * (1 - aligned / COST_LINE) * in_flight * f->machine.costs.apart;
+  return stored < COST_LINE ? 0
+                            : f->points * f->out_bytes / COST_LINE * (1 - aligned / COST_LINE) * f->machine.costs.spans;
 }
+
+/* How many lines of BYTES come again that are used in parts of so many bytes. */
+static double again(double bytes, double part) { return bytes / COST_LINE * fmax(COST_LINE / part - 1, 0); }
 
 /* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they
  * stayed. */
@@ -174,31 +176,32 @@ static double cost(const void *facts, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
   double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
-  double all = f->points * (f->bytes + f->out_bytes), kept = c[MOVE_STREAM] ? f->points * f->bytes : all;
+  double stored = c[MOVE_COLUMNS] * f->out_bytes, of_tile = c[MOVE_ROWS] * f->bytes, at_once = 16;
+  bool whole, past = c[MOVE_STREAM] && stored >= COST_LINE; /* parts of lines do not leave the caches */
+  double all = f->points * (f->bytes + f->out_bytes), kept = past ? f->points * f->bytes : all;
   double line = cost_line(m, cost_level(m, kept), c[MOVE_THREADS] != 0);
   int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
   int out = stay(m, rows, in_lines(columns, f->out_bytes), f->row);
-  bool whole;
-  double of_tile = c[MOVE_ROWS] * f->bytes, stored = c[MOVE_COLUMNS] * f->out_bytes, at_once = 16;
   if (!is_turned(f, c, &whole)) at_once = f->bytes;
   if (whole) at_once = COST_LINE;
   double out_lines = out <= 2 || stored >= COST_LINE ? f->points * f->out_bytes
                                                      : f->points / columns * in_lines(columns, f->out_bytes);
   double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line;
-  double written = cost_write(m, out_lines, cost_level(m, all), c[MOVE_THREADS], c[MOVE_STREAM] && stored >= COST_LINE);
-  if (of_tile < COST_LINE) read += f->points / c[MOVE_ROWS] * 2 * cost_line(m, in, false);
+  double written = cost_write(m, out_lines, cost_level(m, all), c[MOVE_THREADS], past);
+  read += again(f->points * f->bytes, of_tile) * cost_line(m, in, false);
   if (at_once < COST_LINE && stay(m, c[MOVE_COLUMNS], COST_LINE, f->stride) > 1)
     read += f->points * f->bytes / at_once * cost_line(m, in, false);
-  if (stored < COST_LINE) written += f->points / c[MOVE_COLUMNS] * 2 * cost_line(m, out, false);
+  int next = stay(m, c[MOVE_ROWS], COST_LINE, f->row); /* the next tile goes on in the same rows */
+  written += again(f->points * f->out_bytes, stored) * 2 * cost_line(m, next, false);
   double all_columns = c[MOVE_BLOCK_COLUMNS] == 1 ? (double)f->reads.extent[f->v] : columns;
   double all_rows = c[MOVE_BLOCK_ROWS] == 1 ? (double)f->reads.extent[f->u] : rows;
+  double runs = f->points / all_rows + (past ? 0 : f->points / all_columns);
   double waits = walks_ns(m, f->points * f->bytes, of_tile, f->stride, all_columns) +
-                 ahead_ns(m, f->points * f->bytes, f->stride, all_columns) + runs_ns(m, f->points / all_rows);
-  waits += spans_ns(f, stored);
-  if (!c[MOVE_STREAM]) waits += walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
+                 ahead_ns(m, f->points * f->bytes, f->stride, all_columns) + runs_ns(m, runs) + spans_ns(f, stored) +
+                 walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
   if (cost_level(m, all) <= 2) waits = 0;
   double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
-  double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + tiles * m->costs.chain;
+  double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + (tiles + c[MOVE_ROWS]) * m->costs.chain;
   return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
 }
 

@@ -335,10 +335,10 @@ static void realizes_what_it_says(void **state) {
 }
 
 /* Nanoseconds of a plan, for the only group of PROGRAM. */
-static double cost_of(const char *program, const char *text) {
+static double cost_on(const tn_machine *m, const char *program, const char *text) {
   fixture f = fixture_new(program, "");
   schedule_plan plan;
-  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  schedule_plans *plans = schedule_plans_new(f.program, m);
   schedule_plans_decode(plans, text, &plan);
   check_ok(f.ctx);
   const plan_choices *choices = schedule_plans_choices(plans, 0);
@@ -350,6 +350,8 @@ static double cost_of(const char *program, const char *text) {
   fixture_free(&f);
   return ns;
 }
+
+static double cost_of(const char *program, const char *text) { return cost_on(&machine, program, text); }
 
 static void costs_what_it_moves(void **state) {
   (void)state;
@@ -370,6 +372,14 @@ static void costs_what_it_moves(void **state) {
   assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "32", "64", "1")));
 #define NARROW "B[i<3000, j<1000] = A[j,i]"
   assert_true(cost_of(NARROW, MOVE("8", "16", "16", "0")) < cost_of(NARROW, MOVE("16", "8", "16", "0")));
+  /* What a store costs that spans two lines decides whether rows that are no multiple of a line are stored so. */
+  tn_machine spanning = machine;
+  for (int dear = 0; dear <= 1; dear++) {
+    spanning.costs.spans = dear ? 40 : 0.3;
+    double whole = cost_on(&spanning, NARROW, MOVE("16", "8", "16", "0")),
+           half = cost_on(&spanning, NARROW, MOVE("8", "16", "16", "0"));
+    assert_true(dear ? half < whole : whole < half);
+  }
   /* What goes past the caches leaves them to what is read where that fits alone; where both fit nothing goes past. */
 #define COPY(rows) "B[i<" rows ", j<1024] = A[i,j] * 2"
 #define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
