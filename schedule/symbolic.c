@@ -60,6 +60,43 @@ static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting 
   return status == TN_OK && w->n > 0 && s->n_stages != w->n_stages ? TN_ERROR_SCHEDULE : status;
 }
 
+/* ---- fused loops ------------------------------------------------------------------------------------------------- */
+
+/* Loops that were fused for threads to share stay apart where symbols decide them: whole blocks of one could not be told from whole
+ * blocks of both. The steps that follow count their positions. */
+typedef struct apart {
+  const tn_tensor *tensor; /* of the stage; NULL: none, or none any more */
+  int at, n;
+} apart;
+
+static const schedule_stage *stage_of(const tn_schedule *s, int stage) {
+  return stage >= 0 && stage < s->n_stages ? &s->stages[stage] : NULL;
+}
+
+/* Whether NEXT makes threads share what STEP fuses. */
+static bool is_for_threads(const tn_schedule *s, const schedule_step *step, const schedule_step *next) {
+  const schedule_stage *st = stage_of(s, step->stage);
+  bool is_fuse = st && step->kind == SCHEDULE_STEP_FU && step->n > 1, is_symbolic = false;
+  for (int i = 0; is_fuse && i < step->n; i++) is_symbolic |= schedule_leaf(st, (int)step->list[i])->size != NULL;
+  return is_symbolic && next->kind == SCHEDULE_STEP_AN && next->stage == step->stage && next->iter == step->list[0] &&
+         next->value == SCHEDULE_PARALLEL;
+}
+
+/* STEP with the positions that loops have which are apart. False: it cannot be said. */
+static bool move_positions(const tn_schedule *s, const apart *a, schedule_step *step) {
+  const schedule_stage *st = stage_of(s, step->stage), *target = stage_of(s, step->target_stage);
+  bool is_there = a->tensor && st && st->tensors == a->tensor;
+  if (a->tensor && step->kind == SCHEDULE_STEP_CA && target && target->tensors == a->tensor &&
+      step->target_iter >= a->at)
+    step->target_iter += a->n - 1;
+  if (!is_there || step->kind == SCHEDULE_STEP_CA) return true;
+  bool is_known = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_PR;
+  if (is_known && step->iter > a->at) step->iter = (int16_t)(step->iter + a->n - 1);
+  return is_known;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
 /* Which relation a step became. */
 typedef struct made_split {
   const tn_tensor *tensor; /* of its stage; NULL: the step is no split */
@@ -68,11 +105,19 @@ typedef struct made_split {
 
 /* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
  * is. MADE: of each step; may be NULL. */
-static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, const int64_t *lengths, made_split *made) {
+static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool keeps_fused, const int64_t *lengths,
+                            made_split *made) {
   tn_status status = TN_OK;
   waiting w = {.n = 0};
+  apart a = {NULL, 0, 0};
   for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
     schedule_step step = steps->steps[i];
+    if (!keeps_fused && i + 1 < steps->n_steps && is_for_threads(copy, &step, &steps->steps[i + 1])) {
+      if (a.tensor) return TN_ERROR_SCHEDULE;
+      a = (apart){copy->stages[step.stage].tensors, (int)step.list[0], step.n};
+      continue;
+    }
+    if (!move_positions(copy, &a, &step)) return TN_ERROR_SCHEDULE;
     if (lengths && step.kind == SCHEDULE_STEP_SP) step.value = 0; /* it was meant for the length before */
     if (lengths && lengths[i] > 0) step.list = &lengths[i];
     status = replay_one(copy, &step, &w);
@@ -104,11 +149,13 @@ static bool is_attached_at(const tn_schedule *s, const schedule_stage *st, int a
   return false;
 }
 
-/* The blocks that a part is made of: the loop inside of AXIS counts them, or AXIS does, directly inside of loop SHARED. 0: it counts
+/* The blocks that a part is made of: the loop inside of AXIS counts them, or AXIS does: as a part of a loop that counts them, or directly inside of loop SHARED. 0: it counts
  * nothing, such as lanes or rows of a tile. */
 static int64_t block_of(const schedule_stage *st, int axis, int shared) {
   const schedule_axis *part = &st->axes[axis];
   bool is_next = shared + 1 < st->n_leaves && st->leaves[shared + 1] == axis;
+  int whole = part->made_by < 0 ? -1 : st->relations[part->made_by].one, by = whole < 0 ? -1 : st->axes[whole].made_by;
+  is_next |= by >= 0 && !st->relations[by].is_fuse && st->relations[by].many[0] == whole;
   if (part->used_by < 0) return part->annotation == SCHEDULE_NONE && is_next ? 1 : 0;
   const schedule_relation *r = &st->relations[part->used_by];
   if (r->is_fuse) return 0;
@@ -124,7 +171,7 @@ static int64_t part_length(const tn_schedule *s, const schedule_stage *st, const
   if (r->is_fuse || r->n != 2 || !r->inner_to_outer || !st->axes[r->one].size || is_attached_at(s, st, r->many[0]))
     return 0;
   int64_t length = st->axes[r->many[1]].extent, block = block_of(st, r->many[1], shared);
-  int64_t shortest = least_extent(s, &st->axes[r->one]), wanted = (int64_t)PARTS_PER_THREAD * threads;
+  int64_t shortest = least_extent(s, &st->axes[r->one]), wanted = threads > 1 ? (int64_t)PARTS_PER_THREAD * threads : 1;
   if (block < 1 || length <= block || (shortest + length - 1) / length >= wanted) return 0;
   int64_t blocks = RUNTIME_MAX(shortest / wanted / block, 1);
   return RUNTIME_MIN(blocks * block, length);
@@ -156,29 +203,56 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
   return changed;
 }
 
+/* Blocks of blocks. What is no whole one tests each row, so it has to be a small part of all. */
+static int64_t block_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
+  enum { FEW = 4, MANY = 32 };
+  bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;
+  int by = is_cut ? st->axes[r->one].made_by : -1;
+  if (by < 0 || st->relations[by].is_fuse || st->relations[by].many[0] != r->one) return 0;
+  int64_t length = st->axes[r->many[1]].extent, shortest = least_extent(s, &st->axes[r->one]);
+  if (length < 2 || shortest >= FEW * length || is_attached_at(s, st, r->many[0])) return 0;
+  return RUNTIME_MAX(shortest / MANY, 1);
+}
+
+static bool shorten_blocks(const tn_schedule *s, const schedule_stage *st, const made_split *made, int n,
+                           int64_t *lengths) {
+  bool changed = false;
+  for (int i = 0; i < n; i++) {
+    int64_t length = made[i].tensor == st->tensors ? block_length(s, st, &st->relations[made[i].relation]) : 0;
+    if (length > 0 && (lengths[i] == 0 || length < lengths[i])) lengths[i] = length, changed = true;
+  }
+  return changed;
+}
+
 /* COPY is S with the steps; it becomes one whose parts are shorter, where that is possible. */
-static tn_status share_evenly(const tn_schedule *s, tn_schedule *copy, const tn_schedule *steps, const made_split *made,
-                              int threads) {
+static tn_status share_evenly(const tn_schedule *s, tn_schedule *copy, const tn_schedule *steps, bool keeps_fused,
+                              const made_split *made, int threads) {
   int64_t *lengths = RUNTIME_NEW_ARRAY(&copy->arena, int64_t, steps->n_steps + 1);
   bool changed = false;
   if (!lengths) return TN_ERROR_MEMORY;
   for (int i = 0; i < copy->n_stages; i++)
-    changed |= shorten_parts(copy, &copy->stages[i], made, steps->n_steps, threads, lengths);
+    changed |= shorten_parts(copy, &copy->stages[i], made, steps->n_steps, threads, lengths) |
+               shorten_blocks(copy, &copy->stages[i], made, steps->n_steps, lengths);
   tn_schedule *other = changed ? tn_schedule_copy(s) : NULL;
   if (!other) return changed ? TN_ERROR_MEMORY : TN_OK;
-  tn_status status = replay_all(other, steps, lengths, NULL);
+  tn_status status = replay_all(other, steps, keeps_fused, lengths, NULL);
   if (status == TN_OK) schedule_swap_contents(copy, other);
   tn_schedule_free(other);
   return status == TN_ERROR_MEMORY ? status : TN_OK;
 }
 
-tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps, int threads) {
+static tn_status replay(tn_schedule *s, const tn_schedule *steps, bool keeps_fused, int threads) {
   tn_schedule *copy = tn_schedule_copy(s);
   made_split *made = copy ? RUNTIME_NEW_ARRAY(&copy->arena, made_split, steps->n_steps + 1) : NULL;
-  tn_status status = made ? replay_all(copy, steps, NULL, made) : TN_ERROR_MEMORY;
-  if (status == TN_OK && threads > 1) status = share_evenly(s, copy, steps, made, threads);
+  tn_status status = made ? replay_all(copy, steps, keeps_fused, NULL, made) : TN_ERROR_MEMORY;
+  if (status == TN_OK) status = share_evenly(s, copy, steps, keeps_fused, made, threads);
   if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
   return status;
+}
+
+tn_status schedule_replay_symbolic(tn_schedule *s, const tn_schedule *steps, int threads) {
+  tn_status status = replay(s, steps, false, threads);
+  return status == TN_OK || status == TN_ERROR_MEMORY ? status : replay(s, steps, true, threads);
 }
