@@ -49,7 +49,9 @@ static size_t used_bytes(const autotune_space *space, const autotune_genome *gen
 }
 
 /* The genome's place in the pool, put there if it is new; -1 without memory. */
-static int add_genome(pool *p, const autotune_genome *genome) {
+static int add_genome(pool *p, const autotune_genome *given) {
+  autotune_genome normal = *given, *genome = &normal;
+  autotune_normalize(p->e->space, genome);
   uint64_t hash = runtime_hash(genome, used_bytes(p->e->space, genome), 0) | 1;
   const runtime_map_value *known = runtime_map_find(&p->index, hash);
   if (known) return (int)known->i;

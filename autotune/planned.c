@@ -164,6 +164,11 @@ bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotu
   return false;
 }
 
+void autotune_normalize(const autotune_space *space, autotune_genome *genome) {
+  for (int g = 0; genome->sketch == AUTOTUNE_PLANNED && g < space->n_groups; g++)
+    schedule_plan_normalize(schedule_plans_choices(space->plans, g), genome->plans[g].family, genome->plans[g].value);
+}
+
 /* Fields of different families mean different things: there a group goes over whole. */
 void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;

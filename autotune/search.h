@@ -162,6 +162,8 @@ void autotune_plan_put(autotune_genome *genome, int group, const schedule_plan *
 void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
 /* One field of one group, or another plan for it, of any family. False: nothing else can be chosen. */
 bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
+/* Fields of plans that have no effect take one value. Genomes of sketches stay as they are. */
+void autotune_normalize(const autotune_space *space, autotune_genome *genome);
 void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
 /* ---- genomes as text (plan_text.c) ------------------------------------------------------------------------------- */

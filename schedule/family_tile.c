@@ -877,6 +877,58 @@ static double cost(const void *facts, const int32_t *c) {
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }
 
+/* ---- plans that make one schedule -------------------------------------------------------------------------------- */
+
+static void set(const plan_space *s, int32_t *c, int field, int64_t value) {
+  if (plan_has(s, field, value)) c[field] = (int32_t)value;
+}
+
+/* The least number of panels in a block that is at least COUNT. */
+static int64_t least_panels(const plan_space *s, int64_t count) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < s->n[TILE_PANELS]; i++)
+    if (s->value[TILE_PANELS][i] >= count) least = RUNTIME_MIN(least, s->value[TILE_PANELS][i]);
+  return least;
+}
+
+static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
+  return axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
+}
+
+/* Outer loops of LEAST iterations or more along which READ moves; READ -1: that stand outside of blocks of the reduction. */
+static bool has_outer_loop(const tile_facts *f, const int32_t *c, int read, int64_t least) {
+  bool has = false;
+  for (int a = 0; a < f->v; a++) {
+    bool counts = read >= 0 ? moves(f, read, a) : !c[TILE_DEPTH] || moves(f, f->shared, a);
+    has |= is_outer(f, c, a) && f->reads.extent[a] >= least && counts;
+  }
+  return has;
+}
+
+/* Zeros around an input stand in a loop that moves it: where there is none, they are made before all. */
+static bool has_padding_loop(const tile_facts *f, const int32_t *c) {
+  for (int i = 0; i < f->reads.n; i++)
+    if (f->reads.reads[i].tensor == f->padding && has_outer_loop(f, c, i, 2)) return true;
+  return false;
+}
+
+/* One block of all panels is of no length; it stands in no order to other loops, nor do blocks where there are no others, nor a
+ * block of one tile or panel. What is packed for a block, of which there is one, is packed before all. */
+static void normalize(const void *facts, const plan_space *s, int32_t *c) {
+  const tile_facts *f = facts;
+  int64_t columns = f->block ? RUNTIME_MIN(tile_columns(f, c), f->block) : tile_columns(f, c);
+  int64_t panels = ceil_div(extent_of(f, f->v), columns), tiles = ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
+  bool is_whole = c[TILE_PANELS] >= panels;
+  if (is_whole) set(s, c, TILE_PANELS, least_panels(s, panels));
+  int64_t least = c[TILE_THREADS] ? 1 : 2; /* a loop of one iteration is fused with others that threads share */
+  if (is_whole || !has_outer_loop(f, c, -1, least)) set(s, c, TILE_ORDER, 0);
+  if (c[TILE_BLOCK] >= tiles) set(s, c, TILE_BLOCK, 0);
+  int64_t in_block = c[TILE_BLOCK] ? c[TILE_BLOCK] : tiles;
+  if (in_block == 1 || RUNTIME_MIN(c[TILE_PANELS], panels) == 1) set(s, c, TILE_INNER, 0);
+  if (c[TILE_PACK] == 1 && is_whole && !has_outer_loop(f, c, f->shared, 1)) set(s, c, TILE_PACK, 2);
+  if (c[TILE_PADDING] && !has_padding_loop(f, c)) set(s, c, TILE_PADDING, 0);
+}
+
 static const plan_field fields[TILE_FIELD_COUNT] = {
 #define X(name, text, what) {text, what},
     TILE_FIELDS(X)
@@ -889,4 +941,5 @@ const schedule_family schedule_family_tile = {.name = "tile",
                                               .describe = describe,
                                               .space = space,
                                               .cost = cost,
-                                              .realize = tile_realize};
+                                              .realize = tile_realize,
+                                              .normalize = normalize};

@@ -27,10 +27,15 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
   }
 }
 
-/* Values keep the order in which they were added. */
-bool plan_add(plan_space *space, int field, int64_t value) {
+bool plan_has(const plan_space *space, int field, int64_t value) {
   for (int i = 0; i < space->n[field]; i++)
     if (space->value[field][i] == value) return true;
+  return false;
+}
+
+/* Values keep the order in which they were added. */
+bool plan_add(plan_space *space, int field, int64_t value) {
+  if (plan_has(space, field, value)) return true;
   if (space->n[field] == PLAN_MAX_VALUES) return false;
   space->value[field][space->n[field]++] = (int32_t)value;
   return true;
@@ -63,6 +68,9 @@ static void rank(ranking *r, const schedule_plan *plan) {
   r->n = RUNTIME_MIN(r->n + 1, r->max);
 }
 
+/* Not among those that are kept. */
+static bool is_behind(const ranking *r, double ns) { return r->n == r->max && r->best[r->n - 1].ns < ns; }
+
 /* A search from one start: two fields at a time, until nothing is better. */
 typedef struct descent {
   const plan_choice *choice;
@@ -70,13 +78,22 @@ typedef struct descent {
   schedule_plan at; /* the best found from one start */
 } descent;
 
-/* Every plan that is looked at is ranked, not only those on the way. */
+static void normalize(const plan_choice *c, int32_t *value) {
+  const schedule_family *family = families[c->family];
+  if (family->normalize) family->normalize(c->facts, &c->space, value);
+}
+
+/* Every plan that is looked at is ranked, not only those on the way. The way goes on from values as they were tried: beside
+ * others they may have an effect. */
 static bool try_values(descent *d, const schedule_plan *plan) {
   schedule_plan next = *plan;
   next.ns = families[plan->family]->cost(d->choice->facts, next.value);
-  rank(d->ranking, &next);
   bool is_better = next.ns < d->at.ns;
   if (is_better) d->at = next;
+  if (!isfinite(next.ns) || is_behind(d->ranking, next.ns)) return is_better;
+  normalize(d->choice, next.value);
+  next.ns = families[plan->family]->cost(d->choice->facts, next.value);
+  rank(d->ranking, &next);
   return is_better;
 }
 
@@ -155,6 +172,11 @@ double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan
   return c ? families[c->family]->cost(c->facts, plan->value) : INFINITY;
 }
 
+void schedule_plan_normalize(const plan_choices *choices, int family, int32_t *value) {
+  const plan_choice *c = choice_of(choices, family);
+  if (c) normalize(c, value);
+}
+
 /* On the draft itself: the caller throws it away when this is false. */
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan) {
@@ -202,9 +224,7 @@ tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_pla
 
 /* A field that has no choice in this space must be 0. */
 static bool has_value(const plan_space *space, int field, int32_t value) {
-  for (int i = 0; i < space->n[field]; i++)
-    if (space->value[field][i] == value) return true;
-  return space->n[field] == 0 && value == 0; /* of no use here */
+  return plan_has(space, field, value) || (space->n[field] == 0 && value == 0); /* of no use here */
 }
 
 /* "1, 2, 3, ..." */

@@ -46,11 +46,20 @@ typedef struct schedule_family {
   double (*cost)(const void *facts, const int32_t *value);
   /* False: a primitive refused; the schedule is then thrown away. */
   bool (*realize)(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
+  /* Gives fields that have no effect beside the others one value of SPACE: plans of one schedule become one plan. NULL: there
+   * are no such fields. */
+  void (*normalize)(const void *facts, const plan_space *space, int32_t *value);
 } schedule_family;
 
 /* Defines the family NAME_ of a file whose functions and fields bear the names above. */
-#define PLAN_FAMILY(name_, n_fields_) \
-  const schedule_family schedule_family_##name_ = {#name_, n_fields_, fields, describe, space, cost, realize}
+#define PLAN_FAMILY(name_, n_fields_)                                     \
+  const schedule_family schedule_family_##name_ = {.name = #name_,        \
+                                                   .n_fields = n_fields_, \
+                                                   .fields = fields,      \
+                                                   .describe = describe,  \
+                                                   .space = space,        \
+                                                   .cost = cost,          \
+                                                   .realize = realize}
 
 extern const schedule_family schedule_family_points, schedule_family_move, schedule_family_reduce, schedule_family_rows,
     schedule_family_strip, schedule_family_tile;
@@ -78,6 +87,8 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
 int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out);
 /* What the plan's family says it costs; INFINITY: the values do not go together, or no such family is among CHOICES. */
 double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan);
+/* Ranked plans are normal; records may hold others, which stay as they are. A family that is not among CHOICES is left alone. */
+void schedule_plan_normalize(const plan_choices *choices, int family, int32_t *value);
 /* CHOICES are those that the plan was ranked with. */
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan);
@@ -122,6 +133,7 @@ tn_status schedule_plans_fit(const schedule_plans *plans, const char *text, sche
 /* The plans that `auto` takes: of each group the best-ranked one that no primitive refuses. */
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);
 
+bool plan_has(const plan_space *space, int field, int64_t value);
 /* Adds a value to a field's values, once; false when there is no room. */
 bool plan_add(plan_space *space, int field, int64_t value);
 

@@ -23,6 +23,13 @@ static const program_row programs[] = {
     {"elementwise", ELEMENTWISE(20, 70)},
     {"full sum", "B[] = sum[k<128](A[k])"},
     {"transpose", "B[i<40, j<70] = A[j,i]"},
+    {"batched matmul", "C[b<3, i<40, j<70] = sum[k<24](A[b,i,k] * B[b,k,j])"},
+    {"grouped convolution",
+     "O[n<1, h<6, w<6, f<32] = sum[r<3, s<3, c<16](I[n, h+r, w+s, f // 16 * 16 + c] * W[r,s,c,f])"},
+    {"padded convolution",
+     "input I: f32[2,8,8,16], W: f32[3,3,16,40]\n"
+     "P[n<2, h<10, w<10, c<16] = select(h >= 1 && h < 9 && w >= 1 && w < 9, I[n, h-1, w-1, c], 0)\n"
+     "O[n<2, h<8, w<8, f<40] = sum[r<3, s<3, c<16](P[n, h+r, w+s, c] * W[r,s,c,f])"},
     {"bytes", "input A: u8[32,64], B: i8[64,48]\nC[i<32, j<48] = sum[k<64](i32(A[i,k]) * i32(B[k,j]))"},
     {"stencils",
      "input I: f32[66,70]\nP[y<64, x<68] = sum[r<3, s<3](I[y+r, x+s])\n"
@@ -109,6 +116,61 @@ static void changes_stay_legal(void **state) {
   space_free(&f);
 }
 
+/* As text; NULL: refused. */
+static char *loops_of(space_fixture *f, const autotune_genome *genome) {
+  runtime_arena arena = {0};
+  runtime_str text = {0};
+  tn_schedule *s = schedule_of(f, genome);
+  const tir_func *loops = s ? schedule_lower(s, "kernel", &arena) : NULL;
+  if (loops) tir_print_func(&text, loops);
+  tn_schedule_free(s);
+  runtime_arena_free(&arena);
+  return text.data;
+}
+
+/* A normal form makes the loops of the plan, and is its own. */
+static void normal_forms_are_the_same(void **state) {
+  enum { DRAWN = 200 };
+  const program_row *row = *state;
+  space_fixture f = make(row->program);
+  runtime_rng rng = {17};
+  for (int i = 0; i < DRAWN; i++) {
+    autotune_genome genome, normal, again;
+    autotune_sample_plans(f.space, &rng, &genome);
+    normal = genome;
+    autotune_normalize(f.space, &normal);
+    again = normal;
+    autotune_normalize(f.space, &again);
+    assert_memory_equal(&again, &normal, sizeof normal);
+    if (memcmp(&normal, &genome, sizeof normal) == 0) continue;
+    char *loops = loops_of(&f, &genome), *same = loops_of(&f, &normal);
+    assert_true(!loops == !same);
+    if (loops) assert_string_equal(loops, same);
+    free(loops);
+    free(same);
+  }
+  space_free(&f);
+}
+
+/* Ranked plans of the family `tile` are different loops, all of them. */
+static void ranked_are_distinct(void **state) {
+  (void)state;
+  space_fixture f = make(MATMUL(96, 160, 64));
+  const schedule_plan *ranked;
+  char *loops[PLAN_MAX_RANKED];
+  int n = schedule_plans_ranked(f.space->plans, 0, &ranked);
+  assert_int_equal(n, PLAN_MAX_RANKED);
+  for (int i = 0; i < n; i++) {
+    autotune_genome genome = f.space->best;
+    autotune_plan_put(&genome, 0, &ranked[i]);
+    loops[i] = loops_of(&f, &genome);
+    for (int k = 0; loops[i] && k < i; k++)
+      if (loops[k]) assert_string_not_equal(loops[i], loops[k]);
+  }
+  for (int i = 0; i < n; i++) free(loops[i]);
+  space_free(&f);
+}
+
 /* ---- plans of records -------------------------------------------------------------------------------------------- */
 
 typedef struct wrong_row {
@@ -142,6 +204,21 @@ static void plan_refused(void **state) {
   assert_int_equal(autotune_search_check_plan(search, row->text), TN_ERROR_RECORD);
   check_fails(f.ctx, TN_ERROR_RECORD, row->message);
   autotune_search_free(search);
+  space_free(&f);
+}
+
+/* Records of before hold plans that are not normal: with an order of two loops of which there is one. */
+static void plans_that_are_not_normal_apply(void **state) {
+  (void)state;
+  space_fixture f = make(MATMUL(96, 160, 64));
+  autotune_genome genome = f.space->best, back;
+  genome.plans[0].value[TILE_ORDER] = 1;
+  tn_schedule *s = schedule_of(&f, &genome);
+  assert_non_null(s);
+  autotune_genome_say(f.space, &genome, s);
+  assert_true(autotune_genome_of(f.space, s, &back));
+  assert_memory_equal(&back, &genome, sizeof back);
+  tn_schedule_free(s);
   space_free(&f);
 }
 
@@ -224,33 +301,38 @@ static void first_round_is_planned(void **state) {
  * that somebody learns when it is wrong. */
 static void structures_are_tried(void **state) {
   (void)state;
-  enum { ROUND = 24, PACKS = 3, ORDERS = 2 };
+  enum { ROUND = 24, PACKS = 3, INNERS = 2 };
   space_fixture f = space_make(MATMUL(256, 256, 256));
   autotune_search *search = autotune_search_new(f.task, f.model, 1);
   tn_schedule *round[ROUND];
-  int packs[PACKS] = {0}, orders[ORDERS] = {0};
+  int packs[PACKS] = {0}, inners[INNERS] = {0};
   assert_true(autotune_space_fill(f.space));
   for (int r = 0; r < 2; r++) {
     assert_int_equal(autotune_search_next(search, ROUND, round), ROUND);
     for (int i = 0; i < ROUND; i++) {
       autotune_genome genome;
       bool is_planned = autotune_genome_of(f.space, round[i], &genome) && genome.sketch == AUTOTUNE_PLANNED;
-      if (is_planned) packs[genome.plans[0].value[TILE_PACK]]++, orders[genome.plans[0].value[TILE_ORDER]]++;
+      if (is_planned) packs[genome.plans[0].value[TILE_PACK]]++, inners[genome.plans[0].value[TILE_INNER]]++;
       tn_schedule_free(round[i]);
     }
   }
   for (int i = 0; i < PACKS; i++) assert_in_range(packs[i], 2, 2 * ROUND);
-  for (int i = 0; i < ORDERS; i++) assert_in_range(orders[i], 2, 2 * ROUND);
+  for (int i = 0; i < INNERS; i++) assert_in_range(inners[i], 2, 2 * ROUND);
   autotune_search_free(search);
   space_free(&f);
 }
 
 int run_planned_tests(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent), cmocka_unit_test(too_much_is_dropped),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent),
+                                     cmocka_unit_test(ranked_are_distinct),
+                                     cmocka_unit_test(plans_that_are_not_normal_apply),
+                                     cmocka_unit_test(too_much_is_dropped),
                                      cmocka_unit_test(a_time_out_is_learned_from),
-                                     cmocka_unit_test(first_round_is_planned), cmocka_unit_test(structures_are_tried)};
+                                     cmocka_unit_test(first_round_is_planned),
+                                     cmocka_unit_test(structures_are_tried)};
   return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
          CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
          CHECK_TABLE("changed plans stay legal", programs, changes_stay_legal) +
+         CHECK_TABLE("normal forms", programs, normal_forms_are_the_same) +
          CHECK_TABLE("plans of records refused", wrongs, plan_refused) + CHECK_TESTS("plans", tests);
 }
