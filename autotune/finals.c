@@ -114,14 +114,22 @@ static bool is_preferred(const finals_entry *e, const finals_entry *to) {
   return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->short_s < to->short_s);
 }
 
+/* Few turns tell nobody apart, but what is far behind in each of them is no chance either. */
+static bool is_clearly_slower(const finals_entry *e, const finals_entry *leader) {
+  int n, slower = times_slower(e, leader, &n);
+  return is_told_apart(e, leader) || (e->short_s > FAR_BEHIND * leader->short_s && slower == n);
+}
+
+/* The generic schedule gives way only to what is clearly faster: of many candidates some have a good day in the finals, too. */
 int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
   int leader = leader_of(entries, n), winner = leader;
   *is_tie = false;
   for (int i = 0; leader >= 0 && i < n; ++i) {
     const finals_entry *e = &entries[i];
-    if (i == leader || e->is_out || is_told_apart(e, &entries[leader])) continue;
+    bool is_clear = e->is_generic ? is_clearly_slower(e, &entries[leader]) : is_told_apart(e, &entries[leader]);
+    if (i == leader || e->is_out || is_clear) continue;
     *is_tie = true;
-    bool is_as_good = e->short_s <= AS_GOOD * entries[leader].short_s;
+    bool is_as_good = e->is_generic || e->short_s <= AS_GOOD * entries[leader].short_s;
     if (is_as_good && is_preferred(e, &entries[winner])) winner = i;
   }
   return winner;

@@ -35,6 +35,29 @@ static void certain_ones(void **state) {
   assert_int_equal(finals_winner(none, 1, &is_tie), -1);
 }
 
+/* The generic schedule wins unless another one is clearly faster, whatever the short turns say. */
+static void auto_gives_way_to_the_clear(void **state) {
+  (void)state;
+  bool is_tie;
+  finals_entry unsure[] = {entry(9, 7, 1.0, 0.01), entry(30, 7, 1.02, 0.01)}; /* 2 % slower, but once it was faster */
+  unsure[1].is_generic = true;
+  unsure[1].turns[3] = 1.025;
+  assert_int_equal(finals_judge(unsure, 2), 2);
+  assert_int_equal(finals_winner(unsure, 2, &is_tie), 1);
+  assert_true(is_tie);
+  unsure[1].turns[3] = 1.06;
+  assert_int_equal(finals_winner(unsure, 2, &is_tie), 0);
+  assert_false(is_tie);
+  finals_entry few[] = {entry(9, 3, 1.0, 0.01), entry(30, 3, 1.1, 0.01)};
+  few[1].is_generic = true;
+  assert_int_equal(finals_judge(few, 2), 2);
+  assert_int_equal(finals_winner(few, 2, &is_tie), 1); /* three turns tell a tenth from chance in nobody's favour */
+  few[1] = entry(30, 3, 1.3, 0.01);
+  few[1].is_generic = true;
+  assert_int_equal(finals_judge(few, 2), 2);
+  assert_int_equal(finals_winner(few, 2, &is_tie), 0);
+}
+
 /* Turns of two kernels, the second SLOWER times as slow, while the machine is now and then slower for both, and each has noise
  * of its own. */
 static void draw_turns(runtime_rng *rng, double slower, finals_entry *e) {
@@ -106,6 +129,7 @@ static void other_work_misleads_nobody(void **state) {
 int run_judging_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(certain_ones),
+      cmocka_unit_test(auto_gives_way_to_the_clear),
       cmocka_unit_test(equals_tie),
       cmocka_unit_test(other_work_misleads_nobody),
   };
