@@ -93,6 +93,26 @@ ISA("avx2,fma") static void fma_xmm(void *data, size_t n) {
   for (int c = 1; c < CHAINS; c++) a[0] = _mm_add_ps(a[0], a[c]);
   _mm_storeu_ps(data, a[0]);
 }
+
+/* As many sums of products of groups of lanes, by the instructions that codegen/emit_dot.c asks for. */
+#define DOTS_OF(name, isa, vector, set, left, right, dot, add, store)                          \
+  isa static void name(void *data, size_t n) {                                                 \
+    vector a[CHAINS];                                                                          \
+    for (int c = 0; c < CHAINS; c++) a[c] = set(c);                                            \
+    for (size_t i = 0; i < n; i++) {                                                           \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = dot(a[c], left, right); \
+    }                                                                                          \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                   \
+    store(data, a[0]);                                                                         \
+  }
+#define SET_F32(c) _mm512_set1_ps((float)(c))
+
+DOTS_OF(dot_bf16_512, ISA("avx512f,avx512bf16"), __m512, SET_F32, (__m512bh)_mm512_set1_epi16(0x3f80),
+        (__m512bh)_mm512_set1_epi16(0x3a80), _mm512_dpbf16_ps, _mm512_add_ps, _mm512_storeu_ps)
+DOTS_OF(dot_i8_512, ISA("avx512f,avx512vnni"), __m512i, _mm512_set1_epi32, _mm512_set1_epi8(3), _mm512_set1_epi8(1),
+        _mm512_dpbusd_epi32, _mm512_add_epi32, _mm512_storeu_si512)
+DOTS_OF(dot_i8_256, ISA("avx2,avxvnni"), __m256i, _mm256_set1_epi32, _mm256_set1_epi8(3), _mm256_set1_epi8(1),
+        _mm256_dpbusd_avx_epi32, _mm256_add_epi32, _mm256_storeu_si256)
 #else
 typedef float wide __attribute__((vector_size(16), aligned(4)));
 #define SET_128(f) ((wide){f, f, f, f})
@@ -107,27 +127,36 @@ LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_1
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
   loop_fn chain, sum;
+  loop_fn dot_bf16, dot_i8; /* of the widest vectors; NULL: the processor lacks them */
 } loops;
 
 /* The widest that the processor and the system allow. */
 static loops find_loops(void) {
-  loops l = {{fma_128}, chain_128, sum_128};
+  loops l = {.fma = {fma_128}, .chain = chain_128, .sum = sum_128};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
-    l = (loops){{fma_xmm, fma_256}, chain_256, sum_256};
-  if (__builtin_cpu_supports("avx512f")) l = (loops){{fma_xmm, fma_256, fma_512}, chain_512, sum_512};
+    l = (loops){.fma = {fma_xmm, fma_256}, .chain = chain_256, .sum = sum_256};
+  if (__builtin_cpu_supports("avx512f"))
+    l = (loops){.fma = {fma_xmm, fma_256, fma_512}, .chain = chain_512, .sum = sum_512};
+  if (__builtin_cpu_supports("avxvnni")) l.dot_i8 = dot_i8_256;
+  if (__builtin_cpu_supports("avx512vnni")) l.dot_i8 = dot_i8_512;
+  if (__builtin_cpu_supports("avx512bf16")) l.dot_bf16 = dot_bf16_512;
 #endif
   return l;
 }
 
 static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
 
-/* A width that the processor lacks takes as long as the narrower vectors that it is made of. */
+/* A width that the processor lacks takes as long as the narrower vectors that it is made of, a dot product as the
+ * multiply-adds that it stands for. */
 static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) {
   c->fma16 = fma_ns(l->fma[0], data);
   c->fma32 = l->fma[1] ? fma_ns(l->fma[1], data) : 2 * c->fma16;
   c->fma64 = l->fma[2] ? fma_ns(l->fma[2], data) : 2 * c->fma32;
   c->chain = least_ns(l->chain, data, STEPS) / STEPS;
+  double widest = l->fma[2] ? c->fma64 : l->fma[1] ? c->fma32 : c->fma16;
+  c->dot2 = l->dot_bf16 ? fma_ns(l->dot_bf16, data) : 2 * widest;
+  c->dot4 = l->dot_i8 ? fma_ns(l->dot_i8, data) : 4 * widest;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -389,6 +418,7 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
   c->stray = runs_ns(data, level_bytes(caches, 3), 1, false);
   c->asked = runs_ns(data, level_bytes(caches, 3), 4, true);
+  c->stray4 = runs_ns(data, bytes, 16, false);
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
   c->write2 = write_ns(copy_half, floats, level_bytes(caches, 2), c->line2);
   c->write3 = write_ns(copy_half, floats, level_bytes(caches, 3), c->line3);
@@ -408,13 +438,13 @@ static bool is_disturbed(const tn_machine_costs *c) {
   return most > room * c->chain;
 }
 
-/* Once more where it was disturbed, and the least of each. A level that is measured faster than a nearer one was
+/* Twice, at least, and again where it was disturbed: the least of each. A level that is measured faster than a nearer one was
  * disturbed, too: order is what the cost model relies on. */
 static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
   enum { TRIES = 5 };
   measure(pool, data, bytes, caches, c);
-  for (int i = 1; i < TRIES && is_disturbed(c); i++) {
-    tn_machine_costs again;
+  for (int i = 1; i < TRIES && (i == 1 || is_disturbed(c)); i++) {
+    tn_machine_costs again = {0};
     measure(pool, data, bytes, caches, &again);
 #define X(name, what) c->name = fmin(c->name, again.name);
     TN_MACHINE_COSTS(X)
@@ -425,6 +455,7 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
   c->asked = fmax(c->asked, c->line3);
   c->line4 = fmax(c->line4, c->line3);
   c->shared4 = fmax(c->shared4, c->line4);
+  c->stray4 = fmax(c->stray4, c->line4);
 }
 
 /* Threads are the context's own pool: what is measured is what kernels use. */

@@ -23,11 +23,17 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .page = 2,
                                              .fork = 4000};
 
-/* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways, and
- * lines that nobody guesses wait as stores do, unless they are asked for. */
-static void fill_costs(tn_machine_costs *c) {
+/* The next narrower width that was measured. */
+static double fma_of(const tn_machine_costs *c, int bytes) {
+  return bytes >= 64 ? c->fma64 : bytes >= 32 ? c->fma32 : c->fma16;
+}
+
+/* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways,
+ * lines that nobody guesses wait as stores do, unless they are asked for, and a dot product is as fast as a multiply-add. */
+static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   static const double both_ways = 1.25, one_way = 0.5;
-  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0, c->stray > 0, c->asked > 0, c->spans > 0};
+  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0,   c->stray > 0,
+                c->asked > 0,  c->dot2 > 0,   c->dot4 > 0,   c->stray4 > 0, c->spans > 0};
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
@@ -38,7 +44,10 @@ static void fill_costs(tn_machine_costs *c) {
   if (!has[3]) c->past = fmax(one_way * c->line4, c->write3);
   if (!has[4]) c->stray = c->line3 + c->apart;
   if (!has[5]) c->asked = c->line3;
-  if (!has[6]) c->spans = c->apart;
+  if (!has[8]) c->stray4 = c->line4 + c->stray - c->line3;
+  if (!has[6]) c->dot2 = fma_of(c, vector_bytes);
+  if (!has[7]) c->dot4 = fma_of(c, vector_bytes);
+  if (!has[9]) c->spans = c->apart;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
@@ -55,21 +64,33 @@ tn_machine cost_fill_machine(const tn_machine *given) {
   for (int i = 1; i < 3; i++)
     if (m.cache_ways[i] < 1) m.cache_ways[i] = usual_ways[i];
   if (m.fork_ns < 1) m.fork_ns = 20000;
-  fill_costs(&m.costs);
+  fill_costs(&m.costs, m.vector_bytes);
   return m;
 }
 
-/* The next narrower width that was measured. */
-double cost_fma(const tn_machine *m, int bytes) {
-  return bytes >= 64 ? m->costs.fma64 : bytes >= 32 ? m->costs.fma32 : m->costs.fma16;
-}
+double cost_fma(const tn_machine *m, int bytes) { return fma_of(&m->costs, bytes); }
+
+double cost_dot(const tn_machine *m, int group) { return group == 2 ? m->costs.dot2 : m->costs.dot4; }
 
 /* Three quarters of a cache count: the rest holds what else is used at the time. */
+static const double usable = 0.75;
+
 int cost_level(const tn_machine *m, double bytes) {
-  static const double usable = 0.75;
   for (int level = 1; level < 4; level++)
     if (bytes <= usable * (double)m->cache_bytes[level]) return level;
   return 4;
+}
+
+double cost_place(const tn_machine *m, int level, double bytes) {
+  double near = usable * (double)m->cache_bytes[2], far = usable * (double)m->cache_bytes[3];
+  return level == 3 && far > near ? 3 + fmin(fmax(bytes - near, 0) / (far - near), 1) : level;
+}
+
+double cost_between(double place, double near, double far) { return near + (place - floor(place)) * (far - near); }
+
+double cost_line_at(const tn_machine *m, double place, bool is_shared) {
+  int level = (int)place;
+  return cost_between(place, cost_line(m, level, is_shared), cost_line(m, RUNTIME_MIN(level + 1, 4), is_shared));
 }
 
 /* Memory that all threads stream from at once is shared among them. */

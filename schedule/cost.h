@@ -12,8 +12,16 @@ enum { COST_LINE = 64, COST_PAGE = 4096 };
 tn_machine cost_fill_machine(const tn_machine *given);
 /* One multiply-add of vectors of BYTES. */
 double cost_fma(const tn_machine *m, int bytes);
+/* One dot product of GROUPs of lanes, of the widest vectors. */
+double cost_dot(const tn_machine *m, int group);
 /* The smallest level, 1 to 4, that holds BYTES beside other things. */
 int cost_level(const tn_machine *m, double bytes);
+/* A level that holds BYTES as a place. The last cache counts in part: other cores and other tenants use it, too, and the more is
+ * read between two uses of a line, the likelier it is gone. 1, 2, 4, or between 3 and 4. */
+double cost_place(const tn_machine *m, int level, double bytes);
+/* What NEAR says of the level below a place, and FAR of the one above, in parts. */
+double cost_between(double place, double near, double far);
+double cost_line_at(const tn_machine *m, double place, bool is_shared);
 /* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
 double cost_line(const tn_machine *m, int level, bool is_shared);
 /* BYTES written in a stream that LEVEL holds, or past the caches. */

@@ -59,11 +59,11 @@ static int more_rows_axis(const tile_facts *f) {
   return axis;
 }
 
-/* The operand that all rows share. -1: none. */
+/* The operand that all rows share, or that a single one has. -1: none. */
 static int shared_read(const tile_facts *f) {
   const generic_reads *r = &f->reads;
-  for (int i = 0; i < r->n && f->u >= 0; i++)
-    if (r->reads[i].stride[f->v] && is_reused_along(&r->reads[i], r, f->u)) return i;
+  for (int i = 0; i < r->n; i++)
+    if (r->reads[i].stride[f->v] && (f->u < 0 || is_reused_along(&r->reads[i], r, f->u))) return i;
   return -1;
 }
 
@@ -346,20 +346,21 @@ static bool can_prefetch(const tile_facts *f) {
   return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
 }
 
-/* Blocks leave no rest. */
+/* The last block may be shorter. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
   int64_t whole = 1;
   for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
     if (depth >= whole * r->extent[a]) continue;
-    if (depth % whole != 0 || r->extent[a] % (depth / whole) != 0) return false;
-    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)(r->extent[a] * whole / depth)};
+    if (depth % whole != 0) return false;
+    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)ceil_div(r->extent[a] * whole, depth)};
     for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
     return true;
   }
   return false;
 }
 
-/* Blocks of the reduction near DEPTH steps; 0: none fit. */
+/* Blocks of the reduction near DEPTH steps: equal ones, or where the length has no such divisor the last is shorter. 0: none
+ * fit. */
 static int64_t depth_near(const generic_reads *r, int64_t depth) {
   int64_t whole = 1;
   for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
@@ -367,7 +368,7 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
     int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
     for (int64_t n = steps; n >= least; n--)
       if (r->extent[a] % n == 0) return n * whole;
-    return 0;
+    return steps * whole;
   }
   return 0;
 }
@@ -406,6 +407,8 @@ static void space(const void *facts, plan_space *s) {
   if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
   if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
   int64_t columns = extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
+  if (f->can_lane && columns <= MAX_THIN)
+    plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
   add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
@@ -578,14 +581,14 @@ static double footprint(const tile_facts *f, const stream *s, double elements, c
   return bytes * greater((double)f->machine.cache_bytes[level] / reached, 1);
 }
 
-/* The nearest level that holds what all streams of these loops read together, and ADDED bytes of results. */
-static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
+/* The place that holds what all streams of these loops read together, and ADDED bytes of results (cost_place). */
+static double place_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
   double elements[GENERIC_MAX_READS];
   for (int i = 0; i < n; i++) elements[i] = elements_read(streams[i].walk, extent);
   for (int level = 1; level < 4; level++) {
     double sum = added;
     for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], elements[i], extent, level);
-    if (cost_level(&f->machine, sum) <= level) return level;
+    if (cost_level(&f->machine, sum) <= level) return cost_place(&f->machine, level, sum);
   }
   return 4;
 }
@@ -597,18 +600,37 @@ static double lines_of(const stream *s, const double *extent) {
   return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * of_row;
 }
 
-/* What a line of a stream takes longer where a page holds one row of it, or so few lines that nobody guesses the next
- * ones: each row begins with a wait, unless it was asked for. */
-static double guess_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
-  enum { GUESSED = 4, FOLLOWED = 64 };
-  double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
-  bool is_guessed = level <= 2 || s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
-  bool is_long = c[TILE_PANELS] * s->row >= COST_PAGE / 4; /* tile by tile */
-  is_guessed |= c[TILE_DEPTH] > 0 && c[TILE_DEPTH] <= FOLLOWED && is_long && s->read->stride[f->v] == 1;
-  bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
+/* Panels that follow each other read up to so many ROWS on, side by side, each LEAST bytes long: that is guessed. */
+static bool is_followed(const tile_facts *f, const int32_t *c, const stream *s, int rows, double least) {
+  bool is_short = c[TILE_DEPTH] > 0 && c[TILE_DEPTH] <= rows;
+  return is_short && c[TILE_PANELS] * s->row >= least && s->read->stride[f->v] == 1;
+}
+
+/* What a line from the third cache takes longer where a page holds one row of it, or so few lines that nobody guesses the
+ * next ones: each row begins with a wait, unless it was asked for. */
+static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
+  enum { GUESSED = 4, ROWS = 64 };
   const tn_machine_costs *costs = &f->machine.costs;
-  if (is_asked && level > 2) return costs->asked - costs->line3;
-  return is_guessed ? 0 : (costs->stray - costs->line3) / lines;
+  double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
+  bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
+  bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
+  if (is_asked) return costs->asked - costs->line3;
+  return is_guessed || is_followed(f, c, s, ROWS, COST_PAGE / 4) ? 0 : (costs->stray - costs->line3) / lines;
+}
+
+/* From memory: where rows are left before the page ends, what was fetched ahead is for nothing. */
+static double guess4_ns(const tile_facts *f, const int32_t *c, const stream *s) {
+  enum { ROWS = 16 };
+  bool is_whole = s->is_packed || s->row >= COST_PAGE || s->stride <= s->row || is_followed(f, c, s, ROWS, COST_PAGE);
+  return is_whole ? 0 : f->machine.costs.stray4 - f->machine.costs.line4;
+}
+
+/* A line of a stream from a place, one of a row that may be short. */
+static double line_ns(const tile_facts *f, const int32_t *c, const stream *s, double place) {
+  double guess = place < 3   ? 0
+                 : place < 4 ? cost_between(place, guess3_ns(f, c, s), guess4_ns(f, c, s))
+                             : guess4_ns(f, c, s);
+  return cost_line_at(&f->machine, place, c[TILE_THREADS]) + guess;
 }
 
 /* Of the results that loops of these lengths add to. */
@@ -618,43 +640,42 @@ static double bytes_added(const tile_facts *f, const nest *n, const double *exte
   return bytes;
 }
 
-/* Each block of the reduction reads and writes the results, which LEVEL holds, and the first ones are zeros; what reads
+/* Each block of the reduction reads and writes the results, which PLACE holds, and the first ones are zeros; what reads
  * them is a walk of its own. */
-static double added_ns(const tile_facts *f, const nest *n, const double *extent, int level) {
+static double added_ns(const tile_facts *f, const nest *n, const double *extent, double place) {
   double all = (double)f->bytes;
   for (int a = 0; a < f->reads.n_data; a++) all *= (double)f->reads.extent[a];
   double lines = fmax(all / COST_LINE, extent[f->v] > 0 ? all / f->bytes / extent[f->v] : 0);
-  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) * cost_line(&f->machine, RUNTIME_MAX(level, 2), false);
+  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) * cost_line_at(&f->machine, fmax(place, 2), false);
 }
 
 /* What all tiles read, from the level where it was since it was used last. */
 static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   stream streams[GENERIC_MAX_READS];
   double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
-  int level[2 * GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
+  double place[2 * GENERIC_MAX_AXES + 6];
+  int n_reads = f->reads.n;
   streams[0] = stream_of(f, c, 0);
   for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   tile_extents(f, c, extent);
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(&streams[i], extent);
   for (int l = n->n - 1; l >= 0; l--) {
     double added = bytes_added(f, n, extent);
-    level[l] = level_of(f, n_reads, streams, extent, added);
-    if (l == n->depth) ns += added_ns(f, n, extent, level[l]);
+    place[l] = place_of(f, n_reads, streams, extent, added);
+    if (l == n->depth) ns += added_ns(f, n, extent, place[l]);
     extent[n->loops[l].axis] *= n->loops[l].count;
     tiles *= n->loops[l].count;
   }
-  int whole = level_of(f, n_reads, streams, extent, 0);
-  bool is_shared = c[TILE_THREADS] != 0;
+  double whole = place_of(f, n_reads, streams, extent, 0);
   for (int i = 0; i < n_reads; i++) {
     double left = 1, ns_of_line = 0;
     for (int l = n->n - 1; l >= 0; l--) {
       if (moves(f, i, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
-      double line = cost_line(&f->machine, level[l], is_shared) + guess_ns(f, c, &streams[i], level[l]);
-      ns_of_line += left * (count - 1) / count * line;
+      ns_of_line += left * (count - 1) / count * line_ns(f, c, &streams[i], place[l]);
       left /= count;
     }
-    ns_of_line += left * (cost_line(&f->machine, whole, is_shared) + guess_ns(f, c, &streams[i], whole));
+    ns_of_line += left * line_ns(f, c, &streams[i], whole);
     double rows = elements_read(streams[i].walk, extent) * streams[i].bytes / streams[i].row;
     bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && rows > COST_LINE;
     if (is_paged && streams[i].row < COST_PAGE)
@@ -696,8 +717,9 @@ static double lost_each_step(const tile_facts *f, const generic_read *read, doub
 /* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
 static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
   const tn_machine *m = &f->machine;
-  double fma = cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, sums = v * r * r2;
   bool dot = c[TILE_DOT] != 0;
+  double fma = dot ? cost_dot(m, f->dot_group) : cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0,
+         sums = v * r * r2;
   double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
@@ -745,7 +767,11 @@ static double turn_ns(const tile_facts *f, const int32_t *c) {
   const tn_tensor *tensor = f->reads.reads[f->turned].tensor;
   double elements = 1;
   for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
-  return elements * f->machine.costs.gather;
+  double bytes = elements * (double)tn_dtype_bytes(tensor->dtype);
+  int level = cost_level(&f->machine, 2 * bytes);
+  double line = level < 2 ? 0 : cost_line_at(&f->machine, cost_place(&f->machine, level, 2 * bytes), false);
+  double written = level < 2 ? 0 : cost_write(&f->machine, bytes, level, false, false);
+  return elements * f->machine.costs.gather + bytes / COST_LINE * line + written;
 }
 
 /* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. */
@@ -810,7 +836,8 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
     if (a != f->u && a != f->u2 && !moves(f, f->shared, a)) times *= (double)f->reads.extent[a];
   if (c[TILE_PACK] == 1) times *= n->u_blocks;
   double lines = elements * bytes / COST_LINE;
-  double line = cost_line(m, cost_level(m, elements * bytes), c[TILE_THREADS]) + m->costs.line2;
+  double place = cost_place(m, cost_level(m, elements * bytes), elements * bytes);
+  double line = cost_line_at(m, place, c[TILE_THREADS]) + m->costs.line2;
   bool is_turned = read->stride[f->v] != 1;
   double turned = is_turned && !c[TILE_DOT] ? 0.4 : 1; /* a line at a time */
   double moved =

@@ -135,8 +135,8 @@ static void descend_from(const plan_choice *choice, ranking *r, const schedule_p
 }
 
 /* From the plainest plan, two fields at a time, as values of tiles only pay together; and from it with another value of
- * a field that has few: such a value (to pack, to take dot products) often needs several other fields to change with
- * it. */
+ * a field that has few, or with the first of many where the plainest is to do without: such a value (to pack, to take dot
+ * products, to cut the reduction) often needs several other fields to change with it. */
 static void rank_choice(const plan_choice *choice, ranking *r) {
   enum { FEW = 3 };
   const plan_space *space = &choice->space;
@@ -145,7 +145,8 @@ static void rank_choice(const plan_choice *choice, ranking *r) {
   for (int f = 0; f < n; f++) plainest.value[f] = space->value[f][0];
   descend_from(choice, r, &plainest);
   for (int f = 0; f < n; f++) {
-    for (int i = 1; i < space->n[f] && space->n[f] <= FEW; i++) {
+    int most = space->n[f] <= FEW ? space->n[f] : space->value[f][0] == 0 ? 2 : 1;
+    for (int i = 1; i < most; i++) {
       schedule_plan start = plainest;
       start.value[f] = space->value[f][i];
       descend_from(choice, r, &start);

@@ -313,6 +313,8 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(fma16, "a multiply-add of f32 vectors of 16 bytes, many in flight")                \
   X(fma32, "the same of 32 bytes")                                                     \
   X(fma64, "the same of 64 bytes")                                                     \
+  X(dot2, "a dot product of pairs of bf16, widest vectors, many in flight")            \
+  X(dot4, "the same of fours of bytes")                                                \
   X(chain, "a multiply-add that waits for the one before")                             \
   X(load, "the load of a widest vector from the first cache")                          \
   X(gather, "the load of an element that lies apart, first cache")                     \
@@ -322,6 +324,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(shared4, "64 bytes from memory while all threads stream, of each of them")         \
   X(stray, "64 bytes from the third cache, a page from those before")                  \
   X(asked, "the same of four lines in a row, each asked for before")                   \
+  X(stray4, "64 bytes from memory, in runs of sixteen that lie a page apart")          \
   X(write2, "64 bytes written beside as many read, in the second cache")               \
   X(write3, "the same in the third cache")                                             \
   X(write4, "the same in memory")                                                      \

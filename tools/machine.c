@@ -9,14 +9,14 @@
 #include "tools/tools.h"
 
 /* The path has the same number: versions side by side keep a file each. */
-static const char head[] = "tenon machine 6";
+static const char head[] = "tenon machine 7";
 
 bool tools_cache_path(runtime_str *out) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (cache && *cache == '/')
-    runtime_str_addf(out, "%s/tenon/machine-6", cache);
+    runtime_str_addf(out, "%s/tenon/machine-7", cache);
   else if (home && *home == '/')
-    runtime_str_addf(out, "%s/.cache/tenon/machine-6", home);
+    runtime_str_addf(out, "%s/.cache/tenon/machine-7", home);
   return !out->failed && out->n > 0;
 }
 
