@@ -10,8 +10,8 @@ typedef struct piece {
 } piece;
 
 static uint64_t mix(uint64_t seed, const void *data, size_t n) { return runtime_hash(data, n, seed); }
-/* By bytes: hashes are compared within one process and one log's lock offsets, never between machines. */
-/* Numbers, of which there are hundreds in a schedule, by one multiplication each. */
+/* A schedule has hundreds of numbers: one multiplication for each. Hashes are compared within one process and one log's lock
+ * offsets, never between machines. */
 static uint64_t mix_number(uint64_t seed, int64_t number) {
   uint64_t mixed = (seed ^ (uint64_t)number) * 0x9e3779b97f4a7c15u;
   return mixed ^ mixed >> 29;
