@@ -97,11 +97,10 @@ const char *schedule_intern(tn_program *program, const char *text) {
 
 const char *schedule_intern_joined(tn_program *program, const char *first, const char *second) {
   char buffer[512];
-  size_t n = strlen(first), m = strlen(second);
-  if (n + m + 2 > sizeof buffer) return NULL;
-  memcpy(buffer, first, n);
-  buffer[n] = '.';
-  memcpy(buffer + n + 1, second, m + 1);
+  if (strlen(first) + strlen(second) + 2 > sizeof buffer) return NULL;
+  char *end = stpcpy(buffer, first);
+  *end++ = '.';
+  stpcpy(end, second);
   return schedule_intern(program, buffer);
 }
 
