@@ -16,8 +16,8 @@
 
 /* The share of what was gained of late in the guess; the rest is what rounds bring on the average. TVM: alpha. */
 static const double past_share = 0.2;
-/* Another trial among N brings about an Nth of the distance between the best ones, if trials were drawn blindly. A search is so
- * many times as good: replayed searches of ResNet-50 and BERT did best with it (docs/networks.md). */
+/* Another trial among N brings about an Nth of the distance between the best ones, if trials were drawn blindly. A search is better
+ * than that by a factor that is not known well: with 1 to 4 recorded searches of ResNet-50 and BERT came out alike (docs/networks.md). */
 static const double skill = 4;
 /* A task gets a round when it had none for so many rounds, times the tasks that are not over. */
 enum { PATIENCE = 4 };

@@ -149,8 +149,8 @@ static bool is_attached_at(const tn_schedule *s, const schedule_stage *st, int a
   return false;
 }
 
-/* The blocks that a part is made of: the loop inside of AXIS counts them, or AXIS does: as a part of a loop that counts them, or directly inside of loop SHARED. 0: it counts
- * nothing, such as lanes or rows of a tile. */
+/* The blocks that a part is made of. The loop inside of AXIS counts them, or AXIS does: as a part of a loop that counts them, or
+ * directly inside of loop SHARED. 0: it counts nothing, such as lanes or rows of a tile. */
 static int64_t block_of(const schedule_stage *st, int axis, int shared) {
   const schedule_axis *part = &st->axes[axis];
   bool is_next = shared + 1 < st->n_leaves && st->leaves[shared + 1] == axis;
