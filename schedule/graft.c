@@ -38,14 +38,23 @@ static bool follow(grafting *g, int at, int at_whole, int n_before) {
   return made.whole && made.part && RUNTIME_PUSH(&g->twins, made);
 }
 
+/* The first N_STAGES numbers of the step's list are stages, too. */
+static int stages_in_list(const schedule_step *step) {
+  return step->kind == SCHEDULE_STEP_CHR ? step->n : step->kind == SCHEDULE_STEP_PF ? RUNTIME_MIN(step->n, 1) : 0;
+}
+
+static bool names_two(const schedule_step *step) {
+  return step->kind == SCHEDULE_STEP_CA || step->kind == SCHEDULE_STEP_PF;
+}
+
 /* Stages among a step's numbers, as positions in the whole. LIST has room for them. */
 static bool translate(const grafting *g, const schedule_step *step, schedule_step *out, int64_t *list) {
   *out = *step;
   out->stage = (int16_t)position_of(g, step->stage);
-  if (step->kind == SCHEDULE_STEP_CA) out->target_stage = (int16_t)position_of(g, step->target_stage);
+  if (names_two(step)) out->target_stage = (int16_t)position_of(g, step->target_stage);
   if (out->stage < 0 || out->target_stage < 0) return false;
-  if (step->kind != SCHEDULE_STEP_CHR) return step->kind != SCHEDULE_STEP_PF;
-  for (int i = 0; i < step->n; i++)
+  if (step->n) memcpy(list, step->list, sizeof *list * (size_t)step->n);
+  for (int i = 0; i < stages_in_list(step); i++)
     if ((list[i] = position_of(g, (int)step->list[i])) < 0) return false;
   out->list = list;
   return true;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "codegen/codegen.h"
+#include "schedule/tile.h"
 #include "tests/search/search_test.h"
 
 /* Two layers that differ in nothing but names, and the rows' greatest values. */
@@ -199,6 +200,85 @@ static void steps_of_the_record(void **state) {
   check_context_free(ctx);
 }
 
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+static bool has_prefetch(const tn_schedule *s) {
+  for (int i = 0; i < s->n_steps; i++)
+    if (s->steps[i].kind == SCHEDULE_STEP_PF) return true;
+  return false;
+}
+
+/* What the tuner may record of a group: its ranked plans, and those of products with a prefetch besides. */
+static int graft_ranked(tn_program *whole, const te_part *part, const tn_machine *machine, int *n_prefetching) {
+  schedule_plans *plans = schedule_plans_new(part->program, machine);
+  const schedule_plan *ranked;
+  int n_done = 0, n = schedule_plans_count(plans) == 1 ? schedule_plans_ranked(plans, 0, &ranked) : 0;
+  for (int i = 0; i < n; i++) {
+    schedule_plan plan = ranked[i];
+    for (int asks = 0; asks < 2; asks++) {
+      if (asks && strcmp(schedule_family_at(plan.family)->name, "tile") != 0) break;
+      if (asks) plan.value[TILE_PREFETCH] = 1;
+      tn_schedule *steps = schedule_plans_realize(plans, &plan), *s = tn_schedule_new(whole);
+      if (steps && schedule_graft(s, steps, part) != TN_OK)
+        fail_msg("%s: %s", tn_context_message(whole->ctx), tn_schedule_print(steps, TN_FORM_TEXT));
+      if (steps) ++n_done, *n_prefetching += has_prefetch(steps);
+      tn_schedule_free(s);
+      tn_schedule_free(steps);
+    }
+  }
+  schedule_plans_free(plans);
+  return n_done;
+}
+
+static const struct planned_row {
+  const char *name, *program;
+} planned_rows[] = {
+    {"a layer of the encoder", NULL},
+    {"two layers", LAYERS},
+    {"far rows, and a bias",
+     "input X: f32[8,32], U: f32[32,96] layout_free, b: f32[96]; P[i<8, j<96] = sum[k<32](X[i,k] * "
+     "U[k,j]) + b[j]; S[i<8] = sum[j<96](P[i,j])"},
+    {"a filter and a product",
+     "A[i<40, j<48] = sum[r<3, s<3](X[i+r, j+s] * w[r,s]); C[i<40, j<64] = sum[k<48](A[i,k] * "
+     "B[k,j]); T[j<64, i<40] = C[i,j]"},
+};
+
+/* One layer of the example, of few places and channels. */
+static tn_program *encoder_layer(tn_context *ctx) {
+  static const tn_param few[] = {{"L", 8}, {"H", 2}, {"D", 16}, {"F", 64}};
+  char text[1 << 16];
+  FILE *f = fopen(TENON_SOURCE_DIR "/examples/programs/encoder.te", "r");
+  assert_non_null(f);
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  char *next = strstr(text, "# layer 2");
+  assert_non_null(next);
+  *next = 0;
+  tn_program *p = tn_program_parse(ctx, text, RUNTIME_COUNT(few), few);
+  check_ok(ctx);
+  return p;
+}
+
+/* Nothing that a plan says of a group is refused in the whole program. */
+static void plans_of_groups(void **state) {
+  const struct planned_row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = row->program ? parse(ctx, row->program) : encoder_layer(ctx);
+  const tn_machine machine = tn_target_machine(tn_target_new(ctx, NULL));
+  schedule_plans *plans = schedule_plans_new(p, &machine);
+  int n_prefetching = 0;
+  for (int g = 0; g < schedule_plans_count(plans); g++) {
+    bool is_in[32] = {false};
+    te_part part;
+    assert_true(schedule_plans_ops(plans, g, is_in));
+    assert_int_equal(te_cut(p, is_in, &part), TN_OK);
+    assert_true(graft_ranked(p, &part, &machine, &n_prefetching) > 0);
+  }
+  assert_true(n_prefetching > 0);
+  schedule_plans_free(plans);
+  check_context_free(ctx);
+}
+
 static void no_record_of_any_group(void **state) {
   (void)state;
   tn_context *ctx = check_context();
@@ -241,5 +321,6 @@ int run_cut_tests(void) {
   return CHECK_TABLE("parts of a program", part_rows, parts) +
          CHECK_TABLE("what cannot be cut", refused_rows, refused) +
          CHECK_TABLE("records of groups", product_rows, records_of_groups) +
+         CHECK_TABLE("plans of groups", planned_rows, plans_of_groups) +
          cmocka_run_group_tests_name("cutting", tests, NULL, NULL);
 }
