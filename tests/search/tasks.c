@@ -200,6 +200,11 @@ typedef struct machine {
   int n_seen;
   uint64_t seen[MOST_RUNS];     /* programs and steps */
   uint64_t programs[MOST_RUNS]; /* of each run, in order */
+  const char *disturbed;        /* all candidates are as fast, but finals of this program take twice as long, ... */
+  bool is_always_disturbed;     /* ... or only until another program had finals */
+  bool others_had_finals;
+  int n_disturbed, n_finals; /* finals of it: one after another without any of other programs' between them */
+  bool is_in_finals;
 } machine;
 
 static tn_status fake_build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
@@ -209,6 +214,17 @@ static tn_status fake_build(void *self, int n, const tn_candidate *candidates, t
 }
 
 static uint64_t hash_of(const char *text, uint64_t seed) { return runtime_hash(text, strlen(text), seed); }
+
+/* Other work of the machine, while some finals are timed. */
+static double disturbance(machine *m, const tn_candidate *c) {
+  bool is_meant = m->disturbed && c->is_final && strcmp(c->program, m->disturbed) == 0;
+  m->n_finals += is_meant && !m->is_in_finals;
+  m->is_in_finals = is_meant;
+  m->others_had_finals |= c->is_final && !is_meant;
+  bool is_disturbed = is_meant && (m->is_always_disturbed || !m->others_had_finals);
+  m->n_disturbed += is_disturbed;
+  return is_disturbed ? 2 : 1;
+}
 
 /* The longer the program's text, the longer it takes; from a hash of the steps, so that better ones are found now and then. */
 static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
@@ -221,7 +237,8 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     m->programs[m->n_runs++ % MOST_RUNS] = hash_of(c->program, 1);
     inout[i].error = is_wrong ? TN_MEASURE_WRONG_ANSWER : TN_MEASURE_NONE;
     inout[i].n_costs = !is_wrong;
-    inout[i].costs[0] = 1e-6 * (double)strlen(c->program) * (1 + (double)(hash % 1000) / 100);
+    double seconds = 1e-6 * (double)strlen(c->program) * disturbance(m, c);
+    inout[i].costs[0] = seconds * (m->disturbed ? 1 : 1 + (double)(hash % 1000) / 100);
     inout[i].checked = !is_wrong;
   }
   return TN_OK;
@@ -324,6 +341,24 @@ static void tasks_take_turns(void **state) {
     assert_true(r->curve[i].elapsed_s >= r->curve[i - 1].elapsed_s && r->curve[i].trials >= r->curve[i - 1].trials);
   }
   assert_true(r->curve[r->n_points - 1].total_s == r->total_s);
+}
+
+/* Finals that are much slower than the best trial are repeated behind those of the others, which then hold; but not for ever. */
+static void disturbed_finals_are_repeated(void **state) {
+  fixture *f = *state;
+  f->options.tune.finalists = 3;
+  f->machine.disturbed = tn_program_text(f->tasks[0].program);
+  assert_int_equal(tune(f, 3), TN_OK);
+  double undisturbed_s = f->result.tasks[0].result.best_s;
+  int n_once = f->machine.n_disturbed;
+  assert_true(n_once > 0);
+  assert_int_equal(f->machine.n_finals, 2);
+
+  unlink(f->log);
+  f->machine = (machine){.disturbed = f->machine.disturbed, .is_always_disturbed = true};
+  assert_int_equal(tune(f, 3), TN_OK);
+  assert_in_range(f->machine.n_disturbed, 2 * n_once + 1, 4 * n_once - 1); /* three times in all */
+  assert_true(fabs(f->result.tasks[0].result.best_s - 2 * undisturbed_s) < 1e-12);
 }
 
 static void equal_programs_are_one_task(void **state) {
@@ -641,6 +676,7 @@ int run_task_tests(void) {
       cmocka_unit_test(the_total),
       WITH(tasks_share_the_trials),
       WITH(tasks_take_turns),
+      WITH(disturbed_finals_are_repeated),
       WITH(equal_programs_are_one_task),
       WITH(other_data_are_another_task),
       WITH(it_goes_on_from_the_log),
