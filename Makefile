@@ -17,6 +17,7 @@
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-log LINES=1000000   what a large log takes: a minute, a gigabyte in /tmp
 #   make bench-networks TIME=10m   whole networks beside oneDNN: six limits of time
+#   make bench-tvm    records of TVM's logs, imported, beside schedules by hand from the same steps
 #   make bench-warm   how many trials the records of programs like it save a search, over 20 shapes; ten minutes
 #   make bench-tuned  winners of 100 trials beside auto, all programs of bench-auto; an hour; goes on where it was stopped
 #   make bench-tune  what tuning costs, its promises and its winners
@@ -147,6 +148,11 @@ TIME ?= 10m
 bench-networks: setup build
 	scripts/bench_networks build --for $(TIME) --round-robin
 
+# The fastest records of TVM's logs, imported, beside schedules by hand from the same steps. LOGS: a folder with whole logs.
+LOGS ?= benchmarks/tvm
+bench-tvm: build
+	scripts/bench_tvm_logs build --logs $(LOGS)
+
 # Records kept in FOLDER are not measured again.
 bench-warm: setup build
 	scripts/bench_warm build $(FOLDER)
@@ -220,4 +226,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs fuzz-log mutation torture bench bench-tune bench-tuned bench-log bench-networks bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
+.PHONY: run test abi farm farm-queue runner cortex-m html clone-to-use setup build analyze asan tsan coverage fuzz fuzz-inputs fuzz-log mutation torture bench bench-tune bench-tuned bench-log bench-networks bench-tvm bench-warm bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations step-allocations-asan clean
