@@ -15,8 +15,9 @@
 /* What is always left, as a share of a task's time: the best rate may be a slow one, and is no limit of programs that wait for
  * memory. With 1 to 5 % recorded searches came out alike. */
 static const double always_left = 0.02;
-/* A task gets a round when it had none for so many rounds, times the tasks that are not over. */
-enum { PATIENCE = 4 };
+/* A task gets a round when it had none for so many rounds, times the tasks that are not over: its second one, the first that draws
+ * candidates, or another. */
+enum { SECOND_PATIENCE = 2, PATIENCE = 4 };
 
 /* ---- gains ------------------------------------------------------------------------------------------------------- */
 
@@ -101,8 +102,9 @@ int scheduler_next(const scheduler *s) {
   if (waiting < 0 || s->strategy == TN_STRATEGY_ROUND_ROBIN || s->tasks[waiting].n_rounds == 0) return waiting;
   for (int i = 0; i < s->n; ++i)
     if (!s->tasks[i].is_over && comes_first(&s->tasks[i])) return i;
-  bool is_due = s->n_turns - s->tasks[waiting].last_turn >= PATIENCE * count_left(s);
-  return is_due ? waiting : greatest_gain(s);
+  const scheduler_task *t = &s->tasks[waiting];
+  int patience = t->n_rounds == 1 ? SECOND_PATIENCE : PATIENCE;
+  return s->n_turns - t->last_turn >= patience * count_left(s) ? waiting : greatest_gain(s);
 }
 
 void scheduler_tell(scheduler *s, int i, double spent, int trials, double best_s) {

@@ -8,8 +8,7 @@
 #include "autotune/scheduler.h"
 #include "autotune/tuner.h"
 
-/* Trials of a task's first round: the default schedule, which all are compared with, and the generic one. Of its second. */
-enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 2, SECOND_ROUND = 8 };
+enum { TRIALS_PER_TASK = 64, GENERIC = 1, SECOND_ROUND = 8 };
 
 /* Of a run with a limit of time, what is left to the finals of all tasks, and to one. */
 #define FINALS_SHARE 0.2
@@ -346,23 +345,25 @@ static tn_status start_task(network *w, int i) {
 }
 
 /* A task's first round has the schedules that need no search, its own one among them: a total is known soon, and then the
- * time goes where most is left. None is proposed ahead before a task has its second turn. */
+ * time goes where most is left. Nothing drawn is among them, whose build would disturb their runs. The default schedule may be known
+ * already: of preparing the task, or of the log. */
 static int trials_of_round(const network *w, int i) {
   const tuner *t = &w->tuners[i];
   int given = w->options->tune.per_round, usual = given > 0 ? given : tuner_usual_round(t);
-  int first = FIRST_ROUND + (t->program->n_blocks > 0);
-  return w->states[w->first[i]].rounds == 0   ? RUNTIME_MIN(first, usual)
-         : w->states[w->first[i]].rounds == 1 ? RUNTIME_MIN(SECOND_ROUND, usual)
-                                              : usual;
+  bool knows_default = runtime_map_find(&t->measured, t->default_hash) != NULL;
+  int first = GENERIC + (t->program->n_blocks > 0) + !knows_default;
+  int rounds = w->states[w->first[i]].rounds;
+  return rounds == 0 ? RUNTIME_MIN(first, usual) : rounds == 1 ? RUNTIME_MIN(SECOND_ROUND, usual) : usual;
 }
 
-/* At its second turn a task asks its neighbours, before anything is drawn: what others of the run measured until then counts. */
+/* At its second turn a task asks its neighbours, before anything is drawn: what others of the run measured until then counts. In its
+ * first one none is proposed ahead. */
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
-  bool is_second = w->states[w->first[i]].rounds == 1;
+  bool is_first = !w->has_started[i], is_second = w->states[w->first[i]].rounds == 1;
+  tn_status status = is_first ? start_task(w, i) : is_second ? tuner_ask_neighbours(t) : TN_OK;
   t->options.per_round = trials_of_round(w, i);
-  t->has_one_round = !w->has_started[i];
-  tn_status status = !w->has_started[i] ? start_task(w, i) : is_second ? tuner_ask_neighbours(t) : TN_OK;
+  t->has_one_round = is_first;
   if (status == TN_OK && t->pipeline) status = tuner_run_rounds(t, 1);
   return status == TN_OK ? tuner_check_memory(t) : status;
 }

@@ -109,6 +109,16 @@ static void nobody_starves(void **state) {
   for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 300 / (4 * 3 + 3));
 }
 
+/* A light task's first draws do not wait as long as others. */
+static void the_second_round_comes_sooner(void **state) {
+  (void)state;
+  static const curve unequal[] = {{1, 1, 1e-3, 50, 1}, {1, 1e-7, 0.9e-7, 3, 1}, {1, 1e-6, 0.5e-6, 3, 1}};
+  made_up m;
+  begin(&m, 3, unequal, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
+  spend(&m, 3 + 2 * 3 + 3);
+  for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 2);
+}
+
 /* A round of a task gains the same, but takes six times as long. */
 static void a_long_round_costs_more(void **state) {
   (void)state;
@@ -627,6 +637,7 @@ int run_task_tests(void) {
       cmocka_unit_test(a_weight_counts),
       cmocka_unit_test(the_mean_counts_ratios),
       cmocka_unit_test(nobody_starves),
+      cmocka_unit_test(the_second_round_comes_sooner),
       cmocka_unit_test(a_long_round_costs_more),
       cmocka_unit_test(what_is_over_gets_no_turn),
       cmocka_unit_test(the_best_rate_tells_what_is_left),
