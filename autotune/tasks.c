@@ -350,7 +350,7 @@ static tn_status start_task(network *w, int i) {
 static int trials_of_round(const network *w, int i) {
   const tuner *t = &w->tuners[i];
   int given = w->options->tune.per_round, usual = given > 0 ? given : tuner_usual_round(t);
-  bool knows_default = runtime_map_find(&t->measured, t->default_hash) != NULL;
+  bool knows_default = t->result.default_s > 0;
   int first = GENERIC + (t->program->n_blocks > 0) + !knows_default;
   int rounds = w->states[w->first[i]].rounds;
   return rounds == 0 ? RUNTIME_MIN(first, usual) : rounds == 1 ? RUNTIME_MIN(SECOND_ROUND, usual) : usual;
