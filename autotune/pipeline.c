@@ -345,7 +345,7 @@ static bool is_round_done(const pipeline *p) { return p->n_rounds > 0 && p->roun
 
 static int want_more(const pipeline *p) {
   const tuner *t = p->t;
-  if (p->n_rounds == ROUNDS || t->result.exhausted) return 0;
+  if (p->n_rounds == (t->has_one_round ? 1 : ROUNDS) || t->result.exhausted) return 0;
   return RUNTIME_MIN(t->options.per_round, t->options.trials - t->held - count_open(p));
 }
 

@@ -1,26 +1,23 @@
-/* scheduler.c: which task of a network gets the next round. Ansor's gradient (OSDI'20, section 6): the objective falls with a
- * task's time, and how much that will fall is guessed from what its last rounds brought, and from what rounds bring on the
- * average. TVM's scheduler differs from this one:
- *  - it may choose a task that is dead, where all gradients are equal;
- *  - its guess of what is to come has no floor but the times of similar tasks, here it is what the machine can do at most;
- *  - it takes the whole of a task's time for what rounds bring on the average. Here the best trials tell: where many lie near each
- *    other, another one is hardly faster;
- *  - it counts rounds, so a task whose candidates take long costs it nothing: here a gain is for each unit of the budget;
- *  - a task with a small share of the objective may never get a second round.
- * What decides is only what was told: one seed and one machine give one order. */
+/* scheduler.c: which task of a network gets the next round. The objective falls with a task's time, so its round is worth what is
+ * left to gain of that time. How much is left the other tasks tell: one that works at half of the rate of the best of them may
+ * become twice as quick, one that works at that rate hardly quicker. Another trial among N finds about an Nth of what is left.
+ *
+ * Ansor's gradient (OSDI'20, section 6) guesses from what the last rounds brought, from the whole time of a task, and from similar
+ * tasks; recorded searches of whole networks were no better in its order than in turns (docs/networks.md). Its faults are gone, too:
+ * TVM's scheduler may choose a task that is dead, counts rounds instead of time, and may never give a task with a small share
+ * of the objective a second round. What decides is only what was told: one seed and one machine give one order. */
 #include "autotune/scheduler.h"
 
 #include <math.h>
 
 #include "runtime/base.h"
 
-/* The share of what was gained of late in the guess; the rest is what rounds bring on the average. TVM: alpha. */
-static const double past_share = 0.2;
-/* Another trial among N brings about an Nth of the distance between the best ones, if trials were drawn blindly. A search is better
- * than that by a factor that is not known well: with 1 to 4 recorded searches of ResNet-50 and BERT came out alike (docs/networks.md). */
-static const double skill = 4;
-/* A task gets a round when it had none for so many rounds, times the tasks that are not over. */
-enum { PATIENCE = 4 };
+/* What is always left, as a share of a task's time: the best rate may be a slow one, and is no limit of programs that wait for
+ * memory. With 1 to 5 % recorded searches came out alike. */
+static const double always_left = 0.02;
+/* A task gets a round when it had none for so many rounds, times the tasks that are not over: its second one, the first that draws
+ * candidates, or another. */
+enum { SECOND_PATIENCE = 2, PATIENCE = 4 };
 
 /* ---- gains ------------------------------------------------------------------------------------------------------- */
 
@@ -29,40 +26,45 @@ static double slope(const scheduler *s, const scheduler_task *t) {
   return s->objective == TN_OBJECTIVE_GEOMEAN ? t->weight / t->best_s : t->weight;
 }
 
-/* What its last rounds brought, for each unit of the budget. */
-static double past_gain(const scheduler_task *t) {
-  int oldest = RUNTIME_MIN(t->n_rounds - 1, SCHEDULER_WINDOW);
-  if (oldest < 1 || t->past[oldest].best_s <= 0) return 0;
-  double spent = t->past[0].spent - t->past[oldest].spent;
-  return spent > 0 ? (t->past[oldest].best_s - t->past[0].best_s) / spent : 0;
-}
-
-/* A task that is quicker than its limit shows that the machine was taken for a slower one: all limits rest on that. */
-static bool do_limits_hold(const scheduler *s) {
+/* Operations a second of the task that has most of them. */
+static double best_rate(const scheduler *s) {
+  double rate = 0;
   for (int i = 0; i < s->n; ++i)
-    if (s->tasks[i].best_s > 0 && s->tasks[i].best_s < s->tasks[i].limit_s) return false;
-  return true;
+    if (s->tasks[i].best_s > 0) rate = fmax(rate, s->tasks[i].work / s->tasks[i].best_s);
+  return rate;
 }
 
-/* As if SKILL times the distance between its best trials were gained by as much as was spent until now (the whole of its time
- * where too few trials tell), but not more than is left above LIMIT_S in a round as long as the last one. TVM: the optimistic
- * guess, of the whole time. */
-static double coming_gain(const scheduler_task *t, double limit_s) {
-  int before = RUNTIME_MIN(t->n_rounds - 1, 1);
-  double last = before > 0 ? t->past[0].spent - t->past[before].spent : t->spent;
-  double usual = (t->gap_s > 0 ? fmin(skill * t->gap_s, t->best_s) : t->best_s) / t->spent;
-  return last > 0 ? fmin(usual, fmax(t->best_s - limit_s, 0) / last) : usual;
+/* What is left to gain of a task's time, in seconds. */
+static double left_s(const scheduler_task *t, double rate) {
+  double least_s = fmax(rate > 0 ? t->work / rate : 0, t->target_s);
+  return fmax(t->best_s - least_s, always_left * t->best_s);
+}
+
+/* Of the budget, for each trial behind the first round, in which all else is made ready and the slowest schedule runs; 0: it had one round
+ * only. */
+static double own_trial(const scheduler_task *t) {
+  int n = t->n_trials - t->first_trials;
+  return n > 0 ? (t->spent - t->first_spent) / n : 0;
+}
+
+/* What a trial of the task takes; of a task that had one round only, what those of the others take. */
+static double trial_of(const scheduler *s, const scheduler_task *t) {
+  double sum = 0, own = own_trial(t);
+  int n = 0;
+  if (own > 0) return own;
+  for (int i = 0; i < s->n; ++i) {
+    sum += own_trial(&s->tasks[i]);
+    n += own_trial(&s->tasks[i]) > 0;
+  }
+  return n > 0 ? sum / n : 1;
 }
 
 bool scheduler_is_target_met(const scheduler_task *t) { return t->best_s > 0 && t->best_s <= t->target_s; }
 
-/* What falls below its target gains nothing. */
 double scheduler_gain(const scheduler *s, int i) {
   const scheduler_task *t = &s->tasks[i];
-  if (t->best_s <= 0 || t->spent <= 0) return 0;
-  double limit_s = fmax(do_limits_hold(s) ? t->limit_s : 0, t->target_s);
-  double gain = past_share * past_gain(t) + (1 - past_share) * coming_gain(t, limit_s);
-  return slope(s, t) * fmax(gain, 0);
+  if (t->best_s <= 0 || t->n_trials <= 0) return 0;
+  return slope(s, t) * left_s(t, best_rate(s)) / (t->n_trials * trial_of(s, t));
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
@@ -91,23 +93,30 @@ static int greatest_gain(const scheduler *s) {
   return best;
 }
 
-/* A task without any valid time has no gain: it waits its time out like others that gain nothing. */
+/* Whether a task has to come first, however little it counts: without its time there is no total. If its second round brings none
+ * either, it waits its time out like others that gain nothing. */
+static bool comes_first(const scheduler_task *t) { return t->n_rounds == 0 || (t->n_rounds == 1 && t->best_s <= 0); }
+
 int scheduler_next(const scheduler *s) {
   int waiting = longest_waiting(s);
-  if (waiting < 0 || s->strategy == TN_STRATEGY_ROUND_ROBIN) return waiting;
+  if (waiting < 0 || s->strategy == TN_STRATEGY_ROUND_ROBIN || s->tasks[waiting].n_rounds == 0) return waiting;
+  for (int i = 0; i < s->n; ++i)
+    if (!s->tasks[i].is_over && comes_first(&s->tasks[i])) return i;
   const scheduler_task *t = &s->tasks[waiting];
-  bool is_due = t->n_rounds == 0 || s->n_turns - t->last_turn >= PATIENCE * count_left(s);
-  return is_due ? waiting : greatest_gain(s);
+  int patience = t->n_rounds == 1 ? SECOND_PATIENCE : PATIENCE;
+  return s->n_turns - t->last_turn >= patience * count_left(s) ? waiting : greatest_gain(s);
 }
 
-void scheduler_tell(scheduler *s, int i, double spent, double best_s) {
+void scheduler_tell(scheduler *s, int i, double spent, int trials, double best_s) {
   scheduler_task *t = &s->tasks[i];
   t->spent += fmax(spent, 0);
+  t->n_trials += trials;
   t->best_s = best_s;
-  t->n_rounds++;
+  if (t->n_rounds++ == 0) {
+    t->first_spent = t->spent;
+    t->first_trials = t->n_trials;
+  }
   t->last_turn = ++s->n_turns;
-  memmove(t->past + 1, t->past, sizeof *t->past * SCHEDULER_WINDOW);
-  t->past[0] = (scheduler_point){t->spent, best_s > 0 ? best_s : 0};
 }
 
 double scheduler_total(const scheduler *s) {

@@ -4,26 +4,18 @@
 
 #include "autotune/autotune.h"
 
-/* So many rounds tell what a task gained of late. TVM: backward_window_size. */
-enum { SCHEDULER_WINDOW = 3 };
-
-/* How far a task was after one of its rounds. */
-typedef struct scheduler_point {
-  double spent, best_s;
-} scheduler_point;
-
-/* A task as the scheduler sees it. Zero-initialise, then set weight. */
+/* A task as the scheduler sees it. Zero-initialise, then set weight and work. */
 typedef struct scheduler_task {
-  double weight;   /* of its time in the objective: weight times count */
-  double limit_s;  /* no schedule is faster, as far as the machine is known; 0: not known. Not believed once one is */
-  double target_s; /* a time that is good enough; 0: none */
-  double best_s;   /* the least of its times; 0: none is known yet */
-  double gap_s;    /* from one of its best trials' times to the next, on the average; 0: not known */
-  double spent;    /* of the budget, in seconds or in trials */
+  double weight;      /* of its time in the objective: weight times count */
+  double work;        /* operations; 0: not known */
+  double target_s;    /* a time that is good enough; 0: none */
+  double best_s;      /* the least of its times; 0: none is known yet */
+  double spent;       /* of the budget, in seconds or in trials */
+  double first_spent; /* of that, in its first round */
+  int n_trials, first_trials;
   int n_rounds;
-  int last_turn;                              /* of all rounds, when it had its last one */
-  bool is_over;                               /* it gets no more rounds */
-  scheduler_point past[SCHEDULER_WINDOW + 1]; /* after its last rounds, the latest first */
+  int last_turn; /* of all rounds, when it had its last one */
+  bool is_over;  /* it gets no more rounds */
 } scheduler_task;
 
 typedef struct scheduler {
@@ -35,8 +27,9 @@ typedef struct scheduler {
 
 /* The task of the next round; -1: all are over. Tasks without a round come first, then whoever got none for very long. */
 int scheduler_next(const scheduler *s);
-/* Tells what a round of task I came to. SPENT: of the budget. BEST_S: the least of all its times, 0 while there is none. */
-void scheduler_tell(scheduler *s, int i, double spent, double best_s);
+/* Tells what a round of task I came to. SPENT: of the budget, for so many TRIALS. BEST_S: the least of all its times, 0 while there
+ * is none. */
+void scheduler_tell(scheduler *s, int i, double spent, int trials, double best_s);
 /* Whether a task has a time that is good enough. */
 bool scheduler_is_target_met(const scheduler_task *t);
 /* By how much a unit of the budget lets the objective fall, if it goes to task I: never negative. */

@@ -283,7 +283,7 @@ typedef struct rankings {
 static void rank_both(autotune_search *search, int n, rankings *out) {
   autotune_lessons *lessons = &search->space.lessons;
   out->n[RANKED] = evolve(search, n, out->list[RANKED]);
-  if (!lessons->part || search->n_best > 0) return;
+  if (!lessons->part || search->n_best > 1) return;
   lessons->is_off = true;
   out->n[RANKED_ALONE] = evolve(search, n, out->list[RANKED_ALONE]);
   lessons->is_off = false;
@@ -297,7 +297,7 @@ static bool next_of(autotune_search *search, const rankings *r, int which, int a
   return true;
 }
 
-/* Neighbours may be wrong: until something was measured here, what they had and what their records say are in turns with what is
+/* Neighbours may be wrong: until more than the generic schedule was measured here, what they had and what their records say are in turns with what is
  * best without them. */
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   int found = 0, at[N_RANKINGS] = {0};

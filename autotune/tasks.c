@@ -8,7 +8,7 @@
 #include "autotune/scheduler.h"
 #include "autotune/tuner.h"
 
-enum { TRIALS_PER_TASK = 64, FIRST_ROUND = 8 };
+enum { TRIALS_PER_TASK = 64, GENERIC = 1, SECOND_ROUND = 8 };
 
 /* Of a run with a limit of time, what is left to the finals of all tasks, and to one. */
 #define FINALS_SHARE 0.2
@@ -236,16 +236,6 @@ static void note_total(network *w, int i) {
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
-/* What all threads of the machine multiply and add at most; other types than f32 may be four times as quick. 0: not known. */
-static double least_time(const tuner *t) {
-  const tn_machine machine = tn_target_machine(t->options.target);
-  double fma = machine.vector_bytes >= 64   ? machine.costs.fma64
-               : machine.vector_bytes >= 32 ? machine.costs.fma32
-                                            : machine.costs.fma16;
-  double quicker = 4, lanes = fmin(fmax(machine.vector_bytes, 16), 64) / 4;
-  return tn_program_flops(t->program) / 2 / lanes * fma * 1e-9 / (RUNTIME_MAX(machine.threads, 1) * quicker);
-}
-
 /* Limits of trials and of time are the network's, and a task's early stop is looked at between rounds, so that nothing is
  * given up for it. */
 static tn_status open_tuner(network *w, const tn_task *tasks, int i) {
@@ -265,7 +255,8 @@ static tn_status open_tuner(network *w, const tn_task *tasks, int i) {
   if (status != TN_OK) return status;
   if (i == 0) w->model = w->tuners[0].model; /* the first one's, which is closed last */
   w->schedule.tasks[i].best_s = w->tuners[i].result.best_s;
-  w->schedule.tasks[i].limit_s = least_time(&w->tuners[i]);
+  w->schedule.tasks[i].n_trials = w->tuners[i].held;
+  w->schedule.tasks[i].work = tn_program_flops(task->program);
   if (scheduler_is_target_met(&w->schedule.tasks[i])) { /* by what the log holds */
     w->schedule.tasks[i].is_over = true;
     w->tuners[i].result.end = TN_TUNE_TARGET;
@@ -341,8 +332,7 @@ static tn_status take_workers(network *w, int i) {
 static tn_status start_task(network *w, int i) {
   tuner *t = &w->tuners[i];
   w->has_started[i] = true;
-  tn_status status = tuner_ask_neighbours(t);
-  if (status == TN_OK) status = tuner_log_start(t);
+  tn_status status = tuner_log_start(t);
   if (status == TN_OK) status = take_workers(w, i);
   if (status != TN_OK) return status;
   status = tuner_prepare(t);
@@ -354,14 +344,26 @@ static tn_status start_task(network *w, int i) {
   return status == TN_OK ? tuner_begin_rounds(t) : status;
 }
 
-/* A task's first round is a short one: that a total is known soon counts more. */
+/* A task's first round has the schedules that need no search, its own one among them: a total is known soon, and then the
+ * time goes where most is left. Nothing drawn is among them, whose build would disturb their runs. The default schedule may be known
+ * already: of preparing the task, or of the log. */
+static int trials_of_round(const network *w, int i) {
+  const tuner *t = &w->tuners[i];
+  int given = w->options->tune.per_round, usual = given > 0 ? given : tuner_usual_round(t);
+  bool knows_default = t->result.default_s > 0;
+  int first = GENERIC + (t->program->n_blocks > 0) + !knows_default;
+  int rounds = w->states[w->first[i]].rounds;
+  return rounds == 0 ? RUNTIME_MIN(first, usual) : rounds == 1 ? RUNTIME_MIN(SECOND_ROUND, usual) : usual;
+}
+
+/* At its second turn a task asks its neighbours, before anything is drawn: what others of the run measured until then counts. In its
+ * first one none is proposed ahead. */
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
-  int given = w->options->tune.per_round;
-  int usual = given > 0 ? given : tuner_usual_round(t);
-  bool is_first = !w->has_started[i];
-  t->options.per_round = is_first ? RUNTIME_MIN(FIRST_ROUND, usual) : usual;
-  tn_status status = is_first ? start_task(w, i) : TN_OK;
+  bool is_first = !w->has_started[i], is_second = w->states[w->first[i]].rounds == 1;
+  tn_status status = is_first ? start_task(w, i) : is_second ? tuner_ask_neighbours(t) : TN_OK;
+  t->options.per_round = trials_of_round(w, i);
+  t->has_one_round = is_first;
   if (status == TN_OK && t->pipeline) status = tuner_run_rounds(t, 1);
   return status == TN_OK ? tuner_check_memory(t) : status;
 }
@@ -379,11 +381,6 @@ static bool is_task_over(const network *w, int i) {
   return false;
 }
 
-/* 0: fewer than two trials were valid. */
-static double gap_of(const tuner *t) {
-  return t->n_top < 2 ? 0 : (t->top[t->n_top - 1].cost_s - t->top[0].cost_s) / (t->n_top - 1);
-}
-
 /* A task that is over gives up what it has under way: the next tuner would be given its jobs. */
 static tn_status take_turn(network *w, int i) {
   tuner *t = &w->tuners[i];
@@ -395,8 +392,8 @@ static tn_status take_turn(network *w, int i) {
   double took_s = (double)(runtime_now_ns() - from_ns) * 1e-9;
   state->spent_s += took_s;
   state->rounds++;
-  w->schedule.tasks[i].gap_s = gap_of(t);
-  scheduler_tell(&w->schedule, i, w->seconds > 0 ? took_s : t->held - held, t->result.best_s);
+  int trials = t->held - held;
+  scheduler_tell(&w->schedule, i, w->seconds > 0 ? took_s : trials, trials, t->result.best_s);
   w->schedule.tasks[i].is_over |= is_task_over(w, i);
   note_total(w, i);
   return w->schedule.tasks[i].is_over ? tuner_end_rounds(t, status) : status;

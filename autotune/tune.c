@@ -194,7 +194,7 @@ tn_status tuner_ask_neighbours(tuner *t) {
   enum { ASKED = 6, TRIALS_OF_EACH = 128 };
   autotune_neighbour near[ASKED];
   int n;
-  if (t->held > 0) return TN_OK;
+  if (t->result.reused > 0) return TN_OK;
   tn_status status =
       autotune_neighbours(t->program, t->options.target, t->options.log, ASKED, TRIALS_OF_EACH, near, &n);
   autotune_search_learn(t->search, n, near);

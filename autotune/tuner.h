@@ -57,7 +57,8 @@ typedef struct tuner {
   tn_runner runner;
   tuner_stage build_stage, run_stage;
   bool shares_pool; /* both are worker processes: polling one serves the other */
-  bool takes_turns; /* with other tuners, whose builder and runner these are, too */
+  bool takes_turns;   /* with other tuners, whose builder and runner these are, too */
+  bool has_one_round; /* none is proposed while another is measured: the next turn may be far away */
   struct tuner_pipeline *pipeline;
   const char *target;
   autotune_fill fill; /* what the inputs hold */
@@ -95,8 +96,8 @@ typedef struct tuner {
 /* Checks the options, and makes all that needs no workers: what the log holds is learned. MODEL: what it shares with other
  * tuners, who free it; NULL: its own. To be closed in any case. */
 tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model);
-/* Without records of its own a search begins with what the log knows of programs like this one. Who takes turns asks at the first
- * one: what others of the same run have measured until then counts, too. */
+/* Without records of its own a search begins with what the log knows of programs like this one. Who takes turns asks at the
+ * second one, the first that draws: what others of the same run have measured until then counts, too. */
 tn_status tuner_ask_neighbours(tuner *t);
 /* Takes the workers, or the user's builder and runner. SHOULD_STOP(USER) as of tn_worker_options. */
 tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user);

@@ -1,8 +1,8 @@
 /* turns.c: a network's recorded trials, told again in the order in which the gradient, and round-robin, would have had
  * them: the same times on both sides, so that only the order differs. LOG is of a run of
- * `tenon tune NETWORK --json`, and RESULT what that printed. Prints a Markdown table: the total on the average until half a minute, a
- * minute, two ... had passed, and at that time. A trial takes its task's mean time; what the cost model of one task learned of another stays
- * as it was recorded. */
+ * `tenon tune NETWORK --json`, and RESULT what that printed. Prints a Markdown table: the total on the average from the first one until
+ * twice that time, four times ..., the total then, and in how much of the time either order is ahead. A trial takes as long as was
+ * recorded, with its share of what the search took; what the cost model of one task learned of another stays as it was recorded. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,36 +13,39 @@
 #include "benchmarks/plans/plans.h"
 #include "runtime/base.h"
 
-enum { FIRST_ROUND = 8, ROUND = 24, BEST = 16 };
-#define FIRST_LIMIT_S 30.0
+/* Trials of a task's first rounds, as tn_tune_tasks has them, and of all others: the third was proposed with the second. */
+static const int rounds[] = {2, 8, 8, 24};
+enum { LAST_ROUND = RUNTIME_COUNT(rounds) - 1 };
+/* The first limit is so many times as late as the first total. */
+enum { FIRST_LIMIT = 2 };
 
 /* A task's trials in the order of the log; a failed one is infinite. */
 typedef struct recorded {
-  const char *key; /* the result's */
-  double weight, trial_s;
+  const char *key;                          /* the result's */
+  double weight, work, spent_s, measured_s; /* SPENT: with the search; MEASURED: builds and runs */
   RUNTIME_VEC(double) times;
+  RUNTIME_VEC(double) taken; /* by builds and runs */
 } recorded;
 
 /* How far a task is in one telling. */
 typedef struct state {
-  int told, n_best;
-  double best[BEST + 1]; /* ascending */
+  int told;
+  double best_s; /* 0: none */
 } state;
 
 typedef struct network {
   int n;
   recorded *tasks;
-  double whole_s; /* what all trials took */
 } network;
 
-typedef struct curve {
-  double mean_s, end_s; /* the total from FROM until the limit */
-} curve;
+/* A total, and when it was reached. */
+typedef struct point {
+  double at_s, total_s;
+} point;
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
+typedef struct curve {
+  RUNTIME_VEC(point) points;
+} curve;
 
 /* ---- what was recorded ------------------------------------------------------------------------------------------- */
 
@@ -52,10 +55,11 @@ static void take_tasks(const json_t *result, network *w) {
   w->tasks = calloc(json_array_size(tasks), sizeof *w->tasks);
   json_array_foreach(tasks, i, task) {
     if (json_object_get(task, "same_as")) continue;
-    double trials = fmax((double)json_integer_value(json_object_get(task, "trials")), 1);
+    double seconds = json_number_value(json_object_get(task, "seconds"));
     w->tasks[w->n++] = (recorded){.key = json_string_value(json_object_get(task, "key")),
                                   .weight = json_number_value(json_object_get(task, "weight")),
-                                  .trial_s = json_number_value(json_object_get(task, "spent")) / trials};
+                                  .work = 1e9 * json_number_value(json_object_get(task, "gflops")) * seconds,
+                                  .spent_s = json_number_value(json_object_get(task, "spent"))};
   }
 }
 
@@ -65,11 +69,14 @@ static void take_trial(network *w, const json_t *record) {
   if (!key || !costs || json_is_true(json_object_get(record, "final"))) return;
   size_t n = json_array_size(costs);
   double time = n > 0 ? json_number_value(json_array_get(costs, n / 2)) : INFINITY;
-  for (int i = 0; i < w->n; ++i)
-    if (strcmp(w->tasks[i].key, key) == 0) {
-      if (!RUNTIME_PUSH(&w->tasks[i].times, time)) return;
-      w->whole_s += w->tasks[i].trial_s;
-    }
+  double taken =
+      json_number_value(json_object_get(record, "build_s")) + json_number_value(json_object_get(record, "run_s"));
+  for (int i = 0; i < w->n; ++i) {
+    recorded *r = &w->tasks[i];
+    if (strcmp(r->key, key) != 0) continue;
+    if (!RUNTIME_PUSH(&r->times, time) || !RUNTIME_PUSH(&r->taken, taken)) return;
+    r->measured_s += taken;
+  }
 }
 
 static bool take_log(const char *path, network *w) {
@@ -92,56 +99,92 @@ static bool take_log(const char *path, network *w) {
 static double tell_round(const network *w, scheduler *s, state *states, int i) {
   const recorded *r = &w->tasks[i];
   state *at = &states[i];
-  int n = RUNTIME_MIN(s->tasks[i].n_rounds == 0 ? FIRST_ROUND : ROUND, r->times.n - at->told);
-  for (int k = 0; k < n; ++k) {
-    double time = r->times.data[at->told++];
-    if (!isfinite(time)) continue;
-    at->best[at->n_best] = time;
-    qsort(at->best, (size_t)at->n_best + 1, sizeof *at->best, by_size);
-    at->n_best = RUNTIME_MIN(at->n_best + 1, BEST);
+  int n = RUNTIME_MIN(rounds[RUNTIME_MIN(s->tasks[i].n_rounds, LAST_ROUND)], r->times.n - at->told);
+  double taken = 0;
+  for (int k = 0; k < n; ++k, ++at->told) {
+    double time = r->times.data[at->told];
+    taken += r->taken.data[at->told];
+    if (isfinite(time) && (at->best_s == 0 || time < at->best_s)) at->best_s = time;
   }
-  if (at->n_best > 1) s->tasks[i].gap_s = (at->best[at->n_best - 1] - at->best[0]) / (at->n_best - 1);
-  scheduler_tell(s, i, n * r->trial_s, at->n_best > 0 ? at->best[0] : 0);
+  taken *= r->measured_s > 0 ? r->spent_s / r->measured_s : 1;
+  scheduler_tell(s, i, taken, n, at->best_s);
   s->tasks[i].is_over |= at->told == r->times.n;
-  return n * r->trial_s;
+  return taken;
 }
 
-/* The curve counts from FROM_S on, when both ways have told a round of each task. */
-static curve tell(const network *w, tn_strategy strategy, double from_s, double limit_s) {
+/* All totals, from the first one that there is. */
+static curve tell(const network *w, tn_strategy strategy) {
   scheduler s = {.strategy = strategy, .n = w->n, .tasks = calloc((size_t)w->n, sizeof *s.tasks)};
   state *states = calloc((size_t)w->n, sizeof *states);
   curve c = {0};
-  double now = 0, area = 0;
-  for (int i = 0; i < w->n; ++i) s.tasks[i].weight = w->tasks[i].weight;
-  for (int i; now < limit_s && (i = scheduler_next(&s)) >= 0;) {
-    double before = now;
-    now += tell_round(w, &s, states, i);
-    area += c.end_s * fmax(fmin(now, limit_s) - fmax(before, from_s), 0);
-    c.end_s = scheduler_total(&s);
+  double now = 0;
+  for (int i = 0; i < w->n; ++i) {
+    s.tasks[i].weight = w->tasks[i].weight;
+    s.tasks[i].work = w->tasks[i].work;
   }
-  c.mean_s = (area + c.end_s * fmax(limit_s - fmax(now, from_s), 0)) / (limit_s - from_s);
+  for (int i; (i = scheduler_next(&s)) >= 0;) {
+    now += tell_round(w, &s, states, i);
+    double total_s = scheduler_total(&s);
+    if (total_s > 0 && !RUNTIME_PUSH(&c.points, ((point){now, total_s}))) break;
+  }
   free(states);
   free(s.tasks);
   return c;
 }
 
-static double first_rounds_s(const network *w) {
+static double total_at(const curve *c, double at_s) {
+  double total_s = 0;
+  for (int i = 0; i < c->points.n && c->points.data[i].at_s <= at_s; ++i) total_s = c->points.data[i].total_s;
+  return total_s;
+}
+
+/* ---- both orders ------------------------------------------------------------------------------------------------------ */
+
+/* Both curves, looked at so many times at equal distances: their means, and how often the gradient's total is lower, and higher. */
+enum { LOOKS = 1000 };
+
+typedef struct compared {
+  double gradient_s, robin_s;
+  int n_lower, n_higher;
+} compared;
+
+static compared compare(const curve *gradient, const curve *robin, double from_s, double limit_s) {
+  compared c = {0};
+  for (int k = 0; k < LOOKS; ++k) {
+    double at_s = from_s + (limit_s - from_s) * (k + 0.5) / LOOKS;
+    double g = total_at(gradient, at_s), r = total_at(robin, at_s);
+    c.gradient_s += g / LOOKS;
+    c.robin_s += r / LOOKS;
+    c.n_lower += g < r;
+    c.n_higher += g > r;
+  }
+  return c;
+}
+
+static double whole_s(const network *w) {
   double sum = 0;
-  for (int i = 0; i < w->n; ++i) sum += FIRST_ROUND * w->tasks[i].trial_s;
+  for (int i = 0; i < w->n; ++i) sum += w->tasks[i].spent_s;
   return sum;
 }
 
+/* The first rounds are the same in both orders: the curves begin where these are over. */
 static void print_rows(const network *w) {
-  double from_s = first_rounds_s(w);
+  double whole = whole_s(w);
+  curve g = tell(w, TN_STRATEGY_GRADIENT), r = tell(w, TN_STRATEGY_ROUND_ROBIN);
+  double from_s = g.points.n > 0 && r.points.n > 0 ? fmax(g.points.data[0].at_s, r.points.data[0].at_s) : whole;
   printf(
-      "| until | gradient: mean, end | round-robin: mean, end | gradient's mean is lower by |\n| --: | --: | --: | --: "
-      "|\n");
-  for (double limit_s = FIRST_LIMIT_S; limit_s < w->whole_s; limit_s *= 2) {
-    if (limit_s <= from_s) continue;
-    curve g = tell(w, TN_STRATEGY_GRADIENT, from_s, limit_s), r = tell(w, TN_STRATEGY_ROUND_ROBIN, from_s, limit_s);
-    printf("| %.0f s | %.3f, %.3f ms | %.3f, %.3f ms | %.3f %% |\n", limit_s, g.mean_s * 1e3, g.end_s * 1e3,
-           r.mean_s * 1e3, r.end_s * 1e3, 100 * (1 - g.mean_s / r.mean_s));
+      "| from %.1f s until | gradient: mean, end | round-robin: mean, end | gradient's mean is lower by | lower, "
+      "higher in "
+      "so much of the time |\n| --: | --: | --: | --: | --: |\n",
+      from_s);
+  for (double limit_s = FIRST_LIMIT * from_s; limit_s < whole; limit_s *= 2) {
+    compared c = compare(&g, &r, from_s, limit_s);
+    printf("| %.1f s | %.3f, %.3f ms | %.3f, %.3f ms | %.3f %% | %.0f, %.0f %% |\n", limit_s, c.gradient_s * 1e3,
+           total_at(&g, limit_s) * 1e3, c.robin_s * 1e3, total_at(&r, limit_s) * 1e3,
+           100 * (1 - c.gradient_s / c.robin_s), 100.0 * c.n_lower / LOOKS, 100.0 * c.n_higher / LOOKS);
   }
+  RUNTIME_VEC_FREE(&g.points);
+  RUNTIME_VEC_FREE(&r.points);
 }
 
 int plans_turns(const char *log, const char *result_path) {
@@ -153,7 +196,10 @@ int plans_turns(const char *log, const char *result_path) {
     print_rows(&w);
   else
     fprintf(stderr, "tenon-plans: %s cannot be read\n", result ? log : result_path);
-  for (int i = 0; i < w.n; ++i) RUNTIME_VEC_FREE(&w.tasks[i].times);
+  for (int i = 0; i < w.n; ++i) {
+    RUNTIME_VEC_FREE(&w.tasks[i].times);
+    RUNTIME_VEC_FREE(&w.tasks[i].taken);
+  }
   free(w.tasks);
   json_decref(result);
   return !is_read;

@@ -42,7 +42,7 @@ static void spend(made_up *m, double budget) {
     double total = scheduler_total(&m->s), takes = m->curves[i].round_takes;
     m->area += total * takes;
     spent += takes;
-    scheduler_tell(&m->s, i, takes, time_after(&m->curves[i], m->tasks[i].n_rounds + 1));
+    scheduler_tell(&m->s, i, takes, 8, time_after(&m->curves[i], m->tasks[i].n_rounds + 1));
     if (m->first_total == 0) m->first_total = scheduler_total(&m->s);
   }
 }
@@ -109,6 +109,16 @@ static void nobody_starves(void **state) {
   for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 300 / (4 * 3 + 3));
 }
 
+/* A light task's first draws do not wait as long as others. */
+static void the_second_round_comes_sooner(void **state) {
+  (void)state;
+  static const curve unequal[] = {{1, 1, 1e-3, 50, 1}, {1, 1e-7, 0.9e-7, 3, 1}, {1, 1e-6, 0.5e-6, 3, 1}};
+  made_up m;
+  begin(&m, 3, unequal, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
+  spend(&m, 3 + 2 * 3 + 3);
+  for (int i = 0; i < 3; ++i) assert_true(m.tasks[i].n_rounds >= 2);
+}
+
 /* A round of a task gains the same, but takes six times as long. */
 static void a_long_round_costs_more(void **state) {
   (void)state;
@@ -132,48 +142,42 @@ static void what_is_over_gets_no_turn(void **state) {
   assert_int_equal(scheduler_next(&m.s), -1);
 }
 
-/* Nothing is left to gain above what the machine can do. */
-static void a_task_at_its_limit_gains_nothing(void **state) {
+/* Tasks as heavy as each other: one has the best rate, one half of it, and of one nothing is known. */
+static void the_best_rate_tells_what_is_left(void **state) {
   (void)state;
-  made_up m;
-  begin(&m, 2, usual, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
-  m.tasks[0].limit_s = m.tasks[1].limit_s = 0.9e-3;
-  scheduler_tell(&m.s, 0, 1, 0.9e-3);
-  scheduler_tell(&m.s, 1, 1, 1e-3);
-  assert_true(scheduler_gain(&m.s, 0) == 0);
-  assert_true(scheduler_gain(&m.s, 1) > 0);
-}
-
-/* Of two tasks as slow as each other, one has its best trials near each other: there is less to find. */
-static void near_trials_promise_little(void **state) {
-  (void)state;
+  static const double work[] = {1e9, 0.5e9, 0};
   made_up m;
   begin(&m, 3, usual, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
-  m.tasks[0].gap_s = 1e-6;
-  m.tasks[1].gap_s = 1e-5;
   for (int i = 0; i < 3; ++i) {
     m.tasks[i].weight = 1;
-    scheduler_tell(&m.s, i, 1, 1e-3);
+    m.tasks[i].work = work[i];
+    scheduler_tell(&m.s, i, 1, 10, 1e-3);
   }
   assert_true(scheduler_gain(&m.s, 0) > 0);
-  assert_true(scheduler_gain(&m.s, 1) > scheduler_gain(&m.s, 0));
-  assert_true(scheduler_gain(&m.s, 2) > scheduler_gain(&m.s, 1)); /* too few trials to tell */
+  assert_true(scheduler_gain(&m.s, 1) > 10 * scheduler_gain(&m.s, 0));
+  assert_true(fabs(scheduler_gain(&m.s, 2) - 2 * scheduler_gain(&m.s, 1)) < 1e-9 * scheduler_gain(&m.s, 2));
   assert_int_equal(scheduler_next(&m.s), 2);
+  m.tasks[2].target_s = 0.9e-3; /* what falls below it gains nothing */
+  assert_int_equal(scheduler_next(&m.s), 1);
 }
 
-/* The constants of a machine that was measured while it was busy: a task is quicker than can be, so no limit is believed. */
-static void limits_that_are_beaten_say_nothing(void **state) {
+/* Behind the first rounds, whatever these took: who runs the slowest schedule for long may be the one that counts. */
+static void the_heaviest_is_second(void **state) {
   (void)state;
+  static const double first[] = {0.1, 20, 5}, best_s[] = {1e-3, 5e-3, 0};
   made_up m;
   begin(&m, 3, usual, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
-  scheduler_tell(&m.s, 0, 1, 1e-3);
-  scheduler_tell(&m.s, 1, 1, 1e-3);
-  scheduler_tell(&m.s, 2, 1, 1e-6);
-  m.tasks[0].limit_s = 1e-3;
-  assert_true(scheduler_gain(&m.s, 0) == 0);
-  m.tasks[1].limit_s = 2e-3;
-  assert_true(scheduler_gain(&m.s, 0) > 0 && scheduler_gain(&m.s, 1) > scheduler_gain(&m.s, 0));
+  for (int i = 0; i < 3; ++i) m.tasks[i].weight = 1;
+  for (int i = 0; i < 3; ++i) {
+    assert_int_equal(scheduler_next(&m.s), i);
+    scheduler_tell(&m.s, i, first[i], 2, best_s[i]);
+  }
+  assert_int_equal(scheduler_next(&m.s), 2); /* without its time there is no total */
+  scheduler_tell(&m.s, 2, 1, 8, 0);
   assert_int_equal(scheduler_next(&m.s), 1);
+  scheduler_tell(&m.s, 1, 1, 8, 5e-3); /* now it has had five times as many trials */
+  assert_true(fabs(scheduler_gain(&m.s, 0) - scheduler_gain(&m.s, 1)) < 1e-9 * scheduler_gain(&m.s, 0));
+  assert_true(scheduler_gain(&m.s, 2) == 0);
 }
 
 /* The whole is told once all that can have a time have one. */
@@ -181,10 +185,10 @@ static void the_total(void **state) {
   (void)state;
   made_up m;
   begin(&m, 3, usual, TN_STRATEGY_GRADIENT, TN_OBJECTIVE_LATENCY);
-  scheduler_tell(&m.s, 0, 1, 1e-3);
-  scheduler_tell(&m.s, 1, 1, 2e-3);
+  scheduler_tell(&m.s, 0, 1, 8, 1e-3);
+  scheduler_tell(&m.s, 1, 1, 8, 2e-3);
   assert_true(scheduler_total(&m.s) == 0);
-  scheduler_tell(&m.s, 2, 1, 0);
+  scheduler_tell(&m.s, 2, 1, 8, 0);
   assert_true(scheduler_total(&m.s) == 0);
   m.tasks[2].is_over = true;
   assert_true(fabs(scheduler_total(&m.s) - (1 * 1e-3 + 4 * 2e-3)) < 1e-12);
@@ -668,11 +672,11 @@ int run_task_tests(void) {
       cmocka_unit_test(a_weight_counts),
       cmocka_unit_test(the_mean_counts_ratios),
       cmocka_unit_test(nobody_starves),
+      cmocka_unit_test(the_second_round_comes_sooner),
       cmocka_unit_test(a_long_round_costs_more),
       cmocka_unit_test(what_is_over_gets_no_turn),
-      cmocka_unit_test(a_task_at_its_limit_gains_nothing),
-      cmocka_unit_test(near_trials_promise_little),
-      cmocka_unit_test(limits_that_are_beaten_say_nothing),
+      cmocka_unit_test(the_best_rate_tells_what_is_left),
+      cmocka_unit_test(the_heaviest_is_second),
       cmocka_unit_test(the_total),
       WITH(tasks_share_the_trials),
       WITH(tasks_take_turns),
