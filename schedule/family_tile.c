@@ -793,6 +793,15 @@ static double test_ns(const tile_facts *f, const int32_t *c) {
   return tests * f->machine.costs.chain;
 }
 
+/* Vectors of a rest of COLUMNS. The last has no more lanes than it needs (tir/pass_dead_lanes.c) and counts as what it takes. */
+static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t columns) {
+  int64_t lanes = c[TILE_LANES] ? 1 : tile_lanes(f, c), part = columns % lanes;
+  if (part == 0 || c[TILE_DOT]) return (double)ceil_div(columns, lanes);
+  int bytes = 16;
+  while (bytes < part * f->bytes) bytes *= 2;
+  return (double)(columns / lanes) + cost_fma(&f->machine, bytes) / cost_fma(&f->machine, c[TILE_WIDTH]);
+}
+
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
@@ -803,7 +812,7 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
   double ns = (double)(extent / width) * (tile + v * r * r2 * store);
-  double rest = (double)ceil_div(extent % width, c[TILE_LANES] ? 1 : tile_lanes(f, c));
+  double rest = rest_vectors(f, c, extent % width);
   double last = unrolled ? unrolled_ns(f, c, rest, r, r2) : steps * step_ns(f, c, rest, r, r2) + ends;
   return rest == 0 ? ns : ns + last + rest * r * r2 * store;
 }

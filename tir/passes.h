@@ -22,6 +22,7 @@ enum { TIR_ORDINARY_NODES = 32 };
   X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")             \
   X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \
+  X(dead_lanes, "what nobody reads of a register tile is not computed")                                           \
   X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                       \
   X(remove_noops, "what has no effect goes")
 
