@@ -609,10 +609,10 @@ static bool is_followed(const tile_facts *f, const int32_t *c, const stream *s, 
 /* What a line from the third cache takes longer where a page holds one row of it, or so few lines that nobody guesses the
  * next ones: each row begins with a wait, unless it was asked for. */
 static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
-  enum { GUESSED = 4, ROWS = 64 };
+  enum { GUESSED = 4, SEEN = 3, ROWS = 64 }; /* three rows show that they are equally far apart */
   const tn_machine_costs *costs = &f->machine.costs;
   double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
-  bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
+  bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
   if (is_asked) return costs->asked - costs->line3;
   return is_guessed || is_followed(f, c, s, ROWS, COST_PAGE / 4) ? 0 : (costs->stray - costs->line3) / lines;
@@ -833,17 +833,37 @@ static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return times * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
 }
 
+/* The axes that loops outside of tiles and parities go along. */
+static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
+  return axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
+}
+
+/* How often the packed operand is copied: inside of the innermost loop that moves it, once for each turn of the others around
+ * that. Threads share a loop over all of them. */
+static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
+  bool blocks = n->v_blocks > 1;
+  double times = 1,
+         since = 1; /* as often as all loops so far run that do not move it; those up to the last that does */
+  for (int a = 0; a < f->v; a++) {
+    if (!is_outer(f, c, a)) continue;
+    if (moves(f, f->shared, a))
+      times = since;
+    else
+      since *= (double)f->reads.extent[a];
+  }
+  if (c[TILE_THREADS]) return since * n->u_blocks;
+  return blocks && !c[TILE_ORDER] ? since : times;
+}
+
 /* Copying the packed operand as often as the loops around the copy run. */
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!c[TILE_PACK]) return 0;
   const generic_read *read = &f->reads.reads[f->shared];
   if (c[TILE_PACK] == 2 && is_constant(read)) return 0;
   const tn_machine *m = &f->machine;
-  double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype), times = 1;
+  double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype);
+  double times = c[TILE_PACK] == 1 ? copies(f, c, n) : 1;
   for (int k = 0; k < read->tensor->ndim; k++) elements *= (double)read->tensor->shape[k];
-  for (int a = 0; a < f->v && c[TILE_PACK] == 1; a++)
-    if (a != f->u && a != f->u2 && !moves(f, f->shared, a)) times *= (double)f->reads.extent[a];
-  if (c[TILE_PACK] == 1) times *= n->u_blocks;
   double lines = elements * bytes / COST_LINE;
   double place = cost_place(m, cost_level(m, elements * bytes), elements * bytes);
   double line = cost_line_at(m, place, c[TILE_THREADS]) + m->costs.line2;
@@ -895,10 +915,10 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
 }
 
 /* Of plans that cost the same, the one with fewer loops. */
-static double plainness(const int32_t *c) {
+static double plainness(const int32_t *c, const nest *n) {
   static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
   return 1 + (c[TILE_DEPTH] ? doubt : 0) +
-         loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+         loop * ((n->v_blocks > 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -909,7 +929,7 @@ static double cost(const void *facts, const int32_t *c) {
   make_nest(f, c, &n);
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
               turn_ns(f, c) + padding_ns(f, c, &n);
-  ns *= plainness(c);
+  ns *= plainness(c, &n);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }
 
@@ -925,10 +945,6 @@ static int64_t least_panels(const plan_space *s, int64_t count) {
   for (int i = 0; i < s->n[TILE_PANELS]; i++)
     if (s->value[TILE_PANELS][i] >= count) least = RUNTIME_MIN(least, s->value[TILE_PANELS][i]);
   return least;
-}
-
-static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
-  return axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
 }
 
 /* Outer loops of LEAST iterations or more along which READ moves; READ -1: that stand outside of blocks of the reduction. */
