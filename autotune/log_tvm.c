@@ -4,9 +4,8 @@
 #include <math.h>
 #include <time.h>
 
-#include "autotune/log_work.h"
+#include "autotune/log_tvm.h"
 #include "schedule/state.h"
-#include "schedule/steps.h"
 
 enum { MAX_TOLD = 20, MAX_LENGTHS = 16, LATEST = 6, EARLIEST = 2 };
 
@@ -16,8 +15,8 @@ typedef struct importing {
   tn_program *program;
   const char *file;
   int line;
-  int n_vectorized; /* steps that the line's record got beside TVM's */
-  json_t *limits;   /* its pragmas of another value: [step, TVM's value] */
+  int n_added;     /* steps that the line's record got beside TVM's */
+  json_t *changed; /* what is not as TVM had it (log_tvm.h) */
   tn_log_sum *sum;
 } importing;
 
@@ -111,70 +110,13 @@ static char *translate(const json_t *steps, int *wrong) {
   return text;
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------ */
-
-/* Whether AXIS is the last data axis of the op, or the innermost part of it: neighbours are written side by side. */
-static bool writes_neighbours(const schedule_stage *stage, int axis) {
-  while (stage->axes[axis].made_by >= 0) {
-    const schedule_relation *r = &stage->relations[stage->axes[axis].made_by];
-    if (r->is_fuse || r->many[r->n - 1] != axis) return false;
-    axis = r->one;
-  }
-  return stage->axes[axis].root == stage->op->n_axes - 1;
-}
-
-/* TVM leaves innermost loops that it does not annotate to LLVM's vectorizer, which Tenon does not run: here a record says it. A
- * loop in which another stage is computed is refused, as it is by LLVM. */
-static void vectorize_innermost(importing *m, tn_schedule *s) {
-  for (int i = 0; i < s->n_stages; ++i) {
-    const schedule_stage *stage = &s->stages[i];
-    int last = stage->n_leaves - 1;
-    if (te_is_placeholder(stage->op) || stage->attach == SCHEDULE_INLINED || last < 0) continue;
-    const schedule_axis *axis = &stage->axes[stage->leaves[last]];
-    bool is_left =
-        axis->annotation == SCHEDULE_NONE && axis->extent > 1 && writes_neighbours(stage, stage->leaves[last]);
-    if (is_left && schedule_annotate(s, i, last, SCHEDULE_VECTORIZE) == TN_OK) ++m->n_vectorized;
-  }
-}
-
-static const char unroll_key[] = "auto_unroll_max_step$";
-
-/* A limit of N iterations, which TVM counts one by one, where EXTENT of them are lanes. LLVM unrolls a few by itself. */
-static int64_t limit_in_vectors(int64_t n, int64_t extent) {
-  enum { FEW_ITERATIONS = 16 };
-  return RUNTIME_MAX(n / extent, RUNTIME_MIN(n, FEW_ITERATIONS));
-}
-
-/* The lanes of the stage's innermost loop; 1: none. */
-static int64_t lanes_of(const schedule_stage *stage) {
-  const schedule_axis *last = stage->n_leaves ? schedule_leaf(stage, stage->n_leaves - 1) : NULL;
-  return last && last->annotation == SCHEDULE_VECTORIZE ? last->extent : 1;
-}
-
-/* The pragmas at the end of the steps, where stages have their last numbers; m->limits keeps what TVM had. */
-static void limit_unrolling(importing *m, const tn_schedule *s, json_t *steps) {
-  static const char *const late[] = {"PR", "AN"};
-  for (size_t i = json_array_size(steps); i-- > 0;) {
-    json_t *step = json_array_get(steps, i);
-    if (RUNTIME_FIND(late, json_string_value(json_array_get(step, 0))) < 0) break;
-    const char *text = json_string_value(json_array_get(step, 3));
-    if (!text || strncmp(text, unroll_key, strlen(unroll_key)) != 0) continue;
-    int64_t n = strtoll(text + strlen(unroll_key), NULL, 10);
-    int64_t own = limit_in_vectors(n, lanes_of(&s->stages[json_integer_value(json_array_get(step, 1))]));
-    if (own == n) continue;
-    json_array_append_new(m->limits, json_pack("[I, I]", (json_int_t)i, (json_int_t)n));
-    json_array_set_new(step, 3, json_sprintf("%s%lld", unroll_key, (long long)own));
-  }
-}
-
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* Malloc'ed. */
-static char *print_steps(importing *m, const tn_schedule *s) {
-  json_t *steps = schedule_steps_json(s);
-  json_decref(m->limits);
-  m->limits = json_array();
-  if (steps) limit_unrolling(m, s, steps);
+/* Malloc'ed; NULL: no memory. */
+static char *print_steps(importing *m, const tn_schedule *theirs) {
+  json_decref(m->changed);
+  m->changed = json_array();
+  json_t *steps = log_tvm_as_with_llvm(theirs, &m->n_added, m->changed);
   char *text = steps ? json_dumps(steps, JSON_COMPACT) : NULL;
   json_decref(steps);
   return text;
@@ -195,8 +137,6 @@ static char *steps_of(importing *m, const json_t *steps) {
   tn_schedule *schedule = tn_schedule_new(m->program);
   bool applied = schedule && tn_schedule_replay(schedule, text) == TN_OK;
   memcpy(why, m->ctx->message, sizeof why);
-  m->n_vectorized = 0;
-  if (applied) vectorize_innermost(m, schedule);
   runtime_quiet_end(&quiet);
   if (applied)
     printed = print_steps(m, schedule);
@@ -234,8 +174,8 @@ static json_t *record_of(importing *m, const json_t *line, const char *steps) {
                              "key", tn_program_key(m->program), "program", tn_program_text(m->program), "target",
                              target.failed ? "" : target.data, "steps", json_loads(steps, 0, NULL), "costs", costs,
                              "error", tn_measure_error_word(error), "checked", false, "from", from, "tvm", "task", task,
-                             "all_cost", json_array_get(result, 2), "vectorized", m->n_vectorized, "unroll", m->limits,
-                             "time", (json_int_t)number_at(result, 3));
+                             "all_cost", json_array_get(result, 2), "added", m->n_added, "changed", m->changed, "time",
+                             (json_int_t)number_at(result, 3));
   runtime_str_free(&target);
   return record;
 }
@@ -294,7 +234,7 @@ tn_status tn_log_import_tvm(tn_program *program, const char *file, const char *l
     at = newline ? newline + 1 : NULL;
   }
   free(text);
-  json_decref(m.limits);
+  json_decref(m.changed);
   if (out->n_wrong > MAX_TOLD)
     runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more records are refused", file, out->n_wrong - MAX_TOLD);
   return status;

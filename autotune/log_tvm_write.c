@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "autotune/log_work.h"
+#include "autotune/log_tvm.h"
 #include "runtime/new_file.h"
 #include "schedule/steps.h"
 #include "te/graph.h"
@@ -188,21 +188,11 @@ static json_t *whole_steps(exporting *m, int line, const autotune_record *record
   return steps;
 }
 
-/* What the import of a record of TVM's changed has TVM's value again. */
-static void restore_limits(const json_t *limits, json_t *steps) {
-  for (size_t i = 0; i < json_array_size(limits); ++i) {
-    const json_t *limit = json_array_get(limits, i);
-    json_t *step = json_array_get(steps, (size_t)json_integer_value(json_array_get(limit, 0)));
-    long long n = json_integer_value(json_array_get(limit, 1));
-    if (json_is_array(step)) json_array_set_new(step, 3, json_sprintf("auto_unroll_max_step$%lld", n));
-  }
-}
-
-/* And what it added at the end of the steps goes. */
+/* What the import of a record of TVM's changed is TVM's again, and what it added at the end of the steps goes. */
 static void drop_added(const autotune_record *record, json_t *steps) {
   const json_t *theirs = json_object_get(record->json, "tvm");
-  json_int_t n = json_integer_value(json_object_get(theirs, "vectorized"));
-  restore_limits(json_object_get(theirs, "unroll"), steps);
+  json_int_t n = json_integer_value(json_object_get(theirs, "added"));
+  log_tvm_restore(json_object_get(theirs, "changed"), steps);
   for (; n > 0 && json_array_size(steps) > 0; --n) json_array_remove(steps, json_array_size(steps) - 1);
 }
 

@@ -16,17 +16,21 @@
   "[\"FSP\", 3, 2, 2, 1], [\"RE\", 3, [0, 2, 1, 3]], [\"CA\", 2, 3, 1], [\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], " \
   "[\"PR\", 2, 0, \"auto_unroll_max_step$64\"], [\"AN\", 2, 9, 2], [\"AN\", 3, 2, 2]"
 
-static tn_status import(fixture *f, const char *text, tn_log_sum *sum) {
+static tn_status import_for(fixture *f, const char *program, const char *text, tn_log_sum *sum) {
   char file[112];
   snprintf(file, sizeof file, "%s/tvm.json", f->folder);
   FILE *out = fopen(file, "w");
   assert_non_null(out);
   fputs(text, out);
   fclose(out);
-  f->program = tn_program_parse(f->ctx, "C[i<128, j<128] = sum[k<128](A[i,k] * B[k,j])", 0, NULL);
+  f->program = tn_program_parse(f->ctx, program, 0, NULL);
   tn_status status = tn_log_import_tvm(f->program, file, f->log, sum);
   unlink(file);
   return status;
+}
+
+static tn_status import(fixture *f, const char *text, tn_log_sum *sum) {
+  return import_for(f, "C[i<128, j<128] = sum[k<128](A[i,k] * B[k,j])", text, sum);
 }
 
 /* The primitives of the log's only record, applied anew. */
@@ -298,6 +302,29 @@ static void tvm_reads_what_it_wrote(void **state) {
   fixture_teardown(&made);
 }
 
+/* LLVM takes what a loop does not change out of it: M[i] is computed for each i, not for each j. */
+static void computations_leave_loops(void **state) {
+  fixture *f = *state;
+  static const char *const rows[][2] = {
+      {"[\"CA\", 2, 3, 1]", "compute_at(M, E, i); vectorize(M"}, /* the same for each j */
+      {"[\"CA\", 2, 3, 0]", "compute_at(M, E, i); vectorize(M"}, /* as it is */
+      {"[\"SP\", 3, 0, 64, [8], 1], [\"CA\", 2, 3, 2]", "compute_at(M, E, i.inner); "},
+      {"[\"SP\", 3, 1, 128, [8], 1], [\"CA\", 2, 3, 2]", "compute_at(M, E, i); "},
+      {"[\"RE\", 3, [1, 0, 2]], [\"CA\", 2, 3, 1]", "compute_at(M, E, i); "}}; /* another element in each iteration */
+  static const char program[] = "M[i<64, c<16] = A[i,c] * 2; E[i<64, j<128] = sum[c<16](X[c,j] * M[i,c])";
+  for (int i = 0; i < RUNTIME_COUNT(rows); ++i) {
+    char line[512];
+    tn_log_sum sum;
+    unlink(f->log);
+    snprintf(line, sizeof line, LINE("%s", "0.00012", "0", "v0.6"), rows[i][0]);
+    assert_int_equal(import_for(f, program, line, &sum), TN_OK);
+    assert_int_equal(sum.n_wrong, 0);
+    char *text = schedule_text(f);
+    check_has(text, rows[i][1]);
+    free(text);
+  }
+}
+
 /* Exports the log's records; the lines of the file, of which there are N. */
 static void export(fixture *f, const char *workload, int n, json_t *out[MOST_LINES]) {
   char file[112];
@@ -394,6 +421,7 @@ int run_tvm(void) {
       WITH_LOG(steps_become_ours),
       WITH_LOG(loops_left_to_llvm_are_vectorized),
       WITH_LOG(lanes_are_no_iterations),
+      WITH_LOG(computations_leave_loops),
       WITH_LOG(times_are_kept_and_not_applied),
       WITH_LOG(a_split_like_several),
       WITH_LOG(a_fusion_of_one_loop_is_nothing),
