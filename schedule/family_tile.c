@@ -914,11 +914,12 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   return true;
 }
 
-/* Of plans that cost the same, the one with fewer loops. */
+/* Of plans that cost the same, the one with fewer loops; but what is copied for a block is used while it is near. */
 static double plainness(const int32_t *c, const nest *n) {
   static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
   return 1 + (c[TILE_DEPTH] ? doubt : 0) +
-         loop * ((n->v_blocks > 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+         loop * ((n->v_blocks > 1 && c[TILE_PACK] != 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] +
+                 c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
