@@ -1,7 +1,8 @@
 /* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for the size alone, in turns, in one process, on
  * the same data: at the buckets' sizes and between them, at sizes that are named here and at drawn ones. LOG has records of the sizes
  * (tenon tune -p M=...); without it (-), and at sizes that it does not have, the static kernels have the generic schedule. Outputs are
- * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40. */
+ * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40; TARGET: as
+ * in threads=1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,8 +210,9 @@ static int sizes_of(const struct workload *w, const question *q, int64_t *out) {
   uint64_t state = q->seed;
   if (q->sizes) {
     for (char *end = NULL, *at = (char *)q->sizes; *at && n < MAX_SIZES; at = *end == ',' ? end + 1 : end) {
-      out[n++] = strtoll(at, &end, 10);
+      int64_t size = strtoll(at, &end, 10);
       if (end == at) return 0;
+      if (size >= w->least && size <= w->most) out[n++] = size;
     }
     return n;
   }
@@ -255,12 +257,12 @@ static void run(tn_context *ctx, const struct workload *w, const tn_target *targ
 
 int main(int argc, char **argv) {
   tn_context *ctx = tn_context_new(NULL);
-  tn_target *target = ctx ? tn_target_new(ctx, NULL) : NULL;
+  tn_target *target = ctx ? tn_target_new(ctx, argc > 6 ? argv[6] : NULL) : NULL;
   const char *costs = target ? tn_measure_costs(ctx) : NULL;
   question q = {.log = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL,
                 .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
                 .n_drawn = argc > 3 ? atoi(argv[3]) : 12,
-                .sizes = argc > 5 ? argv[5] : NULL};
+                .sizes = argc > 5 && argv[5][0] ? argv[5] : NULL};
   double at = 0, between = 0;
   if (!costs || tn_target_set_costs(target, costs) != TN_OK) die(ctx);
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)
