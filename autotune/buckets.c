@@ -82,8 +82,14 @@ static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *
   return best && tn_schedule_auto(best, &b->machine) == TN_OK ? best : NULL;
 }
 
+/* Of an odd size, or of the symbol's last value: blocks of an even one may be whole, so that steps say nothing of what is left over. */
+static int64_t odd_size(const bucketing *b, int64_t size) {
+  return size % 2 == 1 ? size : RUNTIME_MIN(size + 1, b->program->symbols[0]->extent);
+}
+
 /* The generic schedule of a size, on loops of the symbol's extent. */
-static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t size) {
+static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t wanted) {
+  int64_t size = odd_size(b, wanted);
   tn_program *program = te_within(b->program, 0, size, size);
   tn_schedule *generic = program ? tn_schedule_new(program) : NULL;
   bool fits = generic && tn_schedule_auto(generic, &b->machine) == TN_OK &&
@@ -101,8 +107,8 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
   runtime_quiet quiet = runtime_quiet_begin(b->ctx);
   bool fits = schedule_replay_symbolic(s, best, b->machine.threads) == TN_OK;
   if (!fits) tn_context_clear(b->ctx);
-  fits =
-      fits || schedule_as(b, s, bucket->size) || schedule_as(b, s, RUNTIME_MIN(symbol->extent, LARGER * bucket->size));
+  fits = fits || schedule_as(b, s, bucket->size) ||
+         schedule_as(b, s, RUNTIME_MIN(symbol->extent - 1 + symbol->extent % 2, LARGER * bucket->size));
   if (!fits) bucket->is_plain = true;
   runtime_quiet_end(&quiet);
   return tn_context_status(b->ctx);
@@ -142,12 +148,11 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* The one that serves other values, too. A generic schedule is that of an odd size: blocks of an even one may be whole, so that its
- * steps say nothing of what is left over. */
+/* The one that serves other values, too. */
 static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
   int bucket = bucket_of(b, size);
   bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
-  return schedule_of(b, is_tuned || size % 2 == 1 ? size : RUNTIME_MIN(size + 1, b->program->symbols[0]->extent));
+  return schedule_of(b, is_tuned ? size : odd_size(b, size));
 }
 
 /* One schedule for all pieces that a size serves, so that they are one function: its program's limits hold all of them. */

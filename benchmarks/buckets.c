@@ -1,7 +1,8 @@
 /* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for the size alone, in turns, in one process, on
  * the same data: at the buckets' sizes and between them, at sizes that are named here and at drawn ones. LOG has records of the sizes
  * (tenon tune -p M=...); without it (-), and at sizes that it does not have, the static kernels have the generic schedule. Outputs are
- * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40. */
+ * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40; TARGET: as
+ * in threads=1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,52 @@ static const struct workload {
      512,
      3,
      {16, 64, 256}},
+    {"argmax_along", "symbol M<=4096\n(I, V)[i<200] = argmax[k<M](A[i,k])", 1, 4096, 3, {16, 128, 1024}},
+    {"attention",
+     "symbol M<=2048\nS[i<64, j<M] = sum[k<64](Q[i,k] * K[j,k]); X[i<64] = max[j<M](S[i,j]); E[i<64, j<M] = exp(S[i,j] "
+     "- X[i])\n"
+     "D[i<64] = sum[j<M](E[i,j]); O[i<64, d<64] = sum[j<M](E[i,j] * U[j,d]) / D[i]",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"join",
+     "symbol M<=100000\ninput A: f32[M], B: f32[400]\nC[i<M + 400] = select(i < M, A[i], B[i - M])",
+     1,
+     100000,
+     3,
+     {64, 1024, 16384}},
+    {"table",
+     "symbol M<=4096\ninput T: f32[500,320], I: i32[M]\nC[i<M, j<320] = T[min(max(I[i], 0), 499), j]",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"batch_norm",
+     "symbol M<=4096\nC[n<M, c<500] = (A[n,c] - U[c]) * rsqrt(V[c]*V[c] + 1e-3) * G[c] + B[c]",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"conv_both",
+     "symbol M<=128\ninput A: f32[M+2,M+2,16], W: f32[3,3,16,32]\n"
+     "C[y<M, x<M, f<32] = sum[r<3, s<3, c<16](A[y+r,x+s,c] * W[r,s,c,f])",
+     1,
+     128,
+     3,
+     {8, 32, 64}},
+    {"every_second",
+     "symbol M<=2048\ninput A: f32[60,2*M]\nC[i<60, j<M] = A[i,2*j] * 3 + A[i,2*j+1]",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"bytes",
+     "symbol M<=2048\ninput A: u8[M,256], B: i8[256,128]\nC[i<M, j<128] = sum[k<256](i32(A[i,k]) * i32(B[k,j]))",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
     {"pool",
      "symbol M<=256\ninput A: f32[2*M+1,65,32]\nC[y<M, x<32, c<32] = max[r<3, s<3](A[2*y+r,2*x+s,c])",
      1,
@@ -209,8 +256,9 @@ static int sizes_of(const struct workload *w, const question *q, int64_t *out) {
   uint64_t state = q->seed;
   if (q->sizes) {
     for (char *end = NULL, *at = (char *)q->sizes; *at && n < MAX_SIZES; at = *end == ',' ? end + 1 : end) {
-      out[n++] = strtoll(at, &end, 10);
+      int64_t size = strtoll(at, &end, 10);
       if (end == at) return 0;
+      if (size >= w->least && size <= w->most) out[n++] = size;
     }
     return n;
   }
@@ -255,12 +303,12 @@ static void run(tn_context *ctx, const struct workload *w, const tn_target *targ
 
 int main(int argc, char **argv) {
   tn_context *ctx = tn_context_new(NULL);
-  tn_target *target = ctx ? tn_target_new(ctx, NULL) : NULL;
+  tn_target *target = ctx ? tn_target_new(ctx, argc > 6 ? argv[6] : NULL) : NULL;
   const char *costs = target ? tn_measure_costs(ctx) : NULL;
   question q = {.log = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL,
                 .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
                 .n_drawn = argc > 3 ? atoi(argv[3]) : 12,
-                .sizes = argc > 5 ? argv[5] : NULL};
+                .sizes = argc > 5 && argv[5][0] ? argv[5] : NULL};
   double at = 0, between = 0;
   if (!costs || tn_target_set_costs(target, costs) != TN_OK) die(ctx);
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)

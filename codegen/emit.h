@@ -152,7 +152,18 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
-/* Of what codegen_is_linear has accepted: lane 0, in the index type. */
+/* BY times TIMES, NULL: times 1. */
+typedef struct codegen_step {
+  int64_t by;
+  const tir_expr *times; /* a scalar */
+} codegen_step;
+/* Whether vector E is base + step * lane, as is_linear, with a step that need not be a number: a column of a symbol's rows. */
+bool codegen_has_step(codegen_emitter *m, const tir_expr *e, codegen_step *step);
+/* The most that the step can be. */
+int64_t codegen_most_step(codegen_emitter *m, const codegen_step *step);
+/* ROW times the step, in the index type. */
+LLVMValueRef codegen_steps(codegen_emitter *m, const codegen_step *step, int64_t row);
+/* Of what codegen_is_linear or codegen_has_step has accepted: lane 0, in the index type. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
 /* ---- emit_lane_table.c ------------------------------------------------------------------------------------------- */

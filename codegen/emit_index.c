@@ -150,6 +150,56 @@ bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
+/* ---- steps that are no numbers ----------------------------------------------------------------------------------- */
+
+static bool step_of(const tir_expr *e, codegen_step *out);
+
+/* A step of numbers times a uniform value. */
+static bool scaled_step(const tir_expr *e, const tir_expr *factor, codegen_step *out) {
+  int64_t number;
+  if (!step_of(e, out)) return false;
+  if (tir_is_int(factor, &number)) return !__builtin_mul_overflow(out->by, number, &out->by);
+  if (factor->op != TIR_BROADCAST || out->times != NULL) return false;
+  if (out->by != 0) out->times = factor->arg[0];
+  return true;
+}
+
+/* Both count the same, or one of them nothing. */
+static bool step_of_sum(const tir_expr *e, codegen_step *out) {
+  codegen_step a, b;
+  if (!step_of(e->arg[0], &a) || !step_of(e->arg[1], &b)) return false;
+  bool are_alike = a.times == b.times || (a.times != NULL && b.times != NULL && tir_equal(a.times, b.times));
+  if (!are_alike && a.by != 0 && b.by != 0) return false;
+  out->times = a.by != 0 ? a.times : b.times;
+  return e->op == TIR_ADD ? !__builtin_add_overflow(a.by, b.by, &out->by)
+                          : !__builtin_sub_overflow(a.by, b.by, &out->by);
+}
+
+static bool step_of(const tir_expr *e, codegen_step *out) {
+  *out = (codegen_step){e->op == TIR_RAMP ? e->u.i : 0, NULL};
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return true;
+  if (tir_class_of(e) != TIR_CLASS_SUM) return false;
+  if (e->op != TIR_MUL) return step_of_sum(e, out);
+  return scaled_step(e->arg[0], e->arg[1], out) || scaled_step(e->arg[1], e->arg[0], out);
+}
+
+bool codegen_has_step(codegen_emitter *m, const tir_expr *e, codegen_step *step) {
+  tir_interval range;
+  return codegen_index_range(m, e, &range) && step_of(e, step) &&
+         (step->times == NULL || codegen_index_range(m, step->times, &range));
+}
+
+int64_t codegen_most_step(codegen_emitter *m, const codegen_step *step) {
+  tir_interval range = {1, 1};
+  if (step->times != NULL && !codegen_index_range(m, step->times, &range)) return INT64_MIN;
+  return tir_interval_scale(range, step->by).hi;
+}
+
+LLVMValueRef codegen_steps(codegen_emitter *m, const codegen_step *step, int64_t row) {
+  LLVMValueRef number = codegen_index_int(m, row * step->by);
+  return step->times == NULL ? number : LLVMBuildNSWMul(m->builder, codegen_index(m, step->times), number, "");
+}
+
 /* Lane 0, by the structure that codegen_linear_stride has looked at. What lies in the ramp need not be an index
  * expression. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {

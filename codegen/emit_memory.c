@@ -223,9 +223,23 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueR
   return or_zero(m, mask, value);
 }
 
+/* base + step * lane for a step that is no number, without a mask. */
+static LLVMValueRef load_stepped(codegen_emitter *m, const access *a, const codegen_step *step) {
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  for (int lane = 0; lane < a->lanes; lane++) {
+    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)lane, false);
+    LLVMValueRef place = LLVMBuildNSWAdd(m->builder, base, codegen_steps(m, step, lane), "");
+    result = LLVMBuildInsertElement(m->builder, result, load_at(m, a, place, 1), at, "");
+  }
+  return result;
+}
+
 /* Any index without a mask. */
 static LLVMValueRef load_unlinear(codegen_emitter *m, const access *a) {
   LLVMValueRef value = codegen_load_table(m, a->buffer, a->pointer, a->index);
+  codegen_step step;
+  if (value == NULL && codegen_has_step(m, a->index, &step)) return load_stepped(m, a, &step);
   return value != NULL ? value : load_lanes(m, a, codegen_value(m, a->index));
 }
 

@@ -12,12 +12,13 @@
 
 enum { BLOCK_BYTES = 16, MAX_TURNED = BLOCK_BYTES, MAX_LANES = 256, LEAST_STRIDE = 5 };
 
-/* ALL stores, each with a load of LANES elements that lie STRIDE apart, one element on from the store's before. N of
+/* ALL stores, each with a load of LANES elements that lie a STEP, at most STRIDE, apart, one element on from the store's before. N of
  * them at a time, a block's elements, are turned. */
 typedef struct turn {
   codegen_emitter *m;
   int n, all, lanes;
   int64_t stride;
+  codegen_step step;
   const tir_expr *loads[MAX_TURNED];
   LLVMValueRef vectors[MAX_TURNED];
 } turn;
@@ -26,6 +27,7 @@ typedef struct turn {
 
 /* The only load against the grain of a value. */
 typedef struct finding {
+  codegen_emitter *m;
   const tir_expr *load;
   bool is_one;
 } finding;
@@ -34,16 +36,18 @@ typedef struct finding {
  * turned together. */
 static tir_walk find_turned(void *user, const tir_expr *e) {
   finding *f = user;
+  codegen_step step;
   if (e->op != TIR_LOAD) return TIR_WALK_ON;
-  if (tir_n_index(e) != 1 || e->arg[0]->op != TIR_RAMP || e->arg[0]->u.i < LEAST_STRIDE) return TIR_WALK_PRUNE;
+  if (tir_n_index(e) != 1 || e->arg[0]->lanes < 2 || !codegen_has_step(f->m, e->arg[0], &step)) return TIR_WALK_PRUNE;
+  if (codegen_most_step(f->m, &step) < LEAST_STRIDE) return TIR_WALK_PRUNE;
   f->is_one = f->load == NULL || f->load == e;
   f->load = e;
   return f->is_one ? TIR_WALK_PRUNE : TIR_WALK_STOP;
 }
 
 /* NULL: it has none, or several. */
-static const tir_expr *turned_load(const tir_stmt *s) {
-  finding f = {0};
+static const tir_expr *turned_load(codegen_emitter *m, const tir_stmt *s) {
+  finding f = {.m = m};
   if (s->kind != TIR_STORE || s->u.store.n_index != 1) return NULL;
   tir_walk_expr(s->u.store.value, find_turned, &f);
   bool fits = f.is_one && tir_predicate(f.load) == NULL && f.load->u.buffer != s->u.store.buffer &&
@@ -51,28 +55,36 @@ static const tir_expr *turned_load(const tir_stmt *s) {
   return fits ? f.load : NULL;
 }
 
-/* B begins BY elements behind A. */
-static bool follows(const tir_expr *a, const tir_expr *b, int by) {
+/* B begins BY elements behind A, and goes on by the same step. */
+static bool follows(codegen_emitter *m, const tir_expr *a, const tir_expr *b, int by) {
   tir_linear form;
+  codegen_step one, other;
   tir_linear_zero(&form);
-  if (a->u.buffer != b->u.buffer || a->lanes != b->lanes || a->arg[0]->u.i != b->arg[0]->u.i) return false;
-  return tir_linear_add_expr(&form, b->arg[0]->arg[0], 1) && tir_linear_add_expr(&form, a->arg[0]->arg[0], -1) &&
+  if (a->u.buffer != b->u.buffer || a->lanes != b->lanes) return false;
+  if (!codegen_has_step(m, a->arg[0], &one) || !codegen_has_step(m, b->arg[0], &other) || one.by != other.by)
+    return false;
+  if (one.times != other.times && (one.times == NULL || other.times == NULL || !tir_equal(one.times, other.times)))
+    return false;
+  const tir_expr *from = codegen_first_lane(&m->arena, a->arg[0]), *to = codegen_first_lane(&m->arena, b->arg[0]);
+  return from != NULL && to != NULL && tir_linear_add_expr(&form, to, 1) && tir_linear_add_expr(&form, from, -1) &&
          form.n == 0 && form.constant == by;
 }
 
 /* Whether the first of N statements are a block that can be turned. */
 static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
-  t->loads[0] = turned_load(stmts[0]);
+  t->loads[0] = turned_load(t->m, stmts[0]);
   if (t->loads[0] == NULL) return false;
   t->n = BLOCK_BYTES / (int)codegen_element_bytes(t->loads[0]->u.buffer);
   t->lanes = t->loads[0]->lanes;
-  t->stride = t->loads[0]->arg[0]->u.i;
+  if (!codegen_has_step(t->m, t->loads[0]->arg[0], &t->step)) return false;
+  t->stride = codegen_most_step(t->m, &t->step);
   bool fits = t->n >= 2 && t->n <= n && t->stride >= t->n && t->lanes % t->n == 0 && t->lanes <= MAX_LANES &&
               (t->lanes & (t->lanes - 1)) == 0;
   for (t->all = 1; fits && t->all < RUNTIME_MIN(n, MAX_TURNED); t->all++) {
     const tir_stmt *s = stmts[t->all];
-    const tir_expr *load = t->loads[t->all] = turned_load(s);
-    if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->loads[0], load, t->all)) break;
+    const tir_expr *load = t->loads[t->all] = turned_load(t->m, s);
+    if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->m, t->loads[0], load, t->all))
+      break;
   }
   if (!fits || t->all < t->n || codegen_find(t->m, t->loads[0]->u.buffer) == NULL) return false;
   bool is_whole = t->lanes * BLOCK_BYTES / t->n == t->m->target->vector_bytes;
@@ -86,7 +98,7 @@ static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
 static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
   codegen_emitter *m = t->m;
   const tir_buffer *buffer = t->loads[0]->u.buffer;
-  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_index_int(m, row * t->stride), "");
+  LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_steps(m, &t->step, row), "");
   LLVMTypeRef element = codegen_memory_type(m, buffer->dtype, 1);
   LLVMValueRef place = LLVMBuildInBoundsGEP2(m->builder, element, codegen_find(m, buffer)->value, &at, 1, "");
   LLVMValueRef part = LLVMBuildLoad2(m->builder, codegen_memory_type(m, buffer->dtype, n), place, "");

@@ -383,11 +383,12 @@ static bool is_tile(const lower_stage *ls, schedule_range range) {
 
 /* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
 static void set_region(lowering *l, lower_stage *ls, const tn_tensor *tensor, int dim, schedule_range range) {
-  int64_t shape = tensor->shape[dim], first;
+  bool keeps_length = is_tile(ls, range) && tensor->size[dim];
+  int64_t shape = keeps_length ? RUNTIME_MAX(tensor->shape[dim], range.extent) : tensor->shape[dim], first;
   ls->min[dim] = schedule_index_int(l, 0);
   ls->extent[dim] = shape;
   ls->size[dim] = is_tile(ls, range) ? NULL : tensor_size(l, tensor, dim);
-  if (!range.extent || range.extent >= shape) return;
+  if (!range.extent || (range.extent >= shape && !keeps_length)) return;
   const tir_expr *min = tir_simplify(l->arena, l->env, range.min);
   if (tir_is_int(min, &first)) {
     int64_t begin = RUNTIME_MAX(first, 0), end = RUNTIME_MIN(first + range.extent, shape);

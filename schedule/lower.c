@@ -61,7 +61,8 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   const tn_tensor *tensor = ls->st->tensors;
   for (int i = 0; i < tensor->ndim; i++) {
     int64_t first;
-    if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
+    bool pads = schedule_pads_dimension(ls->st, i) || schedule_pads_tile(ls->st, i);
+    if (pads != g->of_pads) continue;
     if (ls->size[i]) continue; /* the whole dimension */
     bool fits = tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i];
     if (!tensor->size[i] && (fits || is_inside(g->env, ls->min[i], ls->extent[i], tensor->shape[i]))) continue;

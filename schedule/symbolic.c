@@ -203,12 +203,20 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
   return changed;
 }
 
+/* Whether the loop that R cuts counts blocks: it is the outer part of another, or, in the first part of a sum that was taken apart, it
+ * is an axis, whose blocks are an axis beside it. */
+static bool counts_blocks(const schedule_stage *st, const schedule_relation *r) {
+  const schedule_axis *whole = &st->axes[r->one], *inner = &st->axes[r->many[1]];
+  if (whole->made_by >= 0)
+    return !st->relations[whole->made_by].is_fuse && st->relations[whole->made_by].many[0] == r->one;
+  return whole->kind == SCHEDULE_REDUCE && inner->used_by < 0 && inner->annotation == SCHEDULE_NONE;
+}
+
 /* Blocks of blocks. What is no whole one tests each row, so it has to be a small part of all. */
 static int64_t block_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
   enum { FEW = 4, MANY = 32 };
   bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;
-  int by = is_cut ? st->axes[r->one].made_by : -1;
-  if (by < 0 || st->relations[by].is_fuse || st->relations[by].many[0] != r->one) return 0;
+  if (!is_cut || !counts_blocks(st, r)) return 0;
   int64_t length = st->axes[r->many[1]].extent, shortest = least_extent(s, &st->axes[r->one]);
   if (length < 2 || shortest >= FEW * length || is_attached_at(s, st, r->many[0])) return 0;
   return RUNTIME_MAX(shortest / MANY, 1);

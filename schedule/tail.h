@@ -15,6 +15,8 @@ tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, 
 
 /* Whether the buffer is longer than the region in this dimension, and how long. */
 bool schedule_pads_dimension(const schedule_stage *st, int dim);
+/* A tile in registers whose lanes a symbol may end: all lanes are computed, as with padding. Masked, they would be in memory. */
+bool schedule_pads_tile(const schedule_stage *st, int dim);
 const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim);
 /* Says which splits with tail mask have a tail and no vectorized loop. */
 void schedule_warn_masks(lowering *l, const lower_stage *ls);

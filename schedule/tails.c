@@ -173,6 +173,20 @@ bool schedule_pads_dimension(const schedule_stage *st, int dim) {
   return used_by >= 0 && !st->relations[used_by].is_fuse && st->relations[used_by].tail == TN_TAIL_PAD;
 }
 
+/* Whether a loop over the axis, or the innermost one made of it, is vectorized. */
+static bool is_vectorized(const schedule_stage *st, int axis) {
+  for (int used_by; (used_by = st->axes[axis].used_by) >= 0;) {
+    const schedule_relation *r = &st->relations[used_by];
+    axis = r->is_fuse ? r->one : r->many[r->n - 1];
+  }
+  return st->axes[axis].annotation == SCHEDULE_VECTORIZE;
+}
+
+bool schedule_pads_tile(const schedule_stage *st, int dim) {
+  bool is_tile = st->attach == SCHEDULE_AT && strcmp(st->scope, "local") == 0 && dim < st->n_spatial_roots;
+  return is_tile && st->tensors->size[dim] && is_vectorized(st, dim);
+}
+
 /* The product of the children's extents. */
 const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim) {
   if (!schedule_pads_dimension(ls->st, dim)) return schedule_extent(l, ls->extent[dim], ls->size[dim]);
@@ -181,15 +195,6 @@ const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int d
   for (int i = 0; i < r->n; i++)
     product = schedule_index_binary(l, TIR_MUL, product, schedule_axis_extent(l, ls, r->many[i]));
   return product;
-}
-
-/* Whether a loop over the axis, or the innermost one made of it, is vectorized. */
-static bool is_vectorized(const schedule_stage *st, int axis) {
-  for (int used_by; (used_by = st->axes[axis].used_by) >= 0;) {
-    const schedule_relation *r = &st->relations[used_by];
-    axis = r->is_fuse ? r->one : r->many[r->n - 1];
-  }
-  return st->axes[axis].annotation == SCHEDULE_VECTORIZE;
 }
 
 /* A mask that is no mask is a guard, which is slower than peel. */

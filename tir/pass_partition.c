@@ -158,6 +158,8 @@ typedef struct block {
       begin; /* FULL is BEGIN + LOST < END, END a symbol: a rest of 1 .. LOST begins there. NULL: it is not of that form */
   const tir_expr *end;
   int64_t lost;
+  const tir_stmt *vector;    /* the vectorized loop that the walk is in, or NULL */
+  int64_t lanes, most_lanes; /* of it, where a condition was on it, at most as many as a vector has; 0: there is none */
 } block;
 
 /* Adds COEF * ATOM to one side. */
@@ -218,62 +220,157 @@ static void look_under(block *b, tir_env env, const tir_stmt *s) {
   b->env = outer;
 }
 
+/* The widest loop counts; what is wider than a vector is several. */
+static void note_lanes(block *b, const tir_expr *cond) {
+  int64_t min, extent;
+  if (b->vector == NULL || !tir_uses_var(cond, b->vector->u.loop.var) || !tir_const_loop(b->vector, &min, &extent))
+    return;
+  b->lanes = RUNTIME_MAX(b->lanes, RUNTIME_MIN(extent, b->most_lanes));
+}
+
 /* Conditions that are no comparisons with < are left in: the version is then checked as before, only
  * not faster. */
-static void look_at_conds(block *b, const tir_stmt *s) {
+static void look_at_cond(block *b, const tir_expr *cond) {
   tir_conds conds = {0};
-  if (!tir_conds_add(&conds, s->u.branch.cond)) return;
+  if (!tir_conds_add(&conds, cond)) return;
   for (int i = 0; i < conds.n; i++) {
-    const tir_expr *cond = conds.item[i], *full = NULL;
-    if (cond->op == TIR_LT && cond->lanes == 1 && tir_uses_var(cond, b->var)) full = for_last(b, cond);
+    const tir_expr *part = conds.item[i], *full = NULL;
+    if (part->op == TIR_LT && part->lanes == 1 && tir_uses_var(part, b->var)) full = for_last(b, part);
+    if (full != NULL) note_lanes(b, part);
     if (full == NULL || (b->full != NULL && tir_equal(b->full, full))) continue;
     b->full = b->full != NULL ? tir_binary(b->arena, TIR_AND, b->full, full) : full;
   }
 }
 
+/* What a sum takes of an element that is not there stands in its value. */
+static tir_walk look_at_value(void *user, const tir_expr *e) {
+  block *b = user;
+  if (e->op == TIR_SELECT) look_at_cond(b, e->arg[0]);
+  if (e->op == TIR_LOAD && tir_predicate(e) != NULL) look_at_cond(b, tir_predicate(e));
+  return TIR_WALK_ON;
+}
+
 /* Collects into B what must hold for an iteration to be a whole block. */
 static void look_at_block(block *b, const tir_stmt *s) {
   if (s->kind == TIR_FOR) {
+    const tir_stmt *outer = b->vector;
+    if (s->u.loop.kind == TIR_VECTORIZED) b->vector = s;
     look_under(b, tir_env_loop(b->arena, b->env, s), s->u.loop.body);
+    b->vector = outer;
   } else if (s->kind == TIR_IF) {
-    look_at_conds(b, s);
+    look_at_cond(b, s->u.branch.cond);
     look_at_block(b, s->u.branch.then_body);
   } else if (s->kind == TIR_SEQ) {
     for (int i = 0; i < s->u.seq.n; i++) look_at_block(b, s->u.seq.stmts[i]);
+  } else if (s->kind == TIR_STORE) {
+    tir_walk_expr(s->u.store.value, look_at_value, b);
   } else if (tir_body(s) != NULL) {
     look_at_block(b, tir_body(s));
   }
 }
 
-enum { MAX_RESTS = 15 };
+enum { MAX_RESTS = 15, MAX_VECTORS = 8 };
 
-/* REST parted once more, by how much of the block there is, up to all of it but one:
- *   if (M == o*16 + 1) S of 1 else if (M == o*16 + 2) S of 2 ... else REST
+/* The rest of a block, up to all of it but one, in versions of ascending length. BODY is the block's. */
+typedef struct rests {
+  state *at;
+  const block *b;
+  const tir_env *env;
+  const tir_stmt *body;
+  const tir_expr *limit; /* of a version of some lengths: where it ends at the latest */
+} rests;
+
+/*   if (M == o*16 + 1) S of 1 else if (M == o*16 + 2) S of 2 ... else REST
  * The symbol stands for what it is there, so that simplify proves the checks. */
+static const tir_stmt *version_of_length(const rests *r, int64_t n, const tir_stmt *rest) {
+  runtime_arena *arena = r->at->p->arena;
+  const tir_expr *end = tir_binary(arena, TIR_ADD, r->b->begin, tir_int(arena, r->b->begin->dtype, n));
+  tir_binding is_end = {r->b->end->u.var, end};
+  const tir_expr *cond = tir_binary(arena, TIR_EQ, r->b->end, end);
+  return tir_if(arena, cond, partition_under(r->at, *r->env, tir_substitute_stmt(arena, r->body, 1, &is_end)), rest);
+}
+
+/* COND, and the limit that follows from it. */
+static const tir_expr *with_limit(const rests *r, const tir_expr *cond) {
+  runtime_arena *arena = r->at->p->arena;
+  tir_conds conds = {0};
+  const tir_expr *out = cond;
+  if (!tir_conds_add(&conds, cond)) return cond;
+  for (int i = 0; i < conds.n; i++) {
+    const tir_expr *part = conds.item[i];
+    if (part->op != TIR_LT || part->lanes != 1 || !tir_equal(part->arg[1], r->b->end)) continue;
+    if (tir_uses_var(part->arg[0], r->b->var))
+      out = tir_binary(arena, TIR_AND, out, tir_binary(arena, TIR_LT, part->arg[0], r->limit));
+  }
+  return out;
+}
+
+static const tir_expr *limit_expr(void *user, const tir_expr *e) {
+  const rests *r = user;
+  const tir_expr *predicate = e->op == TIR_LOAD ? tir_predicate(e) : NULL;
+  int at = e->op == TIR_SELECT ? 0 : e->n_args - 1;
+  if (e->op != TIR_SELECT && predicate == NULL) return e;
+  tir_expr *copy = runtime_copy(r->at->p->arena, e, sizeof *e + sizeof e->arg[0] * e->n_args);
+  if (copy != NULL) copy->arg[at] = with_limit(r, e->arg[at]);
+  return copy;
+}
+
+static const tir_stmt *limit_stmt(void *user, const tir_stmt *s) {
+  const rests *r = user;
+  if (s->kind != TIR_IF) return s;
+  return tir_if(r->at->p->arena, with_limit(r, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
+}
+
+/*   if (M <= o*48 + 16) S of at most one vector else if (M <= o*48 + 32) S of two ... else REST
+ * Which vectors there are is then known; lanes of the last are masked. */
+static const tir_stmt *version_up_to(rests *r, int64_t n, const tir_stmt *rest) {
+  runtime_arena *arena = r->at->p->arena;
+  tir_rewriter limiter = {arena, limit_stmt, limit_expr, r};
+  r->limit = tir_binary(arena, TIR_ADD, r->b->begin, tir_int(arena, r->b->begin->dtype, n));
+  const tir_expr *cond = tir_binary(arena, TIR_LE, r->b->end, r->limit);
+  const tir_stmt *body = tir_rewrite_stmt(&limiter, r->body);
+  return body == NULL ? NULL : tir_if(arena, cond, partition_under(r->at, tir_env_cond(r->env, cond), body), rest);
+}
+
+/* REST parted once more, by how much of the block there is: each length where it counts iterations, each number of vectors
+ * where it counts lanes. */
 static const tir_stmt *version_rests(state *at, const block *b, const tir_env *env, const tir_stmt *body,
                                      const tir_stmt *rest) {
-  runtime_arena *arena = at->p->arena;
-  bool is_of_form = b->begin != NULL && b->end->op == TIR_VAR && b->lost >= 1 && b->lost <= MAX_RESTS;
-  if (!at->p->options.versions_rests || !is_of_form || b->begin->dtype != b->end->dtype) return rest;
-  int64_t growth = b->lost * tir_count_stores(body);
+  bool is_of_form = b->begin != NULL && b->end->op == TIR_VAR && b->lost >= 1;
+  int64_t step = RUNTIME_MAX(b->lanes, 1), n = b->lost / step;
+  if (!at->p->options.versions_rests || !is_of_form || n < 1 || n > (step > 1 ? MAX_VECTORS : MAX_RESTS) ||
+      b->begin->dtype != b->end->dtype)
+    return rest;
+  int64_t growth = n * tir_count_stores(body);
   if (at->stores + growth > at->p->options.max_unrolled_body) return rest;
   at->stores += growth;
-  if ((rest = tir_with_own_buffers(arena, rest)) == NULL) return NULL;
-  for (int64_t n = b->lost; n >= 1 && rest != NULL; n--) {
-    const tir_expr *end = tir_binary(arena, TIR_ADD, b->begin, tir_int(arena, b->begin->dtype, n));
-    tir_binding is_end = {b->end->u.var, end};
-    const tir_expr *cond = tir_binary(arena, TIR_EQ, b->end, end);
-    const tir_stmt *version = partition_under(at, *env, tir_substitute_stmt(arena, body, 1, &is_end));
-    rest = tir_if(arena, cond, version, rest);
-  }
+  rests r = {at, b, env, body, NULL};
+  rest = tir_with_own_buffers(at->p->arena, rest);
+  for (; n >= 1 && rest != NULL; n--)
+    rest = step > 1 ? version_up_to(&r, n * step, rest) : version_of_length(&r, n, rest);
   return rest;
+}
+
+/* As many as a vector has of the widest elements that the loop stores. */
+static tir_walk widest_store(void *user, const tir_stmt *s) {
+  int *bytes = user;
+  if (s->kind == TIR_STORE) *bytes = RUNTIME_MAX(*bytes, (int)tn_dtype_bytes(s->u.store.buffer->dtype));
+  return TIR_WALK_ON;
+}
+
+static int64_t lanes_of(const state *at, const tir_stmt *s) {
+  enum { DEFAULT_VECTOR_BYTES = 64 };
+  int bytes = 1, vector = at->p->options.vector_bytes;
+  tir_visitor visitor = {.stmt = widest_store, .user = &bytes};
+  tir_walk_stmt(s, &visitor);
+  return (vector > 0 ? vector : DEFAULT_VECTOR_BYTES) / bytes;
 }
 
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
  *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
  * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
 static const tir_stmt *version_for(state *at, const tir_stmt *s) {
-  block b = {.arena = at->p->arena, .var = s->u.loop.var};
+  block b = {.arena = at->p->arena, .var = s->u.loop.var, .most_lanes = lanes_of(at, s)};
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
   const tir_stmt *body = s->u.loop.body;
   int64_t growth = tir_count_stores(body);

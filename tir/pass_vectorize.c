@@ -107,6 +107,13 @@ static const tir_expr *both(runtime_arena *arena, const tir_expr *a, const tir_e
   return a == NULL ? b : b == NULL ? a : tir_binary(arena, TIR_AND, a, b);
 }
 
+/* Whether all lanes may be loaded although a mask guards them: a tile in registers, which masked loads would keep in memory. What the
+ * lanes that are off have is thrown away; no operation on a float minds it. */
+static bool needs_no_mask(widener *w, const tir_buffer *buffer, const tir_expr *index) {
+  bool is_tile = buffer->scope != NULL && strcmp(buffer->scope, "local") == 0 && buffer->size[0] == NULL;
+  return is_tile && tn_dtype_is_float(buffer->dtype) && stays_inside(w, buffer, index);
+}
+
 /* A load whose index is the same for all lanes stays scalar, unless only the mask keeps it inside its buffer. */
 static const tir_expr *widen_load(widener *w, const tir_expr *e, const tir_expr *const *args) {
   const tir_buffer *buffer = e->u.buffer, *copy = widened_buffer(w, buffer);
@@ -115,7 +122,8 @@ static const tir_expr *widen_load(widener *w, const tir_expr *e, const tir_expr 
   if (index == NULL) return NULL;
   bool scalar = index->lanes == 1 && (predicate == NULL || predicate->lanes == 1);
   if (scalar && (w->mask == NULL || stays_inside(w, buffer, index))) return tir_with_args(w->p->arena, e, args);
-  return tir_load(w->p->arena, buffer, 1, &index, both(w->p->arena, w->mask, predicate));
+  const tir_expr *mask = w->mask == NULL || needs_no_mask(w, buffer, index) ? NULL : w->mask;
+  return tir_load(w->p->arena, buffer, 1, &index, both(w->p->arena, mask, predicate));
 }
 
 /* Other nodes become vectors by having vector arguments; the constructors broadcast the rest. */

@@ -28,6 +28,11 @@ static const turn_row turn_rows[] = {
      "vectorize(C, j)", "znver4", "vmovups", "vinsertps"},
     {"rows that bytes choose", "input T: f32[256,64], I: u8[40]\nC[i<40, j<64] = T[i32(I[i]), j]", "vectorize(C, j)",
      "znver4", "vmovups", "vinsertps"},
+    {"rows of a symbol", "symbol M<=320\ninput A: f32[256,M]\nC[i<M, j<256] = A[j,i]",
+     "split(C, i, 16, tail=peel); split(C, j, 16); reorder(C, i.outer, j.outer, i.inner, j.inner); vectorize(C, "
+     "j.inner); "
+     "unroll(C, i.inner)",
+     "znver4", "vunpckhps", NULL},
     {"rows that are no block", TURN("f32"), TILE("3", "16"), "znver4", "vinsertps", NULL},
     {"a sum of two of them", "input A: f32[256,320], B: f32[256,320]\nC[i<320, j<256] = A[j,i] + B[j,i]",
      TILE("16", "16"), "znver4", "vinsertps", NULL},
