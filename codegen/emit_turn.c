@@ -4,13 +4,13 @@
  *     C[ramp(c, 1, L)] = A[ramp(a, S, L)]; C[ramp(d, 1, L)] = A[ramp(a + 1, S, L)]; ...
  *
  * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
- * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, few enough for the
- * registers, whole vectors are loaded, and shuffles of blocks come first: rows that fall into one set of the first
- * cache are read once then. What is read is what the stores read one by one. */
+ * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, whole vectors are loaded,
+ * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
+ * there are no registers wait on the stack, which is near. What is read is what the stores read one by one. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { BLOCK_BYTES = 16, MAX_TURNED = BLOCK_BYTES, MAX_LANES = 256, LEAST_STRIDE = 5 };
+enum { BLOCK_BYTES = 16, MAX_TURNED = 64, MAX_LANES = 256, LEAST_STRIDE = 5 };
 
 /* ALL stores, each with a load of LANES elements that lie a STEP, at most STRIDE, apart, one element on from the store's before. N of
  * them at a time, a block's elements, are turned. */

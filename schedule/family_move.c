@@ -116,9 +116,16 @@ static int stay(const tn_machine *m, double n, double bytes, double stride) {
 static bool is_turned(const move_facts *f, const int32_t *c, bool *whole) {
   int32_t turned = turned_at_once(f), columns = c[MOVE_COLUMNS];
   bool is_power = (columns & (columns - 1)) == 0;
-  *whole = columns * f->bytes == f->machine.vector_bytes && columns <= 16 && c[MOVE_ROWS] % columns == 0;
+  *whole = columns * f->bytes == f->machine.vector_bytes && c[MOVE_ROWS] % columns == 0;
   if (columns * f->bytes > f->machine.vector_bytes) return false; /* it would need twice the registers */
   return turned >= 2 && c[MOVE_ROWS] % turned == 0 && columns % turned == 0 && is_power && f->stride >= 5 * f->bytes;
+}
+
+/* Vectors of a whole tile for which there are no registers are stored and loaded once more. */
+static double waiting_ns(const move_facts *f, int32_t columns) {
+  const tn_machine *m = &f->machine;
+  double waiting = fmax(columns - m->vector_registers, 0) / columns;
+  return f->points * f->bytes / m->vector_bytes * waiting * 2 * m->costs.load;
 }
 
 /* Elements that go through registers: 16 bytes are loaded at once and turned by shuffles, as many as there are halvings
@@ -131,7 +138,8 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
     double lanes = fmin(columns, m->vector_bytes / f->bytes);
     double shuffles = log2(turned) + (whole ? log2(lanes / turned) : lanes / turned - 1);
     double shuffle = cost_fma(m, (int)(lanes * f->bytes));
-    return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * shuffle);
+    return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * shuffle) +
+           (whole ? waiting_ns(f, columns) : 0);
   }
   double spills = columns * c[MOVE_ROWS] > 256 ? 1.5 : 1;
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;

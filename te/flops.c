@@ -134,6 +134,15 @@ static double times_of(const tally *t, const tir_expr *e) {
 
 static void tally_operations(tally *t, const tir_expr *e);
 
+/* Whether a sum of as many VALUES adds a product that is computed as often: one that changes less often stays a product of
+ * its own. */
+static bool adds_product(const tally *t, double values, int n, const tir_expr *const *args) {
+  for (int i = 0; i < n; i++)
+    if (args[i]->op == TIR_MUL && tn_dtype_is_float((tn_dtype)args[i]->dtype) && times_of(t, args[i]) >= values)
+      return true;
+  return false;
+}
+
 /* RESULT of a user's combiner, an expression of its own parameters. */
 static void tally_step(tally *t, double steps, const tir_expr *result) {
   int n_axes = t->n_axes;
@@ -152,10 +161,11 @@ static void tally_reduce(tally *t, const tir_expr *e) {
     steps *= (double)axis->extent;
     if (t->n_axes < RUNTIME_COUNT(t->axes)) t->axes[t->n_axes++] = axis;
   }
+  bool adds = e->u.reduce->combiner == TIR_REDUCE_SUM, multiplies = e->u.reduce->combiner == TIR_REDUCE_PROD;
+  if (!tuple && adds && adds_product(t, steps, 1, e->arg)) t->counts[TE_FUSED] += steps;
   for (int v = 0; v < tir_n_values(e); v++) tally_operations(t, e->arg[v]);
   t->n_axes = n_outer;
   for (int v = 0; tuple && v < tir_n_values(e); v++) tally_step(t, steps, tuple->result[v]);
-  bool adds = e->u.reduce->combiner == TIR_REDUCE_SUM, multiplies = e->u.reduce->combiner == TIR_REDUCE_PROD;
   if (!tuple && tn_dtype_is_float((tn_dtype)e->dtype))
     t->counts[adds ? TE_SUM : multiplies ? TE_PRODUCT : TE_CHOICE] += steps;
 }
@@ -171,6 +181,7 @@ static void tally_operations(tally *t, const tir_expr *e) {
   int kind = tn_dtype_is_float((tn_dtype)operand->dtype) ? operation_of(e) : -1;
   double times = times_of(t, e);
   if (kind >= 0) t->counts[kind] += times;
+  if (kind == TE_SUM && e->n_args == 2 && adds_product(t, times, 2, e->arg)) t->counts[TE_FUSED] += times;
   if (e->op == TIR_RSQRT || e->op == TIR_SIGMOID) t->counts[TE_DIVISION] += times;
   for (int i = 0; i < e->n_args; i++) tally_operations(t, e->arg[i]);
 }

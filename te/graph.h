@@ -107,7 +107,8 @@ tn_status te_check_no_externs(const tn_program *program, const char *what);
 bool te_has_externs(const tn_program *program);
 
 /* Kinds of operations on floats that processors take differently long for. SUM: + and -; CHOICE: min, max, comparisons
- * and selects; FUNCTION: exp and the like. */
+ * and selects; FUNCTION: exp and the like; FUSED: those products, counted above, that a sum adds at once, so that both are
+ * one multiply-add. A product of a sum is none: sums are not expanded. */
 typedef enum te_operation {
   TE_SUM,
   TE_PRODUCT,
@@ -115,6 +116,7 @@ typedef enum te_operation {
   TE_DIVISION,
   TE_ROOT,
   TE_FUNCTION,
+  TE_FUSED,
   TE_OPERATION_COUNT
 } te_operation;
 

@@ -123,13 +123,12 @@ vendor_number tools_vendor_number(const tn_program *program) {
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
-/* A product that is added is one instruction. False: the program has nothing but multiply-adds, or no floats. */
+/* A product that is added is one instruction, and so is one that is not: both take a multiplier's time. False: the program has nothing but multiply-adds, or no floats. */
 static bool has_mix(const tn_program *program, double counts[VENDOR_OPERATIONS]) {
   double n[TE_OPERATION_COUNT], others = 0;
   te_operations(program, n);
-  double fused = RUNTIME_MIN(n[TE_SUM], n[TE_PRODUCT]), alone = RUNTIME_MAX(n[TE_SUM], n[TE_PRODUCT]) - fused;
-  counts[VENDOR_FUSED] = fused + (n[TE_PRODUCT] > n[TE_SUM] ? alone : 0);
-  counts[VENDOR_ADDITION] = n[TE_SUM] > n[TE_PRODUCT] ? alone : 0;
+  counts[VENDOR_FUSED] = n[TE_PRODUCT];
+  counts[VENDOR_ADDITION] = RUNTIME_MAX(n[TE_SUM] - n[TE_FUSED], 0);
   counts[VENDOR_EXTREMUM] = n[TE_CHOICE];
   counts[VENDOR_DIVISION] = n[TE_DIVISION];
   counts[VENDOR_ROOT] = n[TE_ROOT];

@@ -1,5 +1,5 @@
 /* limits.c: what a machine can do at most, as routines that are timed in turns with kernels: arithmetic on registers alone,
- * and reading an array. A limit that was measured at another time, under another load, says nothing. */
+ * and reading, or reading and writing, an array. A limit that was measured at another time, under another load, says nothing. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -21,13 +21,20 @@ enum { SLOTS = 64 /* of the most frequent operation in a mix */ };
 /* What thread AT does in one call. Returns something that depends on all of it. */
 typedef struct limit limit;
 typedef float (*limit_part)(const limit *l, int at);
+typedef float (*limit_stream)(const float *from, size_t n);
+typedef void (*limit_copy)(float *to, const float *from, size_t n);
+
+enum { COPIES = 3 /* ways to copy */ };
 
 struct limit {
   limit_part part;
   int threads, repeats;
-  size_t n; /* floats of each thread */
+  size_t n;       /* floats of each thread: read, */
+  size_t written; /* and written, behind those of all threads that are read */
   float *data;
-  int n_slots; /* of a mix, in the order in which they run */
+  limit_copy copy;     /* of what is moved */
+  limit_stream stream; /* what reads the rest; NULL: four streams */
+  int n_slots;         /* of a mix, in the order in which they run */
   unsigned char slots[SLOTS * VENDOR_OPERATIONS];
   pthread_t thread[MAX_THREADS];
 };
@@ -120,6 +127,40 @@ static const struct arithmetic *find(vendor_number number) {
     return out[0];                                                                           \
   }
 
+/* The same of one stream: which is faster depends on the machine. */
+#define DEFINE_STREAM(name, isa, vector, lanes, zero, load, add)                                                      \
+  __attribute__((target(isa), noinline)) static float name(const float *from, size_t n) {                             \
+    vector sum[8];                                                                                                    \
+    float out[lanes];                                                                                                 \
+    for (int c = 0; c < 8; ++c) sum[c] = zero();                                                                      \
+    for (size_t i = 0; i + 8 * (lanes) <= n; i += 8 * (lanes)) {                                                      \
+      _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) sum[c] = add(sum[c], load(from + i + (size_t)c * (lanes))); \
+    }                                                                                                                 \
+    for (int c = 1; c < 8; ++c) sum[0] = add(sum[0], sum[c]);                                                         \
+    memcpy(out, &sum[0], sizeof sum[0]);                                                                              \
+    return out[0];                                                                                                    \
+  }
+
+DEFINE_STREAM(stream_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
+DEFINE_STREAM(stream_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
+
+/* Through the caches or past them. */
+#define DEFINE_COPY(name, isa, lanes, load, store)                                                  \
+  __attribute__((target(isa), noinline)) static void name(float *to, const float *from, size_t n) { \
+    for (size_t i = 0; i + 4 * (lanes) <= n; i += 4 * (lanes)) {                                    \
+      _Pragma("GCC unroll 4") for (size_t c = 0; c < 4; ++c)                                        \
+          store(to + i + c * (lanes), load(from + i + c * (lanes)));                                \
+    }                                                                                               \
+    _mm_sfence();                                                                                   \
+  }
+
+DEFINE_COPY(copy_512, "avx512f", 16, _mm512_loadu_ps, _mm512_store_ps)
+DEFINE_COPY(copy_256, "avx2", 8, _mm256_loadu_ps, _mm256_store_ps)
+DEFINE_COPY(past_512, "avx512f", 16, _mm512_loadu_ps, _mm512_stream_ps)
+DEFINE_COPY(past_256, "avx2", 8, _mm256_loadu_ps, _mm256_stream_ps)
+
+static void copy_library(float *to, const float *from, size_t n) { memcpy(to, from, n * sizeof *to); }
+
 DEFINE_READER(read_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
 DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
 
@@ -180,6 +221,16 @@ static limit_part mixer(int *lanes) {
   return has("avx512f") ? mix_512 : has("avx2") && has("fma") ? mix_256 : NULL;
 }
 
+static limit_stream streamer(void) { return has("avx512f") ? stream_512 : has("avx2") ? stream_256 : NULL; }
+
+static limit_copy copier(int way) {
+  switch (way) {
+    case 0: return has("avx512f") ? copy_512 : has("avx2") ? copy_256 : NULL;
+    case 1: return has("avx512f") ? past_512 : has("avx2") ? past_256 : NULL;
+    default: return copy_library;
+  }
+}
+
 static limit_part reader(void) { return has("avx512f") ? read_512 : has("avx2") ? read_256 : NULL; }
 
 #else
@@ -191,6 +242,8 @@ struct arithmetic {
 static const struct arithmetic *find(vendor_number number) { return (void)number, NULL; }
 static limit_part reader(void) { return NULL; }
 static limit_part mixer(int *lanes) { return *lanes = 1, NULL; }
+static limit_stream streamer(void) { return NULL; }
+static limit_copy copier(int way) { return (void)way, NULL; }
 
 #endif
 
@@ -318,18 +371,71 @@ bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *o
   return make(&l, out, why);
 }
 
+/* Floats of each thread. */
+static size_t share_of(double bytes, int threads) { return ((size_t)(bytes / threads) / sizeof(float) + 64) / 64 * 64; }
+
+/* An array for all threads, and how often one call goes over it. False: WHY. */
+static bool take_array(limit *l, char why[VENDOR_TEXT]) {
+  size_t total = (l->n + l->written) * (size_t)l->threads, bytes = total * sizeof(float);
+  l->data =
+      aligned_alloc(bytes >= HUGE_B ? HUGE_B : 64, bytes >= HUGE_B ? (bytes + HUGE_B - 1) / HUGE_B * HUGE_B : bytes);
+  if (l->data && bytes >= HUGE_B) (void)madvise(l->data, bytes, MADV_HUGEPAGE);
+  if (!l->data) return snprintf(why, VENDOR_TEXT, "out of memory for an array of %zu bytes", bytes), false;
+  for (size_t i = 0; i < total; ++i) l->data[i] = 1;
+  double share_B = (double)(l->n + l->written) * sizeof(float);
+  l->repeats = 1 + (int)((l->threads > 1 ? part_B : alone_B) / share_B);
+  return true;
+}
+
 bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]) {
   limit l = {.part = reader(), .threads = threads};
   if (!l.part || threads < 1 || threads > MAX_THREADS) return refuse("reads", why);
-  l.n = ((size_t)(bytes / threads) / sizeof(float) + 64) / 64 * 64;
-  size_t total = l.n * (size_t)threads;
-  l.data = aligned_alloc(total * sizeof(float) >= HUGE_B ? HUGE_B : 64, total * sizeof(float));
-  if (l.data && total * sizeof(float) >= HUGE_B) (void)madvise(l.data, total * sizeof(float), MADV_HUGEPAGE);
-  if (!l.data) return snprintf(why, VENDOR_TEXT, "out of memory for an array of %.0f bytes", bytes), false;
-  for (size_t i = 0; i < total; ++i) l.data[i] = 1;
-  double share_B = (double)l.n * sizeof(float);
-  l.repeats = 1 + (int)((threads > 1 ? part_B : alone_B) / share_B);
-  *read = share_B * l.repeats * threads;
+  l.n = share_of(bytes, threads);
+  if (!take_array(&l, why)) return false;
+  *read = (double)l.n * sizeof(float) * l.repeats * threads;
+  return make(&l, out, why);
+}
+
+/* Copies as much as is both read and written, and reads or writes the rest. */
+static float move(const limit *l, int at) {
+  limit rest = *l;
+  size_t copied = l->n < l->written ? l->n : l->written;
+  const float *from = l->data + l->n * (size_t)at;
+  float *to = l->data + l->n * (size_t)l->threads + l->written * (size_t)at;
+  l->copy(to, from, copied);
+  for (size_t i = copied; i < l->written; i += copied) /* from what was copied last: it is near */
+    l->copy(to + i, from, l->written - i < copied ? l->written - i : copied);
+  if (l->n == copied) return to[0];
+  if (l->stream) return l->stream(from + copied, l->n - copied);
+  rest.data = l->data + l->n * (size_t)at + copied, rest.n = l->n - copied;
+  return reader()(&rest, 0);
+}
+
+/* The way that is fastest here and now. */
+static void choose_way(limit *l) {
+  enum { TRIES = 5, WAYS = 2 * COPIES };
+  double best[WAYS] = {0};
+  int fastest = 0;
+  for (int i = 0; i < WAYS * TRIES; ++i) {
+    l->copy = copier(i % COPIES), l->stream = i % WAYS < COPIES ? streamer() : NULL;
+    double start = vendor_now(false);
+    (void)call_limit(l);
+    double took = vendor_now(false) - start;
+    if (i < WAYS || took < best[i % WAYS]) best[i % WAYS] = took;
+  }
+  for (int i = 1; i < WAYS; ++i)
+    if (best[i] < best[fastest]) fastest = i;
+  l->copy = copier(fastest % COPIES), l->stream = fastest < COPIES ? streamer() : NULL;
+}
+
+bool vendor_limit_moving(double read, double written, int threads, vendor_kernel *out, double *moved,
+                         char why[VENDOR_TEXT]) {
+  limit l = {.part = move, .threads = threads};
+  if (!streamer() || threads < 1 || threads > MAX_THREADS) return refuse("moves data", why);
+  l.n = share_of(read, threads), l.written = share_of(written, threads);
+  if (!take_array(&l, why)) return false;
+  choose_way(&l);
+  *moved = (double)(l.n + l.written) * sizeof(float) * l.repeats * threads;
   return make(&l, out, why);
 }
 

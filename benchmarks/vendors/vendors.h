@@ -83,6 +83,10 @@ bool vendor_limit_mix(const double counts[VENDOR_OPERATIONS], int threads, vendo
                       char why[VENDOR_TEXT]);
 /* A routine in which THREADS threads read an array of so many bytes together, some times; one call reads so many bytes. */
 bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]);
+/* The same of READ bytes that are read while WRITTEN others are written, through the caches or past them, whichever is faster
+ * here: a line that is written comes from where it was and goes back, past the caches it only goes. *MOVED: bytes of one call. */
+bool vendor_limit_moving(double read, double written, int threads, vendor_kernel *out, double *moved,
+                         char why[VENDOR_TEXT]);
 /* Of WORK done by each call, how much in a second: the best of some calls. 0: a call failed. */
 double vendor_limit_rate(const vendor_kernel *kernel, double work, bool by_cpu);
 

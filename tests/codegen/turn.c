@@ -22,6 +22,8 @@ static const turn_row turn_rows[] = {
     {"f64", TURN("f64"), TILE("8", "8"), "znver4", "vunpckhpd", "vmovhp"},
     {"u8", TURN("u8"), TILE("16", "64"), "znver4", "vpunpckhbw", "vpinsrb"},
     {"i16", TURN("i16"), TILE("8", "32"), "znver4", "vpunpckhwd", "vpinsrw"},
+    {"u8, whole vectors", TURN("u8"), TILE("64", "64"), "znver4", "vpunpckhbw", "vinserti"},
+    {"i16, whole vectors", TURN("i16"), TILE("32", "32"), "znver4", "vpunpckhwd", "vinserti"},
     {"something computed", "input A: f32[256,320], B: f32[256]\nC[i<320, j<256] = A[j,i] * B[j] + 1", TILE("16", "16"),
      "znver4", "vunpckhps", "vinsertps"},
     {"rows that a table chooses", "input T: f32[500,64], I: i32[40]\nC[i<40, j<64] = T[min(max(I[i], 0), 499), j]",

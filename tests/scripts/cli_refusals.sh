@@ -115,7 +115,7 @@ shows 'GB/s' bench 'C[i<4096] = A[i]' --seconds 0.1
 
 # The machine's limits: a copy has no arithmetic; on other processors than x86 there is a warning instead.
 run bench "$add" --limits --seconds 0.1 --json
-[ "$(json out '0 < o["of_limit"] < (99 if "'"${TENON_SANITIZE:-}"'" else 4) and o["reading"]["gbytes_per_s"] > 0 and o["arithmetic"]["part"] <= o["of_limit"]')" = True ] ||
+[ "$(json out '0 < o["of_limit"] < (99 if "'"${TENON_SANITIZE:-}"'" else 4) and o["moving"]["gbytes_per_s"] > 0 and o["arithmetic"]["part"] <= o["of_limit"]')" = True ] ||
   [ "$(uname -m)" != x86_64 ] || complain "bench --limits: $(cat out err)"
 run bench 'C[i<4096] = A[i]' --limits --seconds 0.1 --json
 [ "$(json out '"arithmetic" in o')" = False ] || complain "bench --limits computes a copy: $(cat out)"

@@ -59,26 +59,29 @@ static void flops(void **state) {
 
 typedef struct kinds_row {
   const char *name, *text;
-  double counts[TE_OPERATION_COUNT]; /* sums, products, choices, divisions, roots, functions */
+  double counts[TE_OPERATION_COUNT]; /* sums, products, choices, divisions, roots, functions, fused */
 } kinds_row;
 
 static const kinds_row kinds_rows[] = {
-    {"matmul", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])", {512, 512, 0, 0, 0, 0}},
-    {"product", "C[i<4] = prod[k<10](A[i,k])", {0, 40, 0, 0, 0, 0}},
-    {"max filter", "C[i<4] = max[k<10](A[i+k])", {0, 0, 40, 0, 0, 0}},
-    {"the same twice", "C[i<10] = (A[i] + B[i]) * (A[i] + B[i])", {10, 10, 0, 0, 0, 0}},
-    {"functions", "C[i<10] = exp(A[i]) + tanh(A[i])", {10, 0, 0, 0, 0, 20}},
-    {"roots and divisions", "C[i<10] = rsqrt(A[i]) / sqrt(B[i])", {0, 0, 0, 20, 20, 0}},
-    {"sigmoid", "C[i<10] = sigmoid(A[i])", {0, 0, 0, 10, 0, 10}},
-    {"a choice and its condition", "C[i<10] = select(A[i] > 0, A[i], B[i])", {0, 0, 20, 0, 0, 0}},
-    {"what a row has in common", "C[i<4, j<10] = (A[i,j] - M[i]/10) * sqrt(V[i])", {40, 40, 0, 4, 4, 0}},
-    {"in a reduction, too", "C[i<4] = sum[k<10]((A[i,k] - M[i]/10) * exp(B[k]))", {80, 40, 0, 4, 0, 10}},
+    {"matmul", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])", {512, 512, 0, 0, 0, 0, 512}},
+    {"product", "C[i<4] = prod[k<10](A[i,k])", {0, 40, 0, 0, 0, 0, 0}},
+    {"max filter", "C[i<4] = max[k<10](A[i+k])", {0, 0, 40, 0, 0, 0, 0}},
+    {"the same twice", "C[i<10] = (A[i] + B[i]) * (A[i] + B[i])", {10, 10, 0, 0, 0, 0, 0}},
+    {"functions", "C[i<10] = exp(A[i]) + tanh(A[i])", {10, 0, 0, 0, 0, 20, 0}},
+    {"roots and divisions", "C[i<10] = rsqrt(A[i]) / sqrt(B[i])", {0, 0, 0, 20, 20, 0, 0}},
+    {"sigmoid", "C[i<10] = sigmoid(A[i])", {0, 0, 0, 10, 0, 10, 0}},
+    {"a choice and its condition", "C[i<10] = select(A[i] > 0, A[i], B[i])", {0, 0, 20, 0, 0, 0, 0}},
+    {"what a row has in common", "C[i<4, j<10] = (A[i,j] - M[i]/10) * sqrt(V[i])", {40, 40, 0, 4, 4, 0, 0}},
+    {"in a reduction, too", "C[i<4] = sum[k<10]((A[i,k] - M[i]/10) * exp(B[k]))", {80, 40, 0, 4, 0, 10, 40}},
     {"a combiner of the user's",
      "combiner add2(a: f32; b) = (a + b), identity (0); C[i<4] = add2[k<10](A[i,k] * 2)",
-     {40, 40, 0, 0, 0, 0}},
-    {"padding only chooses", "C[i<10] = select(i >= 1 && i < 9, A[i-1], 0)", {0, 0, 10, 0, 0, 0}},
-    {"indices and integers are none", "C[i<10] = A[i*2 + 1]; D[i<10] = i*2 + 1", {0, 0, 0, 0, 0, 0}},
-    {"symbols decide", "symbol N; C[i<N] = A[i] + 1", {0, 0, 0, 0, 0, 0}},
+     {40, 40, 0, 0, 0, 0, 0}},
+    {"a product of a sum is not fused", "C[i<10] = (A[i] + B[i] + D[i]) * 2", {20, 10, 0, 0, 0, 0, 0}},
+    {"two products make one sum", "C[i<10] = A[i]*2 + B[i]*3", {10, 20, 0, 0, 0, 0, 10}},
+    {"a product of a row is not fused with each element", "C[i<4, j<10] = A[i,j] + M[i]*2", {40, 4, 0, 0, 0, 0, 0}},
+    {"padding only chooses", "C[i<10] = select(i >= 1 && i < 9, A[i-1], 0)", {0, 0, 10, 0, 0, 0, 0}},
+    {"indices and integers are none", "C[i<10] = A[i*2 + 1]; D[i<10] = i*2 + 1", {0, 0, 0, 0, 0, 0, 0}},
+    {"symbols decide", "symbol N; C[i<N] = A[i] + 1", {0, 0, 0, 0, 0, 0, 0}},
 };
 
 static void kinds(void **state) {
