@@ -56,7 +56,7 @@ typedef struct tuner {
   tn_builder builder;
   tn_runner runner;
   tuner_stage build_stage, run_stage;
-  bool shares_pool; /* both are worker processes: polling one serves the other */
+  bool shares_pool;   /* both are worker processes: polling one serves the other */
   bool takes_turns;   /* with other tuners, whose builder and runner these are, too */
   bool has_one_round; /* none is proposed while another is measured: the next turn may be far away */
   struct tuner_pipeline *pipeline;

@@ -123,7 +123,8 @@ vendor_number tools_vendor_number(const tn_program *program) {
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
-/* A product that is added is one instruction, and so is one that is not: both take a multiplier's time. False: the program has nothing but multiply-adds, or no floats. */
+/* A product that is added is one instruction, and so is one that is not: both take a multiplier's time. False: the program has
+ * nothing but multiply-adds, or no floats. */
 static bool has_mix(const tn_program *program, double counts[VENDOR_OPERATIONS]) {
   double n[TE_OPERATION_COUNT], others = 0;
   te_operations(program, n);
