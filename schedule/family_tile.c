@@ -843,7 +843,7 @@ static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
 static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
   bool blocks = n->v_blocks > 1;
   double times = 1,
-         since = 1; /* as often as all loops so far run that do not move it; those up to the last that does */
+         since = 1; /* TIMES: SINCE at the last loop that moves it; SINCE: turns of all loops so far that do not */
   for (int a = 0; a < f->v; a++) {
     if (!is_outer(f, c, a)) continue;
     if (moves(f, f->shared, a))
