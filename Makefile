@@ -21,7 +21,7 @@
 #   make bench-warm   how many trials the records of programs like it save a search, over 20 shapes; ten minutes
 #   make bench-tuned  winners of 100 trials beside auto, all programs of bench-auto; an hour; goes on where it was stopped
 #   make bench-tune  what tuning costs, its promises and its winners
-#   make bench-auto  generic schedules beside the machine's limits
+#   make bench-auto  generic schedules beside the machine's limits; RANDOM=1: 60 products, 30 pipelines and 40 programs of rows that this seed draws
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
 #   make bench-plans  how fast plans are ranked and scored
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
@@ -157,9 +157,10 @@ bench-tvm: build
 bench-warm: setup build
 	scripts/bench_warm build $(FOLDER)
 
+comma := ,
 # Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
-	scripts/bench_auto build --threads 1,2 --page docs/performance.md
+	$(if $(RANDOM),scripts/bench_auto build --draw product:60$(comma)pipeline:30$(comma)rows:40 --seed $(RANDOM),scripts/bench_auto build --threads 1,2 --page docs/performance.md)
 
 # How fast plans are ranked by cost, and lowered and scored by the learned model; which schedules written by hand a plan of
 # the plain program realizes, with both sides' processor times. A minute.

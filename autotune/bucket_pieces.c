@@ -24,9 +24,10 @@ static schedule_plans *plans_at(const bucket_range *range, int64_t size) {
   return program ? schedule_plans_new(program, range->machine) : NULL;
 }
 
-static anchor anchor_at(const bucket_range *range, int64_t size) {
+/* By the plans of size PLANNED, which serve as SIZE's. */
+static anchor anchor_at(const bucket_range *range, int64_t size, int64_t planned) {
   anchor a = {.size = size};
-  schedule_plans *plans = size > 0 ? plans_at(range, size) : NULL;
+  schedule_plans *plans = size > 0 ? plans_at(range, planned) : NULL;
   int n = plans ? schedule_plans_count(plans) : 0;
   schedule_plan *best = n > 0 ? calloc((size_t)n, sizeof *best) : NULL;
   if (best) {
@@ -76,15 +77,42 @@ static comparison compare_at(const bucket_range *range, int64_t size, const anch
   return out;
 }
 
+/* Vectors of f32. */
+static int64_t lanes_of(const bucket_range *range) {
+  return RUNTIME_MAX(range->machine->vector_bytes / (int64_t)sizeof(float), 1);
+}
+
+/* Up to here a tile may be as wide as the symbol, so that the number of vectors that it has decides. */
+static int64_t last_of_vectors(const bucket_range *range) {
+  enum { VECTORS = 6 };
+  return VECTORS * lanes_of(range);
+}
+
+/* Up to here half a vector more is a large part. */
+static int64_t last_of_halves(const bucket_range *range) { return last_of_vectors(range) / 2; }
+
+/* A size that is no whole number of blocks: plans of others may be for just that number. */
+static int64_t odd_within(const bucket_range *range, int64_t size) {
+  if (size % 2 == 1) return size;
+  return size > range->first ? size - 1 : RUNTIME_MIN(size + 1, range->last);
+}
+
 /* Costs are right to some ten percent, so a plan that is as good as the best by its cost need not be. Far from the size that it was made
  * for another takes its place all the same: the static kernel of the size has that one. */
-static bool is_worth_a_cut(const comparison *c, const anchor *now, int64_t size) {
-  bool is_far = size >= 2 * now->size || 2 * size <= now->size;
+static bool is_worth_a_cut(const bucket_range *range, const comparison *c, const anchor *now, int64_t size) {
+  bool is_far = size >= 2 * now->size || 2 * size <= now->size || size <= last_of_vectors(range);
   return !c->is_same && (c->by_now > most_behind || is_far);
 }
 
-/* The next size to look at: a fourth further away, and the end of the range for sure. */
+/* The next size to look at: a fourth further away, or where there are as many vectors as in no size looked at, and the end of the range
+ * for sure. */
 static int64_t next_size(const bucket_range *range, int64_t size, bool upward) {
+  int64_t last = last_of_vectors(range), lanes = last_of_halves(range) < size ? lanes_of(range) : lanes_of(range) / 2;
+  int64_t below = (size - 1) / lanes * lanes;
+  if (upward && size < last && size < range->last)
+    return RUNTIME_MIN((size + lanes - 1) / lanes * lanes + 1, range->last);
+  if (!upward && size > range->first && size - RUNTIME_MAX(size / 5, 1) < last && below >= range->first)
+    return RUNTIME_MIN(below, last);
   if (upward) return size < range->last ? RUNTIME_MIN(size + RUNTIME_MAX(size / 4, 1), range->last) : 0;
   return size > range->first ? RUNTIME_MAX(size - RUNTIME_MAX(size / 5, 1), range->first) : 0;
 }
@@ -109,10 +137,11 @@ static void walk(cutting *c, anchor *now, const anchor *other, bool upward) {
   const bucket_range *range = c->range;
   int64_t size = upward ? range->first : range->last;
   for (; size > 0 && c->n < BUCKET_MAX_PIECES; size = next_size(range, size, upward)) {
-    comparison at = compare_at(range, size, now, other);
-    if (!is_worth_a_cut(&at, now, size)) continue;
-    bool is_other = at.by_other <= RUNTIME_MIN(at.by_now, most_behind);
-    anchor made = is_other ? (anchor){.size = other->size, .text = strdup(other->text)} : anchor_at(range, size);
+    int64_t odd = odd_within(range, size);
+    comparison at = compare_at(range, odd, now, other);
+    if (!is_worth_a_cut(range, &at, now, size)) continue;
+    bool is_other = size > last_of_vectors(range) && at.by_other <= RUNTIME_MIN(at.by_now, most_behind);
+    anchor made = is_other ? (anchor){.size = other->size, .text = strdup(other->text)} : anchor_at(range, odd, odd);
     free(now->text);
     *now = made;
     part_at(c, size, made.size, upward);
@@ -132,8 +161,8 @@ static void reverse(bucket_piece *pieces, int n) {
 tn_status bucket_cut(const bucket_range *range, bucket_piece *out, int *n) {
   bool upward = range->above == 0;
   runtime_quiet quiet = runtime_quiet_begin(range->program->ctx);
-  anchor now = anchor_at(range, upward ? range->below : range->above);
-  anchor other = anchor_at(range, upward ? 0 : range->below);
+  anchor now = anchor_at(range, upward ? range->below : range->above, upward ? range->first : range->last);
+  anchor other = anchor_at(range, upward ? 0 : range->below, range->first);
   cutting c = {range, out, 1};
   out[0] = (bucket_piece){range->first, range->last, now.size};
   if (now.text) walk(&c, &now, &other, upward);

@@ -135,6 +135,8 @@ void autotune_search_advise(autotune_search *search, const char *plan);
  * program's plans are corrected. */
 struct autotune_neighbour;
 void autotune_search_learn(autotune_search *search, int n, const struct autotune_neighbour *near);
+/* Whether it knows of plans to begin with. Then the default schedule is not the first but the last of its first round. */
+bool autotune_search_is_advised(const autotune_search *search);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 

@@ -129,7 +129,7 @@ static tn_status submit_run(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
   tn_scope_sequence(&scope, s->candidate.sequence);
   if (s->candidate.sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_START, s->candidate.sequence);
-  tuner_before_run(p->t, &s->candidate);
+  tuner_before_run(p->t, s->schedule, &s->candidate);
   s->under_way = begin_range(&run_site, "measuring", &s->candidate);
   tn_status status = tuner_submit(&p->t->run_stage, &s->job);
   if (status != TN_OK) return status;

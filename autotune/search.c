@@ -9,14 +9,7 @@
 #include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
-enum {
-  MAX_ADVISED = 32,
-  ADVISED_FIRST = 2,
-  ADVISED_OF_EACH = 2,
-  MAX_SEEDS = 64,
-  MOST_SEEDS = 256,
-  MISSES_BEFORE_EXHAUSTED = 400
-};
+enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
 static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
@@ -318,12 +311,43 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* The best of the nearest, before anything is ranked. */
-static int propose_advised(autotune_search *search, int n, tn_schedule **out) {
-  int found = 0, most = RUNTIME_MIN(search->n_advised, ADVISED_FIRST);
-  while (found < n && search->next_advised < most)
-    found += propose_genome(search, &search->advised[search->next_advised++], &out[found]);
+/* The schedules that need no search. */
+static int propose_all_fixed(autotune_search *search, int n, tn_schedule **out) {
+  int found = 0;
+  for (int which = 0; which < N_FIXED && found < n; which++) found += propose_fixed(search, (fixed)which, out + found);
   return found;
+}
+
+/* Whether what the nearest of the programs like this one had is promised to be quicker than `auto`. */
+static bool is_advice_first(const autotune_search *search) {
+  const autotune_space *space = &search->space;
+  return autotune_genome_cost(space, &search->advised[0]) <= autotune_genome_cost(space, &space->best);
+}
+
+/* Behind the program's own schedule the two best guesses: what the nearest had, and `auto`. */
+static int propose_guesses(autotune_search *search, int n, tn_schedule **out) {
+  int found = n > 0 ? propose_fixed(search, FIXED_OWN, out) : 0;
+  for (int i = 0; i < 2 && found < n; i++) {
+    bool is_advice = (i == 0) == is_advice_first(search);
+    if (!is_advice)
+      found += propose_fixed(search, FIXED_GENERIC, out + found);
+    else if (search->next_advised == 0)
+      found += propose_genome(search, &search->advised[search->next_advised++], out + found);
+  }
+  return found;
+}
+
+bool autotune_search_is_advised(const autotune_search *search) { return search->n_advised > 0; }
+
+/* Whether the last place of a round is the default schedule's: not the only one, while better guesses are left. Without memory there
+ * is none. */
+static bool ends_with_default(const autotune_search *search, int n) {
+  bool is_its_turn = search->n_advised > 0 && (n > 1 || (search->has_fixed[FIXED_GENERIC] && search->next_advised > 0));
+  bool is_open = is_its_turn && !search->has_fixed[FIXED_DEFAULT];
+  tn_schedule *s = is_open ? tn_schedule_new(search->task.program) : NULL;
+  bool is_new = s && !runtime_map_find(&search->seen, autotune_schedule_hash(s));
+  tn_schedule_free(s);
+  return is_new;
 }
 
 void autotune_search_advise(autotune_search *search, const char *plan) {
@@ -349,17 +373,19 @@ void autotune_search_learn(autotune_search *search, int n, const autotune_neighb
 }
 
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,
- * so that the answer is never worse than what the user wrote, nor than `auto`; then what was advised. */
+ * so that the answer is never worse than what the user wrote, nor than `auto`. Where programs like this one teach what to begin
+ * with, the default schedule can wait: it is the last of the first round. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
-  int found = 0;
-  for (int which = 0; which < N_FIXED && found < n; which++) found += propose_fixed(search, (fixed)which, out + found);
-  found += propose_advised(search, n - found, out + found);
+  bool is_advised = autotune_search_is_advised(search), default_last = ends_with_default(search, n);
+  int most = n - default_last;
+  int found = is_advised ? propose_guesses(search, most, out) : propose_all_fixed(search, most, out);
   double eps = search->task.n_rules > 0 ? fmax(search->policy.eps, eps_own_rules) : search->policy.eps;
-  int n_random = (int)ceil(eps * (n - found));
-  found += propose_evolved(search, n - found - n_random, out + found);
-  return found + propose_random(search, n - found, out + found);
+  int n_random = (int)ceil(eps * (most - found));
+  found += propose_evolved(search, most - found - n_random, out + found);
+  found += propose_random(search, most - found, out + found);
+  return found + (default_last ? propose_fixed(search, FIXED_DEFAULT, out + found) : 0);
 }
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */

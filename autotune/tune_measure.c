@@ -294,9 +294,11 @@ static double run_limit(const tuner *t) {
   return t->result.best_s > 0 ? fmax(RUN_TIMES * t->result.best_s, LEAST_RUN_S) : 0;
 }
 
-void tuner_before_run(const tuner *t, tn_candidate *candidate) {
-  candidate->best_s = t->result.best_s;
-  candidate->timeout_s = run_limit(t);
+/* What gains are counted from is measured however slow it is. */
+void tuner_before_run(const tuner *t, const tn_schedule *s, tn_candidate *candidate) {
+  bool is_default = s->n_steps == 0;
+  candidate->best_s = is_default ? 0 : t->result.best_s;
+  candidate->timeout_s = is_default ? 0 : run_limit(t);
 }
 
 /* ---- the default schedule ---------------------------------------------------------------------------------------- */
@@ -333,12 +335,14 @@ static tn_status take_default(tuner *t, const tn_candidate *candidate, tn_measur
   return status;
 }
 
-/* The runner may have none (a user's own): then the first candidate's time includes it. */
+/* The runner may have none (a user's own): then the first candidate's time includes it. Where better guesses are there to begin with
+ * the default schedule is measured as a candidate behind them; what is only estimated of it is taken as ever. */
 tn_status tuner_prepare(tuner *t) {
   if (!t->runner.prepare) return TN_OK;
+  bool is_known = t->result.default_s > 0, is_later = autotune_search_is_advised(t->search);
   TN_SCOPE(MEASURE, 1, "InitializeTask/Reference");
   tn_candidate candidate = {.program = tn_program_text(t->program),
-                            .steps = t->result.default_s > 0 ? NULL : "[]",
+                            .steps = is_known || is_later ? NULL : "[]",
                             .target = t->target,
                             .seed = t->options.seed,
                             .fill = t->fill.text};
@@ -346,7 +350,8 @@ tn_status tuner_prepare(tuner *t) {
   tuner_tell(t, "preparing");
   tn_status status = t->runner.prepare(t->runner.self, &candidate, &m);
   candidate.steps = "[]";
-  if (status == TN_OK && !m.abandoned && (t->result.default_s == 0 || m.error != TN_MEASURE_NONE))
+  bool is_wanted = !is_known && (!is_later || m.is_estimate);
+  if (status == TN_OK && !m.abandoned && (is_wanted || m.error != TN_MEASURE_NONE))
     status = take_default(t, &candidate, &m);
   if (status == TN_OK && m.error != TN_MEASURE_NONE && !m.abandoned) {
     t->result.end = TN_TUNE_FAILED;

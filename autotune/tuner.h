@@ -150,7 +150,7 @@ tn_status tuner_claim(tuner *t, const tn_schedule *s, uint64_t *claim, bool *is_
 /* Fills a candidate in for its build, but for its sequence. Its steps are malloc'ed. */
 tn_status tuner_describe(tuner *t, const tn_schedule *s, tn_candidate *out);
 /* Brings best time and limit up to date before its run. */
-void tuner_before_run(const tuner *t, tn_candidate *candidate);
+void tuner_before_run(const tuner *t, const tn_schedule *s, tn_candidate *candidate);
 /* Records a measured candidate; one that was given up leaves no trace. *COST_S: what the search is to learn; NAN: nothing. The
  * object may be taken out of the measurement. */
 tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule *s, tn_measurement *m, double *cost_s);

@@ -116,6 +116,7 @@ typedef struct worker_data {
   double tolerance;     /* of the relative error of floats */
   double default_s;     /* what the unscheduled program takes; 0: not known yet */
   bool default_was_run; /* otherwise it is estimated from a part */
+  bool is_by_stages;    /* the reference was proved tensor by tensor (worker_stages.c) */
   bool is_generic;      /* the reference is the generic schedule's kernel, not the unscheduled one's */
 } worker_data;
 
@@ -171,6 +172,13 @@ tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double 
  * (worker_reference.c). DEFAULT_S: what the unscheduled program is known to take, or 0. SPOIL: the fault WORKER_DISAGREE. */
 bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
                          worker_answer *answer);
+
+/* The generic schedule for this machine or, OTHER, for one that makes other loops. NULL: it refuses. */
+tn_schedule *worker_generic_schedule(worker_program *p, bool other);
+/* Whether an element of an output depends on too much to be asked of the evaluator alone. */
+bool worker_is_deep(const tn_program *program);
+/* Proves DATA's reference tensor by tensor (worker_stages.c). */
+bool worker_verify_stages(worker_program *p, worker_data *data, worker_answer *answer);
 
 /* ---- arguments (worker_data.c) ----------------------------------------------------------------------------------- */
 
@@ -260,6 +268,8 @@ void worker_profile_describe(tn_scope *scope, const worker_program *p);
 /* ---- checking (worker_check.c) ----------------------------------------------------------------------------------- */
 
 int64_t worker_elements(const DLTensor *t);
+/* The place of element FLAT in a compact array. */
+void worker_unravel(const DLTensor *t, int64_t flat, int64_t *index);
 /* Bytes that no kernel computes: NaN for floats, 0xA5 for others. */
 void worker_poison(DLTensor *t, tn_dtype dtype);
 /* An element as a double. */

@@ -17,6 +17,13 @@ int64_t worker_elements(const DLTensor *t) {
   return n;
 }
 
+void worker_unravel(const DLTensor *t, int64_t flat, int64_t *index) {
+  for (int d = t->ndim - 1; d >= 0; --d) {
+    index[d] = flat % t->shape[d];
+    flat /= t->shape[d];
+  }
+}
+
 /* All bits set are a NaN in every float format, so an element that nobody wrote compares as wrong with
  * any reference. */
 static void poison(DLTensor *t, tn_dtype dtype, int64_t begin, int64_t end) {

@@ -1,11 +1,12 @@
 /* worker_inputs.c: numbers for the inputs: those that were asked for, or random ones that the program can take. What is
  * used as an index gets indices. Other numbers are in [-1, 1) at first; where the evaluator finds the result infinite or not
  * a number at some points (log, sqrt, pow, acosh, a division), other ranges are tried, and the first kept that has fewer such
- * points than those before. */
+ * points than those before. Where a point takes the evaluator too long, a kernel is asked. */
 #include <math.h>
 
 #include "autotune/internal.h"
 #include "autotune/worker.h"
+#include "runtime/kernel.h"
 
 enum { POINTS = 16, LEAST_POINTS = 2 };
 static const double looking_s = 0.02; /* of the evaluator, for one choice of ranges */
@@ -30,14 +31,6 @@ static bool fill_one(worker_program *p, worker_data *data, int i, worker_answer 
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
 }
 
-/* The place of element FLAT in a compact array. */
-static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
-  for (int d = t->ndim - 1; d >= 0; --d) {
-    index[d] = flat % t->shape[d];
-    flat /= t->shape[d];
-  }
-}
-
 /* How many of the points of an output are odd; they count as one more than all when the evaluator fails. */
 static int count_odd_of(worker_program *p, const worker_data *data, int output) {
   const DLTensor *t = data->args[data->n_inputs + output];
@@ -47,7 +40,7 @@ static int count_odd_of(worker_program *p, const worker_data *data, int output) 
   int odd = 0;
   for (int i = 0; i < POINTS && n > 0 && (i < LEAST_POINTS || runtime_now_ns() < end_ns); ++i) {
     double value = 0;
-    unravel(t, runtime_random_below(&rng, n), index);
+    worker_unravel(t, runtime_random_below(&rng, n), index);
     runtime_quiet quiet = runtime_quiet_begin(p->ctx);
     bool is_known = tn_evaluate_at(p->program, data->args, data->n_args,
                                    tn_program_arg(p->program, data->n_inputs + output), index, &value) == TN_OK;
@@ -58,11 +51,27 @@ static int count_odd_of(worker_program *p, const worker_data *data, int output) 
   return odd;
 }
 
-/* Over the outputs of floats: those of integers are always finite. */
-static int count_odd(worker_program *p, const worker_data *data) {
-  int odd = 0;
-  for (int i = 0; i < data->n_args - data->n_inputs; ++i)
-    if (tn_dtype_is_float(p->args[data->n_inputs + i].dtype)) odd += count_odd_of(p, data, i);
+/* Infinite or not a number. Elements of four bytes, which are most, in a loop that becomes vectors. */
+static int64_t count_odd_elements(const DLTensor *t, tn_dtype dtype) {
+  const uint32_t exponent = 0x7f800000;
+  const uint32_t *bits = (const uint32_t *)((const char *)t->data + t->byte_offset);
+  int64_t n = worker_elements(t), odd = 0;
+  if (dtype == TN_F32)
+    for (int64_t k = 0; k < n; ++k) odd += (bits[k] & exponent) == exponent;
+  else
+    for (int64_t k = 0; k < n; ++k) odd += !isfinite(worker_element(t, dtype, k));
+  return odd;
+}
+
+/* Over the outputs of floats: those of integers are always finite. KERNEL NULL: the evaluator says it. */
+static int64_t count_odd(worker_program *p, const worker_data *data, const tn_kernel *kernel) {
+  int64_t odd = 0;
+  if (kernel && runtime_call_quiet(p->ctx, kernel, data->args, data->n_args) != TN_OK) return INT64_MAX;
+  for (int i = 0; i < data->n_args - data->n_inputs; ++i) {
+    tn_dtype dtype = p->args[data->n_inputs + i].dtype;
+    if (!tn_dtype_is_float(dtype)) continue;
+    odd += kernel ? count_odd_elements(data->args[data->n_inputs + i], dtype) : count_odd_of(p, data, i);
+  }
   return odd;
 }
 
@@ -78,17 +87,28 @@ static bool fill_free(worker_program *p, worker_data *data, const char *range, w
 }
 
 /* Tries ranges of values until the outputs are ordinary, and keeps the best one. */
-static bool choose_ranges(worker_program *p, worker_data *data, worker_answer *answer) {
-  int least = count_odd(p, data);
+static bool try_ranges(worker_program *p, worker_data *data, const tn_kernel *kernel, worker_answer *answer) {
+  int64_t least = count_odd(p, data, kernel);
   const char *best = NULL;
   for (int i = 0; i < RUNTIME_COUNT(ranges) && least > 0; ++i) {
     if (!fill_free(p, data, ranges[i], answer)) return false;
-    int odd = count_odd(p, data);
+    int64_t odd = count_odd(p, data, kernel);
     if (odd >= least) continue;
     least = odd;
     best = ranges[i];
   }
   return least == 0 || fill_free(p, data, best, answer);
+}
+
+/* Without a generic schedule the first range stays: the evaluator would take hours. */
+static bool choose_ranges(worker_program *p, worker_data *data, worker_answer *answer) {
+  if (!worker_is_deep(p->program)) return try_ranges(p, data, NULL, answer);
+  tn_schedule *schedule = worker_generic_schedule(p, false);
+  tn_kernel *kernel = schedule ? worker_kernel(p, schedule, NULL, answer) : NULL;
+  bool chose = kernel && try_ranges(p, data, kernel, answer);
+  tn_kernel_free(kernel);
+  tn_schedule_free(schedule);
+  return chose || !schedule;
 }
 
 bool worker_fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
@@ -98,18 +118,6 @@ bool worker_fill_inputs(worker_program *p, worker_data *data, worker_answer *ans
     has_free |= is_free(p, data, i);
   }
   return !has_free || te_has_externs(p->program) || choose_ranges(p, data, answer);
-}
-
-/* Infinite or not a number. Elements of four bytes, which are most, in a loop that becomes vectors. */
-static int64_t count_odd_elements(const DLTensor *t, tn_dtype dtype) {
-  const uint32_t exponent = 0x7f800000;
-  const uint32_t *bits = (const uint32_t *)((const char *)t->data + t->byte_offset);
-  int64_t n = worker_elements(t), odd = 0;
-  if (dtype == TN_F32)
-    for (int64_t k = 0; k < n; ++k) odd += (bits[k] & exponent) == exponent;
-  else
-    for (int64_t k = 0; k < n; ++k) odd += !isfinite(worker_element(t, dtype, k));
-  return odd;
 }
 
 double worker_odd_share(const worker_program *p, const worker_data *data) {

@@ -3,8 +3,8 @@
  * Where the unscheduled program is quick it is the reference: the default schedule, compiled and run. Where it is
  * not, the generic schedule's kernel is, held against a second kernel whose loops have another shape: the generic
  * schedule for a machine with other vectors and caches. Either is held against the evaluator, which walks the graph
- * and shares no code with lowering, at sampled points of every output. When a generic reference cannot be proved, the
- * unscheduled program is run after all. Only a program that calls C functions is evaluated in full, since a call
+ * and shares no code with lowering, at sampled points of every output, or of every tensor (worker_stages.c). When a
+ * generic reference cannot be proved, the unscheduled program is run after all. Only a program that calls C functions is evaluated in full, since a call
  * computes a whole tensor; such a program is not tuned. */
 #include <math.h>
 
@@ -50,14 +50,6 @@ static bool compute_reference(worker_program *p, worker_data *data, const tn_sch
 
 /* ---- the evaluator's word ---------------------------------------------------------------------------------------- */
 
-/* Row-major, as all arrays here are. */
-static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
-  for (int d = t->ndim - 1; d >= 0; --d) {
-    index[d] = flat % t->shape[d];
-    flat /= t->shape[d];
-  }
-}
-
 /* Element FLAT of an output, of which the evaluator says VALUE. */
 static bool agrees_with(worker_program *p, worker_data *data, int output, int64_t flat, double value,
                         worker_answer *answer) {
@@ -80,7 +72,7 @@ static bool agrees_with(worker_program *p, worker_data *data, int output, int64_
 static bool agrees_at(worker_program *p, worker_data *data, int output, int64_t flat, worker_answer *answer) {
   int64_t index[TN_MAX_RANK];
   double value = 0;
-  unravel(data->reference[output], flat, index);
+  worker_unravel(data->reference[output], flat, index);
   if (tn_evaluate_at(p->program, data->args, data->n_args, tn_program_arg(p->program, data->n_inputs + output), index,
                      &value) != TN_OK)
     return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
@@ -131,7 +123,9 @@ static void spoil_reference(worker_data *data) {
 /* SPOIL is the test's fault: the proof must notice it. */
 static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   if (spoil) spoil_reference(data);
-  return te_has_externs(p->program) ? verify_whole(p, data, answer) : verify_samples(p, data, answer);
+  if (te_has_externs(p->program)) return verify_whole(p, data, answer);
+  if (!worker_is_deep(p->program)) return verify_samples(p, data, answer);
+  return worker_verify_stages(p, data, answer);
 }
 
 /* ---- which reference --------------------------------------------------------------------------------------------- */
@@ -149,8 +143,7 @@ static bool prove_unscheduled(worker_program *p, worker_data *data, bool spoil, 
   return proved;
 }
 
-/* The generic schedule for this machine or, OTHER, for one that makes other loops. NULL: it refuses. */
-static tn_schedule *generic_schedule(worker_program *p, bool other) {
+tn_schedule *worker_generic_schedule(worker_program *p, bool other) {
   tn_machine machine = tn_target_machine(p->target);
   if (other) {
     machine.vector_bytes = machine.vector_bytes > 16 ? machine.vector_bytes / 2 : 2 * machine.vector_bytes;
@@ -179,7 +172,7 @@ static bool agree(worker_program *p, worker_data *data, const tn_schedule *secon
 /* Two schedules that hash alike would prove nothing by agreeing. */
 static bool prove_generic(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   double seconds;
-  tn_schedule *first = generic_schedule(p, false), *second = generic_schedule(p, true);
+  tn_schedule *first = worker_generic_schedule(p, false), *second = worker_generic_schedule(p, true);
   data->is_generic = true;
   bool proved = first && second && autotune_schedule_hash(first) != autotune_schedule_hash(second) &&
                 compute_reference(p, data, first, &seconds, answer) && verify(p, data, spoil, answer) &&

@@ -148,6 +148,184 @@ static const struct workload {
      256,
      3,
      {8, 32, 128}},
+    {"cube", "symbol M<=1000\nC[i<M, j<M] = sum[k<M](A[i,k] * B[k,j])", 1, 1000, 3, {16, 128, 512}},
+    {"every_third",
+     "symbol M<=2048\ninput A: f32[2*M,400]\nC[i<M, j<128] = A[2*i,3*j] * 2 + 1",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"halve", "symbol M<=50000\ninput A: f32[2*M]\nC[i<M] = A[2*i] + A[2*i+1]", 1, 50000, 3, {64, 1024, 16384}},
+    {"interleave",
+     "symbol M<=4096\ninput A: f32[50,M], B: f32[50,M]\nC[i<50, j<2*M] = select(j % 2 == 0, A[i,j//2], B[i,j//2])",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"join_columns",
+     "symbol M<=4096\ninput A: f32[64,M], B: f32[64,100]\nC[i<64, j<M + 100] = select(j < M, A[i,j], B[i,j - M])",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"join_rows",
+     "symbol M<=4096\ninput A: f32[M,100], B: f32[64,100]\nC[i<M + 64, j<100] = select(i < M, A[i,j], B[i - M,j])",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"reverse", "symbol M<=4096\ninput A: f32[50,M]\nC[i<50, j<M] = A[i,M-1-j]", 1, 4096, 3, {16, 128, 1024}},
+    {"gather_along",
+     "symbol M<=4096\ninput T: f32[64,500], I: i32[M]\nC[i<64, j<M] = T[i,min(max(I[j], 0), 499)]",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"small_products", "symbol M<=4096\nC[b<M, i<8, j<8] = sum[k<8](A[b,i,k] * B[b,k,j])", 1, 4096, 3, {16, 128, 1024}},
+    {"blur_width",
+     "symbol M<=2048\ninput A: f32[130,M+2]\n"
+     "H[y<130, x<M] = A[y,x] + 2*A[y,x+1] + A[y,x+2]; V[y<128, x<M] = H[y,x] + 2*H[y+1,x] + H[y+2,x]",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"blur_both",
+     "symbol M<=1500\ninput A: f32[M+2,M+2]\n"
+     "H[y<M+2, x<M] = A[y,x] + 2*A[y,x+1] + A[y,x+2]; V[y<M, x<M] = H[y,x] + 2*H[y+1,x] + H[y+2,x]",
+     1,
+     1500,
+     3,
+     {16, 128, 512}},
+    {"halves",
+     "symbol M<=2048\ninput A: bf16[M,256], B: bf16[256,192]\nC[i<M, j<192] = sum[k<256](A[i,k] * B[k,j])",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"bytes_wide",
+     "symbol M<=2048\ninput A: u8[96,256], B: i8[256,M]\nC[i<96, j<M] = sum[k<256](i32(A[i,k]) * i32(B[k,j]))",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"bytes_deep",
+     "symbol M<=2048\ninput A: u8[96,M], B: i8[M,128]\nC[i<96, j<128] = sum[k<M](i32(A[i,k]) * i32(B[k,j]))",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"argmax_rows", "symbol M<=4096\n(I, V)[i<M] = argmax[k<300](A[i,k])", 1, 4096, 3, {16, 128, 1024}},
+    {"argmax_down", "symbol M<=4096\n(I, V)[j<200] = argmax[k<M](A[k,j])", 1, 4096, 3, {16, 128, 1024}},
+    {"norm_down",
+     "symbol M<=4096\nU[j<96] = sum[i<M](A[i,j]) / f32(M); V[j<96] = sum[i<M]((A[i,j] - U[j])*(A[i,j] - U[j])) / "
+     "f32(M)\n"
+     "Y[i<M, j<96] = (A[i,j] - U[j]) * rsqrt(V[j] + 1e-5)",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"norm_along",
+     "symbol M<=4096\nU[i<64] = sum[k<M](A[i,k]) / f32(M); V[i<64] = sum[k<M]((A[i,k] - U[i])*(A[i,k] - U[i])) / "
+     "f32(M)\n"
+     "Y[i<64, j<M] = (A[i,j] - U[i]) * rsqrt(V[i] + 1e-5)",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"sum_all", "symbol M<=4096\nC[] = sum[i<M, j<100](A[i,j])", 1, 4096, 3, {16, 128, 1024}},
+    {"dot", "symbol M<=100000\nC[] = sum[i<M](A[i] * B[i])", 1, 100000, 3, {64, 1024, 16384}},
+    {"matrix_vector", "symbol M<=3000\nC[i<M] = sum[k<M](A[i,k] * x[k])", 1, 3000, 3, {16, 128, 1024}},
+    {"vector_matrix", "symbol M<=3000\nC[j<M] = sum[k<M](x[k] * A[k,j])", 1, 3000, 3, {16, 128, 1024}},
+    {"outer", "symbol M<=2000\nC[i<M, j<M] = x[i] * y[j]", 1, 2000, 3, {16, 128, 512}},
+    {"turn_square", "symbol M<=2000\nC[i<M, j<M] = A[j,i] + 1", 1, 2000, 3, {16, 128, 512}},
+    {"causal",
+     "symbol M<=1000\ninput A: f32[M,M]\nX[i<M] = max[j<M](select(j <= i, A[i,j], -1e30)); E[i<M, j<M] = select(j <= "
+     "i, exp(A[i,j] - "
+     "X[i]), 0)\n"
+     "S[i<M] = sum[j<M](E[i,j]); Y[i<M, j<M] = E[i,j] / S[i]",
+     1,
+     1000,
+     3,
+     {16, 128, 512}},
+    {"self_attention",
+     "symbol M<=1000\nS[i<M, j<M] = sum[k<64](Q[i,k] * K[j,k]) * 0.125; X[i<M] = max[j<M](S[i,j]); E[i<M, j<M] = "
+     "exp(S[i,j] - X[i])\n"
+     "D[i<M] = sum[j<M](E[i,j]); O[i<M, d<64] = sum[j<M](E[i,j] * U[j,d]) / D[i]",
+     1,
+     1000,
+     3,
+     {16, 128, 512}},
+    {"heads",
+     "symbol M<=256\nS[h<M, i<32, j<32] = sum[k<16](Q[h,i,k] * K[h,j,k]); X[h<M, i<32] = max[j<32](S[h,i,j])\n"
+     "E[h<M, i<32, j<32] = exp(S[h,i,j] - X[h,i]); D[h<M, i<32] = sum[j<32](E[h,i,j])\n"
+     "O[h<M, i<32, d<16] = sum[j<32](E[h,i,j] * U[h,j,d]) / D[h,i]",
+     1,
+     256,
+     3,
+     {1, 12, 96}},
+    {"depthwise",
+     "symbol M<=512\ninput A: f32[30,30,M], W: f32[3,3,M]\nC[y<28, x<28, c<M] = sum[r<3, s<3](A[y+r,x+s,c] * W[r,s,c])",
+     1,
+     512,
+     3,
+     {16, 64, 256}},
+    {"channels_in",
+     "symbol M<=512\ninput A: f32[16,16,M], W: f32[3,3,M,32]\n"
+     "C[y<14, x<14, f<32] = sum[r<3, s<3, c<M](A[y+r,x+s,c] * W[r,s,c,f])",
+     1,
+     512,
+     3,
+     {16, 64, 256}},
+    {"planes",
+     "symbol M<=256\ninput A: f32[16,M+2,M+2], W: f32[16,16,3,3]\n"
+     "C[f<16, y<M, x<M] = sum[c<16, r<3, s<3](A[c,y+r,x+s] * W[f,c,r,s])",
+     1,
+     256,
+     3,
+     {8, 32, 128}},
+    {"strided_filter",
+     "symbol M<=128\ninput A: f32[2*M+1,2*M+1,16], W: f32[3,3,16,32]\n"
+     "C[y<M, x<M, f<32] = sum[r<3, s<3, c<16](A[2*y+r,2*x+s,c] * W[r,s,c,f])",
+     1,
+     128,
+     3,
+     {8, 32, 64}},
+    {"pool_along",
+     "symbol M<=2048\ninput A: f32[64,2*M]\nC[i<64, j<M] = max[s<2](A[i,2*j+s])",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"average_filter",
+     "symbol M<=4096\ninput A: f32[M+4]\nC[i<M] = sum[k<5](A[i+k] * W[k])",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"middle", "symbol M<=1024\nC[i<30, j<50] = sum[m<M](A[i,m,j])", 1, 1024, 3, {16, 128, 512}},
+    {"turned_a", "symbol M<=2048\nC[i<M, j<128] = sum[k<96](A[k,i] * B[k,j])", 1, 2048, 3, {16, 128, 1024}},
+    {"turned_b", "symbol M<=2048\nC[i<100, j<M] = sum[k<96](A[i,k] * B[j,k])", 1, 2048, 3, {16, 128, 1024}},
+    {"turn_planes", "symbol M<=512\nC[a<16, i<M, j<64] = A[i,a,j] + 1", 1, 512, 3, {16, 64, 256}},
+    {"turn_heads", "symbol M<=512\nC[i<M, a<64, j<16] = A[i,j,a]", 1, 512, 3, {16, 64, 256}},
+    {"bytes_add",
+     "symbol M<=4096\ninput A: u8[M,100], B: u8[M,100]\nC[i<M, j<100] = u8((i32(A[i,j]) + i32(B[i,j]) + 1) // 2)",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"two_layers",
+     "symbol M<=1024\nH[i<M, j<256] = max(sum[k<128](A[i,k] * V[k,j]) + b[j], 0); C[i<M, j<64] = sum[k<256](H[i,k] * "
+     "W[k,j])",
+     1,
+     1024,
+     3,
+     {4, 32, 256}},
+    {"doubles",
+     "symbol M<=1024\ninput A: f64[M,100], B: f64[100,90]\nC[i<M, j<90] = sum[k<100](A[i,k] * B[k,j])",
+     1,
+     1024,
+     3,
+     {16, 128, 512}},
 };
 
 static void die(tn_context *ctx) {
@@ -194,9 +372,20 @@ static int make_arrays(tn_context *ctx, const char *text, int64_t m, DLTensor **
   return n;
 }
 
+static double difference_of_doubles(const DLTensor *a, const DLTensor *b) {
+  const double *x = a->data, *y = b->data;
+  double most = 0;
+  for (size_t i = 0; i < tn_array_bytes(a) / sizeof *x; ++i) most = fmax(most, fabs(x[i] - y[i]) / (1 + fabs(x[i])));
+  return most;
+}
+
+/* Of what is no float all bits count. */
 static double difference(const DLTensor *a, const DLTensor *b) {
   const float *x = a->data, *y = b->data;
   double most = 0;
+  if (a->dtype.code == kDLFloat && a->dtype.bits == 64) return difference_of_doubles(a, b);
+  if (a->dtype.code != kDLFloat || a->dtype.bits != 32)
+    return memcmp(a->data, b->data, tn_array_bytes(a)) == 0 ? 0 : INFINITY;
   for (size_t i = 0; i < tn_array_bytes(a) / sizeof *x; ++i)
     most = fmax(most, fabs((double)x[i] - (double)y[i]) / (1 + fabs((double)x[i])));
   return most;

@@ -41,6 +41,14 @@ static double least_ns(loop_fn loop, void *data, size_t n) {
 
 /* ---- multiply-adds and loads ------------------------------------------------------------------------------------- */
 
+/* Rows in the first cache, each summed up in four sums; then some additions, each of which waits for the one before. */
+typedef struct row_ends {
+  float *data;
+  int steps;
+} row_ends;
+
+enum { ROW_VECTORS = 32, END_STEPS = 16 };
+
 /* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
 #define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                             \
   isa static void fma_##bits(void *data, size_t n) {                                                        \
@@ -56,6 +64,17 @@ static double least_ns(loop_fn loop, void *data, size_t n) {
     vector x = set(0.999f), y = set(0.001f), a = y;                                                         \
     for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                        \
     store(data, a);                                                                                         \
+  }                                                                                                         \
+  isa static void ends_##bits(void *data, size_t n) {                                                       \
+    const row_ends *e = data;                                                                               \
+    float *to = e->data + ROW_VECTORS * 16;                                                                 \
+    for (size_t i = 0; i < n; i++) {                                                                        \
+      vector a[4] = {set(0), set(0), set(0), set(0)}, last = set(1);                                        \
+      for (int v = 0; v < ROW_VECTORS; v++) a[v % 4] = add(a[v % 4], load(e->data + v * ((bits) / 32)));    \
+      last = add(add(a[0], a[1]), add(a[2], a[3]));                                                         \
+      for (int k = 0; k < e->steps; k++) last = add(last, a[k % 4]);                                        \
+      store(to + 16, last);                                                                                 \
+    }                                                                                                       \
   }                                                                                                         \
   isa static void sum_##bits(void *data, size_t n) {                                                        \
     enum { LANES = (bits) / 32, SUMS = 16 };                                                                \
@@ -126,18 +145,18 @@ LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_1
 /* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
-  loop_fn chain, sum;
+  loop_fn chain, sum, ends;
   loop_fn dot_bf16, dot_i8; /* of the widest vectors; NULL: the processor lacks them */
 } loops;
 
 /* The widest that the processor and the system allow. */
 static loops find_loops(void) {
-  loops l = {.fma = {fma_128}, .chain = chain_128, .sum = sum_128};
+  loops l = {.fma = {fma_128}, .chain = chain_128, .sum = sum_128, .ends = ends_128};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
-    l = (loops){.fma = {fma_xmm, fma_256}, .chain = chain_256, .sum = sum_256};
+    l = (loops){.fma = {fma_xmm, fma_256}, .chain = chain_256, .sum = sum_256, .ends = ends_256};
   if (__builtin_cpu_supports("avx512f"))
-    l = (loops){.fma = {fma_xmm, fma_256, fma_512}, .chain = chain_512, .sum = sum_512};
+    l = (loops){.fma = {fma_xmm, fma_256, fma_512}, .chain = chain_512, .sum = sum_512, .ends = ends_512};
   if (__builtin_cpu_supports("avxvnni")) l.dot_i8 = dot_i8_256;
   if (__builtin_cpu_supports("avx512vnni")) l.dot_i8 = dot_i8_512;
   if (__builtin_cpu_supports("avx512bf16")) l.dot_bf16 = dot_bf16_512;
@@ -147,6 +166,14 @@ static loops find_loops(void) {
 
 static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
 
+/* Of one of the additions at a row's end. The last ones of a short loop and of a long one hide as much. */
+static double ends_ns(const loops *l, void *data) {
+  enum { ROWS = 1000 };
+  row_ends few = {data, END_STEPS / 4}, many = {data, END_STEPS};
+  double ns = least_ns(l->ends, &many, ROWS) - least_ns(l->ends, &few, ROWS);
+  return fmax(ns / ROWS / (END_STEPS - END_STEPS / 4), 0.01);
+}
+
 /* A width that the processor lacks takes as long as the narrower vectors that it is made of, a dot product as the
  * multiply-adds that it stands for. */
 static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) {
@@ -154,6 +181,7 @@ static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) 
   c->fma32 = l->fma[1] ? fma_ns(l->fma[1], data) : 2 * c->fma16;
   c->fma64 = l->fma[2] ? fma_ns(l->fma[2], data) : 2 * c->fma32;
   c->chain = least_ns(l->chain, data, STEPS) / STEPS;
+  c->ends = ends_ns(l, data);
   double widest = l->fma[2] ? c->fma64 : l->fma[1] ? c->fma32 : c->fma16;
   c->dot2 = l->dot_bf16 ? fma_ns(l->dot_bf16, data) : 2 * widest;
   c->dot4 = l->dot_i8 ? fma_ns(l->dot_i8, data) : 4 * widest;
@@ -334,6 +362,23 @@ static double runs_ns(const char *data, size_t bytes, size_t lines, bool asks) {
   return least_ns(read_runs, &r, n_pages) / (double)(n_pages * (PAGE / LINE));
 }
 
+/* Four pages at a time, a line of each in turn. */
+__attribute__((noinline)) static void read_beside(void *data, size_t n_pages) {
+  enum { STREAMS = 4 };
+  runs *r = data;
+  char sum = 0;
+  for (size_t p = 0; p + STREAMS <= n_pages; p += STREAMS)
+    for (size_t at = 0; at < PAGE; at += LINE)
+      for (size_t s = 0; s < STREAMS; s++) sum = (char)(sum + ((const volatile char *)r->data)[(p + s) * PAGE + at]);
+  r->last = sum;
+}
+
+/* Of a line. */
+static double beside_ns(const char *data, size_t bytes) {
+  runs r = {data, 1, false, 0};
+  return least_ns(read_beside, &r, bytes / PAGE) / ((double)bytes / LINE);
+}
+
 /* The system gives pages when they are touched first. */
 static double fresh_ns(void) {
   enum { FRESH_BYTES = 4 << 20 };
@@ -419,6 +464,8 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->stray = runs_ns(data, level_bytes(caches, 3), 1, false);
   c->asked = runs_ns(data, level_bytes(caches, 3), 4, true);
   c->stray4 = runs_ns(data, bytes, 16, false);
+  c->beside = beside_ns(data, level_bytes(caches, 3));
+  c->runs3 = runs_ns(data, level_bytes(caches, 3), 16, false);
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
   c->write2 = write_ns(copy_half, floats, level_bytes(caches, 2), c->line2);
   c->write3 = write_ns(copy_half, floats, level_bytes(caches, 3), c->line3);
@@ -456,6 +503,8 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
   c->line4 = fmax(c->line4, c->line3);
   c->shared4 = fmax(c->shared4, c->line4);
   c->stray4 = fmax(c->stray4, c->line4);
+  c->runs3 = fmin(fmax(c->runs3, c->line3), c->stray);
+  c->beside = fmax(c->beside, c->line3);
 }
 
 /* Threads are the context's own pool: what is measured is what kernels use. */

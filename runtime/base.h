@@ -359,7 +359,7 @@ TN_GIVE tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kern
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
 /* Adds the extent of a dimension in words: a number, or what it is made of. */
 void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim);
-enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
+enum { RUNTIME_MAX_KERNEL_ARGS = 512 }; /* a network's weights are arguments */
 /* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False:
  * out of memory, and nothing changed. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);

@@ -26,13 +26,18 @@ static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_
   if (n_args < 0 || n_args > RUNTIME_MAX_KERNEL_ARGS)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "kernel %s: %d arguments, the most is %d", name, n_args,
                         RUNTIME_MAX_KERNEL_ARGS);
+  int n_strides = 0;
   for (int i = 0; i < n_args; ++i) {
     if (!arg_is_sound(&args[i]))
       return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                           "kernel %s: argument %d needs a name, a dtype, a rank from 0 to %d "
                           "and extents that are not negative",
                           name, i, TN_MAX_RANK);
+    n_strides += args[i].is_strided ? args[i].ndim - 1 : 0;
   }
+  if (n_strides > RUNTIME_MAX_KERNEL_STRIDES)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "kernel %s: %d strides of strided arguments, the most is %d", name,
+                        n_strides, RUNTIME_MAX_KERNEL_STRIDES);
   return TN_OK;
 }
 

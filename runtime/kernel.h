@@ -34,7 +34,7 @@ struct tn_kernel {
   runtime_stages *stages;   /* NULL: built without */
 };
 
-enum { RUNTIME_MAX_KERNEL_STRIDES = RUNTIME_MAX_KERNEL_ARGS * (TN_MAX_RANK - 1) };
+enum { RUNTIME_MAX_KERNEL_STRIDES = 64 * (TN_MAX_RANK - 1) }; /* of all arguments together */
 
 /* Where the kernel's arguments are: what a call needs once the tensors were checked. */
 typedef struct runtime_call {

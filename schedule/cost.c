@@ -23,17 +23,21 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .page = 2,
                                              .fork = 4000};
 
+enum { RUN_LINES = 16 }; /* of the runs that are measured (runs3, stray4) */
+
 /* The next narrower width that was measured. */
 static double fma_of(const tn_machine_costs *c, int bytes) {
   return bytes >= 64 ? c->fma64 : bytes >= 32 ? c->fma32 : c->fma16;
 }
 
 /* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways,
- * lines that nobody guesses wait as stores do, unless they are asked for, and a dot product is as fast as a multiply-add. */
+ * lines that nobody guesses wait as stores do, unless they are asked for; of a run the first two do, and streams side by
+ * side take a third longer. A dot product is as fast as a multiply-add, and the next row hides half of what the last one
+ * waits for at its end. */
 static void fill_costs(tn_machine_costs *c, int vector_bytes) {
-  static const double both_ways = 1.25, one_way = 0.5;
-  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0,   c->stray > 0,
-                c->asked > 0,  c->dot2 > 0,   c->dot4 > 0,   c->stray4 > 0, c->spans > 0};
+  static const double both_ways = 1.25, one_way = 0.5, run_waits = 2, scattered = 0.3;
+  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0,  c->stray > 0, c->asked > 0, c->dot2 > 0,
+                c->dot4 > 0,   c->stray4 > 0, c->spans > 0,  c->runs3 > 0, c->ends > 0,  c->beside > 0};
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
@@ -48,6 +52,9 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   if (!has[6]) c->dot2 = fma_of(c, vector_bytes);
   if (!has[7]) c->dot4 = fma_of(c, vector_bytes);
   if (!has[9]) c->spans = c->apart;
+  if (!has[10]) c->runs3 = c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES;
+  if (!has[11]) c->ends = one_way * c->chain;
+  if (!has[12]) c->beside = (1 + scattered) * c->line3;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
@@ -87,6 +94,15 @@ double cost_place(const tn_machine *m, int level, double bytes) {
 }
 
 double cost_between(double place, double near, double far) { return near + (place - floor(place)) * (far - near); }
+
+/* From memory one line of a run of sixteen waits as much more than from the third cache as the whole run does. */
+double cost_visit(const tn_machine *m, int level, double lines) {
+  const tn_machine_costs *c = &m->costs;
+  double part = fmin(fmax(lines, 1) / RUN_LINES, 1), alone = c->stray - c->line3;
+  double run = fmax(RUN_LINES * (c->runs3 - c->line3), alone);
+  double near = alone + (run - alone) * part, farther = run > 0 ? RUN_LINES * (c->stray4 - c->line4) / run : 1;
+  return level < 3 ? 0 : level == 3 ? near : near * fmax(farther, 1);
+}
 
 double cost_line_at(const tn_machine *m, double place, bool is_shared) {
   int level = (int)place;

@@ -21,6 +21,9 @@ int cost_level(const tn_machine *m, double bytes);
 double cost_place(const tn_machine *m, int level, double bytes);
 /* What NEAR says of the level below a place, and FAR of the one above, in parts. */
 double cost_between(double place, double near, double far);
+/* What it takes longer than a stream to go to LINES neighbours of a page that nobody knows of any more, and then to those of
+ * another one: measured of one line, and of sixteen; more are found as a stream is. */
+double cost_visit(const tn_machine *m, int level, double lines);
 double cost_line_at(const tn_machine *m, double place, bool is_shared);
 /* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
 double cost_line(const tn_machine *m, int level, bool is_shared);

@@ -145,25 +145,19 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
 }
 
-/* BYTES in rows STRIDE bytes apart, VISIT of them at a time, before N other rows are visited: with more rows than their
- * pages are known of, each visit begins with a wait, of which the tile hides most. */
-static double walks_ns(const tn_machine *m, double bytes, double visit, double stride, double n) {
-  static const double exposed = 0.3;
+/* BYTES in rows STRIDE bytes apart, VISIT of them at a time, before N other rows are visited: how often a row is met whose
+ * page is not known any more. */
+static double forgotten(const tn_machine *m, double bytes, double visit, double stride, double n) {
   bool is_far = stride >= COST_PAGE / 2 && visit < COST_PAGE && n * COST_LINE > (double)m->cache_bytes[1];
-  return is_far ? bytes / fmax(visit, COST_LINE) * exposed * m->costs.apart : 0;
+  return is_far ? bytes / fmax(visit, COST_LINE) : 0;
 }
 
 /* BYTES in N rows STRIDE bytes apart, which are read side by side: the more of the second cache they take, the more of
  * what is fetched ahead of each is gone before it is used. */
 static double ahead_ns(const tn_machine *m, double bytes, double stride, double n) {
-  static const double exposed = 0.8;
   double taken = fmin(n * COST_LINE / cost_reached(m, 2, COST_LINE, stride), 1);
-  return taken * bytes / COST_LINE * exposed * m->costs.apart;
+  return taken * bytes / COST_LINE * cost_visit(m, 3, 1);
 }
-
-/* Of each of so many runs of lines, read or written to a cache, the first two are waited for: what follows is fetched
- * ahead. */
-static double runs_ns(const tn_machine *m, double runs) { return runs * 2 * m->costs.apart; }
 
 /* A store as long as a line that spans two of them waits for both where they come from afar, and no later one overtakes
  * it; shorter ones that span two have a neighbour that fetched the second, or fetch it for one. */
@@ -203,11 +197,15 @@ static double cost(const void *facts, const int32_t *c) {
   written += again(f->points * f->out_bytes, stored) * 2 * cost_line(m, next, false);
   double all_columns = c[MOVE_BLOCK_COLUMNS] == 1 ? (double)f->reads.extent[f->v] : columns;
   double all_rows = c[MOVE_BLOCK_ROWS] == 1 ? (double)f->reads.extent[f->u] : rows;
-  double runs = f->points / all_rows + (past ? 0 : f->points / all_columns);
-  double waits = walks_ns(m, f->points * f->bytes, of_tile, f->stride, all_columns) +
-                 ahead_ns(m, f->points * f->bytes, f->stride, all_columns) + runs_ns(m, runs) + spans_ns(f, stored) +
-                 walks_ns(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
-  if (cost_level(m, all) <= 2) waits = 0;
+  int level = cost_level(m, all);
+  double met = forgotten(m, f->points * f->bytes, of_tile, f->stride, all_columns);
+  double stores = past ? 0 : forgotten(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
+  double waits =
+      fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, f->points * f->bytes, f->stride, all_columns)) +
+      f->points / all_rows * cost_visit(m, level, all_rows * f->bytes / COST_LINE) + spans_ns(f, stored) +
+      (past ? 0 : f->points / all_columns * cost_visit(m, level, all_columns * f->out_bytes / COST_LINE)) +
+      stores * cost_visit(m, level, all_columns * f->out_bytes / COST_LINE);
+  if (level <= 2) waits = 0;
   double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
   double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + (tiles + c[MOVE_ROWS]) * m->costs.chain;
   return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;

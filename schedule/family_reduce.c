@@ -137,7 +137,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   reduce_facts *f =
       g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce > 0 ? RUNTIME_NEW(d->arena, reduce_facts) : NULL;
   if (!f) return NULL;
-  *f = (reduce_facts){.machine = d->machine, .ns = g->ns, .can_have_parts = op->n_axes < TN_MAX_RANK};
+  *f = (reduce_facts){
+      .machine = d->machine, .ns = g->ns + generic_rows_alone(d, g->root), .can_have_parts = op->n_axes < TN_MAX_RANK};
   f->has_columns = is_by_columns(d, stage);
   f->results = (double)independent(d, stage, f->has_columns);
   f->rows = f->outer = 1;
@@ -178,12 +179,13 @@ static void space(const void *facts, plan_space *s) {
 /* Results of columns lie in registers while memory is read a part of a row at a time, and nobody guesses where the next
  * part lies; or they are read and written for some rows at a time. */
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
-  static const double exposed = 0.3;
   const tn_machine *m = &f->machine;
   double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row),
          vectors = f->rows * f->row / m->vector_bytes;
   if (c[REDUCE_TOGETHER] == 1)
-    return f->row <= COST_PAGE ? 0 : f->rows * f->row / width * (1 - width / COST_PAGE) * m->costs.apart * exposed;
+    return f->row <= COST_PAGE ? 0
+                               : f->rows * f->row / width * (1 - width / COST_PAGE) *
+                                     cost_visit(m, cost_level(m, f->read), width / COST_LINE);
   double line = cost_line(m, cost_level(m, f->row), false);
   return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line);
 }
@@ -192,6 +194,8 @@ static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
+  if (rows > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && f->in_lanes % rows != 0)
+    return INFINITY; /* blocks that overlap are not shared */
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double ns =

@@ -272,6 +272,7 @@ typedef struct rows_facts {
   bool can_stream;  /* the root's vectors may go past the caches */
   int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
   double row_bytes; /* of what the group has along a row */
+  double sums;      /* of a row that are done in lanes */
 } rows_facts;
 
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
@@ -287,8 +288,11 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
   int64_t steps = generic_rows_in_lanes(d, g->root);
   int last = last_common(g);
   f->row_bytes = generic_bytes(g->root);
+  f->sums = steps > 0;
   for (int i = 0; i < g->n; i++) {
-    steps = RUNTIME_MAX(steps, generic_rows_in_lanes(d, g->members[i]));
+    int64_t of_member = generic_rows_in_lanes(d, g->members[i]);
+    steps = RUNTIME_MAX(steps, of_member);
+    f->sums += of_member > 0;
     f->row_bytes += generic_bytes(g->members[i]);
   }
   f->row_bytes = f->row_bytes / f->parts;
@@ -304,6 +308,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   describe_rows(d, g, f);
+  f->ns += generic_rows_alone(d, g->root);
+  for (int i = 0; i < g->n; i++) f->ns += generic_rows_alone(d, g->members[i]);
   return f;
 }
 
@@ -327,16 +333,26 @@ double generic_rows_waits(const tn_machine *m, int vectors, int together, int va
   return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
 }
 
+/* One addition after the other; argmax waits for each comparison and each choice, and no other row helps. */
+double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  if (row_axis(d, stage) < 0 || generic_rows_in_lanes(d, tensor) > 0 || !generic_read_all(d, stage, &r)) return 0;
+  const tn_machine_costs *c = &d->machine.costs;
+  double points = 1, waits = r.op->n_outputs > 1 ? r.op->n_outputs * c->chain : 0;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  return points * ((r.ops + 1) * cost_fma(&d->machine, 4) + waits);
+}
+
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values) {
-  static const double exposed = 0.5; /* the next row has begun */
   double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
-  return rows / together * steps * values * m->costs.chain * exposed;
+  return rows / together * steps * values * m->costs.ends;
 }
 
 double generic_rows_streams(const tn_machine *m, double bytes, int together) {
-  static const double scattered = 0.3;
   int level = cost_level(m, bytes);
-  return together > 1 && level > 2 ? bytes / COST_LINE * cost_line(m, level, false) * scattered : 0;
+  double slower = m->costs.beside / m->costs.line3 - 1;
+  return together > 1 && level > 2 ? bytes / COST_LINE * cost_line(m, level, false) * slower : 0;
 }
 
 /* Rows that go together stay in the first cache between the group's stages. */
@@ -345,7 +361,10 @@ static double cost(const void *facts, const int32_t *c) {
   int together = c[ROWS_TOGETHER];
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
+  if (c[ROWS_THREADS] && together > 1 && f->rows % together != 0)
+    return INFINITY; /* blocks that overlap are not shared */
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
+  ns += generic_rows_ends(&f->machine, f->parts * f->sums, c[ROWS_VECTORS], together, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;

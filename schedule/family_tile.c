@@ -8,13 +8,12 @@
 
 #include "schedule/cost.h"
 #include "schedule/tile.h"
-#include "tir/linear.h"
 
 enum {
   MAX_VECTORS = 4,
   MAX_THIN = 8,
   MAX_ROWS = 30,
-  LEAST_REUSE = 8, /* rows that make a packed copy possible */
+  LEAST_REUSE = 8, /* rows that make a packed copy worth a thought; where nothing goes without one, 2 do */
 };
 
 /* ---- what the group is ------------------------------------------------------------------------------------------- */
@@ -31,12 +30,12 @@ static double reuse(const generic_read *read, const generic_reads *r) {
   return n;
 }
 
-/* A copy in panels is possible, and each element of it is used some times. */
-static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read) {
+/* A copy in panels is possible, and each element of it is used LEAST times. */
+static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, double least) {
   int v = r->n_data - 1, reads_of_it = 0;
   for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
   if (generic_stage(d, read->tensor) < 0 || reads_of_it != 1) return false;
-  return !read->is_window && read->dim[v] >= 0 && read->tensor->ndim < TN_MAX_RANK && reuse(read, r) >= LEAST_REUSE;
+  return !read->is_window && read->dim[v] >= 0 && read->tensor->ndim < TN_MAX_RANK && reuse(read, r) >= least;
 }
 
 /* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
@@ -76,7 +75,7 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
-    if (is_far && (f->far >= 0 || !can_be_packed(d, r, read))) return false;
+    if (is_far && (f->far >= 0 || !can_be_packed(d, r, read, 2))) return false;
     if (is_far) f->far = i;
     f->block = RUNTIME_MAX(f->block, read->block[f->v]);
     along |= read->stride[f->v] != 0;
@@ -85,93 +84,6 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
     f->is_window |= read->is_window;
   }
   return along && reused && r->extent[f->v] > 1;
-}
-
-/* ---- parities ---------------------------------------------------------------------------------------------------- */
-
-/* X as + or - A DATA axis, + or - one of the reduction, and a number. */
-static bool is_sum_of_two(const te_op *op, const tir_expr *x, int *data, int *reduced) {
-  tir_linear form;
-  tir_linear_zero(&form);
-  *data = *reduced = -1;
-  if (!tir_linear_add_expr(&form, x, 1) || form.n != 2) return false;
-  for (int t = 0; t < form.n; t++) {
-    const tir_expr *atom = form.terms[t].atom;
-    if (atom->op != TIR_VAR || llabs(form.terms[t].coef) != 1) return false;
-    for (int a = 0; a < op->n_axes; a++)
-      if (atom->u.var == &op->axes[a]->var) *data = a;
-    for (int a = 0; a < op->n_reduce; a++)
-      if (atom->u.var == &op->reduce_axes[a]->var) *reduced = op->n_axes + a;
-  }
-  return *data >= 0 && *reduced >= 0;
-}
-
-/* COND as `(data + reduced) % modulus == c`, where DATA is short enough to be written out. */
-static bool is_parity(const te_op *op, const tir_expr *cond, tile_parity *out) {
-  enum { LONGEST = 4 };
-  int64_t rest;
-  bool fits = cond->op == TIR_EQ && cond->arg[0]->op == TIR_FLOORMOD && tir_is_int(cond->arg[1], &rest) &&
-              tir_is_int(cond->arg[0]->arg[1], &out->modulus) && out->modulus >= 2 && out->modulus <= LONGEST;
-  return fits && is_sum_of_two(op, cond->arg[0]->arg[0], &out->data, &out->reduced) &&
-         op->axes[out->data]->extent <= LONGEST && op->reduce_axes[out->reduced - op->n_axes]->extent > 1;
-}
-
-/* A floor division by M of something with both axes, and neither of them elsewhere in INDEX. */
-typedef struct quotient {
-  const tir_var *data, *reduced;
-  int64_t by;
-  bool is_found, is_elsewhere;
-} quotient;
-
-static tir_walk find_quotient(void *user, const tir_expr *e) {
-  quotient *q = user;
-  int64_t by;
-  bool divides = e->op == TIR_FLOORDIV && tir_is_int(e->arg[1], &by) && by == q->by &&
-                 tir_uses_var(e->arg[0], q->data) && tir_uses_var(e->arg[0], q->reduced);
-  q->is_found |= divides;
-  if (divides) return TIR_WALK_PRUNE;
-  q->is_elsewhere |= e->op == TIR_VAR && (e->u.var == q->data || e->u.var == q->reduced);
-  return TIR_WALK_ON;
-}
-
-/* The read of one point of a parity, by steps that count: each moves it by as much as the next quotient or, where the
- * index has the axis as it is, by MODULUS elements. */
-static void see_steps(const te_op *op, const tile_parity *p, generic_read *read) {
-  int64_t step = 1;
-  int d = p->data, k = p->reduced;
-  if (read->is_known[k]) {
-    if (read->stride[k] && read->is_known[d] && read->stride[d] == 0) read->stride[d] = read->stride[k];
-    read->stride[k] *= p->modulus;
-    return;
-  }
-  for (int dim = read->expr->n_args - 1; dim >= 0; step *= read->tensor->shape[dim--]) {
-    quotient q = {&op->axes[d]->var, &op->reduce_axes[k - op->n_axes]->var, p->modulus, false, false};
-    (void)tir_walk_expr(read->expr->arg[dim], find_quotient, &q);
-    if (q.is_elsewhere || (q.is_found && read->is_known[k])) return;
-    if (!q.is_found) continue;
-    read->is_known[d] = read->is_known[k] = true;
-    read->stride[d] = read->stride[k] = step;
-    read->dim[d] = read->dim[k] = dim;
-  }
-}
-
-/* COND's parities; what else it says is not looked at. */
-static void describe_parities(tile_facts *f, const tir_expr *cond) {
-  generic_reads *r = &f->reads;
-  tile_parity p;
-  if (cond->op == TIR_AND) {
-    describe_parities(f, cond->arg[0]);
-    describe_parities(f, cond->arg[1]);
-    return;
-  }
-  if (f->n_parities == TILE_MAX_PARITIES || !is_parity(r->op, cond, &p)) return;
-  bool is_free = p.data != f->v;
-  for (int i = 0; i < f->n_parities; i++)
-    is_free &= f->parities[i].data != p.data && f->parities[i].reduced != p.reduced;
-  if (!is_free) return;
-  f->parities[f->n_parities++] = p;
-  for (int i = 0; i < r->n; i++) see_steps(r->op, &p, &r->reads[i]);
-  r->extent[p.reduced] = (r->extent[p.reduced] + p.modulus - 1) / p.modulus;
 }
 
 /* False: no reduction of products that vectors can go along. */
@@ -186,7 +98,7 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   if (!describe_reads(d, f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
-  if (tir_reduce_where(r->op->body)) describe_parities(f, tir_reduce_where(r->op->body));
+  if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
   for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
   return true;
 }
@@ -222,13 +134,23 @@ static const dot_kind dot_kinds[] = {
     {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
 };
 
+/* A copy with the axis last is possible. */
+static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
+  int reads_of_it = 0;
+  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
+  int dim = read->dim[axis];
+  return reads_of_it == 1 && !read->is_window && dim >= 0 && read->plain[dim] == axis &&
+         generic_stage(d, read->tensor) >= 0;
+}
+
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
-static void describe_dot(tile_facts *f) {
+static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
   int k = r->n_axes - 1;
   if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data || !f->can_pack) return;
   const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
-  if (left->stride[f->v] != 0 || left->stride[k] != 1 || right->dim[k] < 0) return;
+  bool is_turned = left->stride[k] != 1;
+  if (left->stride[f->v] != 0 || right->dim[k] < 0 || (is_turned && !can_be_turned(d, r, left, k))) return;
   for (int i = 0; i < RUNTIME_COUNT(dot_kinds); i++) {
     const dot_kind *kind = &dot_kinds[i];
     int lanes = kind->group == 2 ? f->machine.dot_bf16_lanes : f->machine.dot_i8_lanes;
@@ -237,17 +159,19 @@ static void describe_dot(tile_facts *f) {
     if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
     f->dot = kind->intrin[lanes < 16];
     f->dot_group = kind->group;
+    f->dot_turned = is_turned ? 1 - f->shared : -1;
     f->dot_signed = kind->is_signed;
   }
 }
 
-/* A copy with the axis last is possible. */
-static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
-  int reads_of_it = 0;
-  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
-  int dim = read->dim[axis];
-  return reads_of_it == 1 && !read->is_window && dim >= 0 && read->plain[dim] == axis &&
-         generic_stage(d, read->tensor) >= 0;
+/* Vectors go along rows that are no whole number of lines apart. */
+static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
+  bool is_askew = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
+    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  }
+  return is_askew && read->is_known[v] && read->stride[v] == 1;
 }
 
 /* Every read goes along the last reduction axis, or one of them after it was turned. */
@@ -267,16 +191,10 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
     f->turned = i;
   }
   f->can_lane = along;
-}
-
-/* Vectors go along rows that are no whole number of lines apart. */
-static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
-  bool is_askew = false;
-  for (int a = 0; a < r->n_axes; a++) {
-    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
-    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  for (int i = 0; i < r->n; i++) {
+    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
+    f->is_lane_askew[i] = i == f->turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
   }
-  return is_askew && read->is_known[v] && read->stride[v] == 1;
 }
 
 /* Whether an iteration of the axis reads something else. */
@@ -312,14 +230,15 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->u = row_axis(f, f->v);
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
-  f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
+  f->can_pack =
+      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->far >= 0 ? 2 : LEAST_REUSE);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
   for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);
   f->can_cut = f->shared >= 0 && !f->is_depthwise && f->n_parities == 0 && f->reads.n_data < TN_MAX_RANK;
   f->padding = g->padding;
   f->ns = g->ns;
-  describe_dot(f);
+  describe_dot(d, f);
   describe_lanes(d, f);
   return f;
 }
@@ -518,7 +437,8 @@ static double elements_read(const tile_walk *w, const double *extent) {
 
 /* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
 static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
-  return f->is_askew[read] && !c[TILE_LANES] && !(c[TILE_PACK] && read == f->shared);
+  if (c[TILE_LANES]) return f->is_lane_askew[read];
+  return f->is_askew[read] && !(c[TILE_PACK] && read == f->shared);
 }
 
 /* One operand as the caches see it. */
@@ -550,16 +470,18 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .walk = &f->walks[i], .bytes = f->walks[i].bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared);
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
   tile_extents(f, c, extent);
   bool is_row = read->stride[f->v] == 1;
   s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
-  s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
-                     : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
-                                                                          : 1);
+  double run = is_row                                               ? fmin(width, (double)extent_of(f, f->v))
+               : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
+               : f->u >= 0 && read->stride[f->u] == 1               ? extent[f->u]
+                                                                    : 1;
+  s.row = s.bytes * run;
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
@@ -755,23 +677,36 @@ static double lane_steps(const tile_facts *f, const int32_t *c) {
 /* The sum of a vector's lanes: halves are added until one is left, each with a shuffle. */
 static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
   double lanes = (double)tile_lanes(f, c);
-  return 2 * lanes * cost_fma(&f->machine, c[TILE_WIDTH]);
+  return 2 * log2(lanes) * cost_fma(&f->machine, c[TILE_WIDTH]);
 }
 
 /* The same in every call: a copy of it is made before the first. */
 static bool is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
 
-/* Copying the operand that is turned for vectors along the reduction. */
+/* An element of BYTES that is turned with as many others as a line has: a load, a store, and shuffles that halve the distance.
+ * Short ones are gathered. */
+static double turned_ns(const tile_facts *f, double bytes) {
+  const tn_machine *m = &f->machine;
+  enum { LEAST = 4 };
+  double lanes = m->vector_bytes / bytes;
+  if (bytes < LEAST) return 0.4 * m->costs.gather;
+  return (2 * m->costs.load + log2(lanes) * cost_fma(m, m->vector_bytes)) / lanes;
+}
+
+/* Copying the operand that is turned for vectors along the reduction, or for dot products. */
 static double turn_ns(const tile_facts *f, const int32_t *c) {
-  if (!c[TILE_LANES] || f->turned < 0 || is_constant(&f->reads.reads[f->turned])) return 0;
-  const tn_tensor *tensor = f->reads.reads[f->turned].tensor;
+  int turned = tile_turned(f, c);
+  if (turned < 0 || is_constant(&f->reads.reads[turned])) return 0;
+  const tn_tensor *tensor = f->reads.reads[turned].tensor;
   double elements = 1;
   for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
   double bytes = elements * (double)tn_dtype_bytes(tensor->dtype);
   int level = cost_level(&f->machine, 2 * bytes);
   double line = level < 2 ? 0 : cost_line_at(&f->machine, cost_place(&f->machine, level, 2 * bytes), false);
   double written = level < 2 ? 0 : cost_write(&f->machine, bytes, level, false, false);
-  return elements * f->machine.costs.gather + bytes / COST_LINE * line + written;
+  double together = (double)tensor->shape[tensor->ndim - 1], lanes = (double)tile_lanes(f, c);
+  double moved = together < lanes ? f->machine.costs.gather : turned_ns(f, bytes / elements);
+  return elements * moved + bytes / COST_LINE * line + written;
 }
 
 /* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. */
@@ -855,6 +790,15 @@ static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
   return blocks && !c[TILE_ORDER] ? since : times;
 }
 
+/* Elements of panels that hold padding to all elements: the last, and those that are left of the last block. */
+static double padded_part(const tile_facts *f, const int32_t *c, const nest *n) {
+  double extent = (double)extent_of(f, f->v), columns = (double)tile_columns(f, c);
+  double in_block = c[TILE_PACK] == 1 ? fmin(c[TILE_PANELS], n->panels) : n->panels;
+  if (extent < columns) return 0; /* a single panel is no wider than it has to be */
+  double copied = c[TILE_PACK] == 1 ? n->v_blocks * in_block : n->panels;
+  return (copied - floor(extent / columns)) * columns / extent;
+}
+
 /* Copying the packed operand as often as the loops around the copy run. */
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!c[TILE_PACK]) return 0;
@@ -868,9 +812,11 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   double place = cost_place(m, cost_level(m, elements * bytes), elements * bytes);
   double line = cost_line_at(m, place, c[TILE_THREADS]) + m->costs.line2;
   bool is_turned = read->stride[f->v] != 1;
-  double turned = is_turned && !c[TILE_DOT] ? 0.4 : 1; /* a line at a time */
-  double moved =
-      elements * (is_turned || c[TILE_DOT] ? m->costs.gather * turned : bytes / c[TILE_WIDTH] * m->costs.load * 2);
+  double moved = elements;
+  if (is_turned && !c[TILE_DOT])
+    moved *= turned_ns(f, bytes) + m->costs.gather * padded_part(f, c, n);
+  else
+    moved *= c[TILE_DOT] ? m->costs.gather : bytes / c[TILE_WIDTH] * m->costs.load * 2;
   if (is_turned) line += m->costs.page;
   return times * (lines * line + moved);
 }

@@ -173,6 +173,8 @@ bool generic_inner_injective(generic_draft *p, int stage);
 bool generic_rows(generic_draft *p, const generic_group *g);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
+/* Nanoseconds of TENSOR's reduction along rows that are too short for lanes, an element at a time; 0: it is none. */
+double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor);
 /* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. A result of
  * several VALUES (argmax) is compared and then chosen: one waits for the other. */
 double generic_rows_waits(const tn_machine *m, int vectors, int together, int values);

@@ -57,7 +57,12 @@ bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation
   return schedule_annotate(p->s, stage, at, annotation) == TN_OK;
 }
 
-bool generic_is_worth_threads_on(const tn_machine *m, double ns) { return m->threads > 1 && ns >= (double)m->fork_ns; }
+/* What threads save is more than starting them takes; a caller's own limit may be lower, not higher. */
+bool generic_is_worth_threads_on(const tn_machine *m, double ns) {
+  if (m->threads < 2) return false;
+  double pays = m->costs.fork * m->threads / (m->threads - 1);
+  return ns >= (pays < (double)m->fork_ns ? pays : (double)m->fork_ns);
+}
 
 /* How many loops make enough iterations: many for each thread, or as many for each. */
 static int loops_needed(generic_draft *p, int stage, int n, const int *axes) {

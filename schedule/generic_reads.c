@@ -1,5 +1,6 @@
 /* generic_reads.c: what a stage reads, inlined stages looked through: the stride of each read along each axis, which is
  * what vectorizing, tiling and packing are decided by. */
+#include "schedule/cost.h"
 #include "schedule/generic.h"
 #include "schedule/lowering.h"
 
@@ -189,11 +190,13 @@ double generic_read_bytes(const generic_reads *r) {
   return bytes;
 }
 
-/* Eight vector operations a nanosecond, or twenty bytes of what it reads a nanosecond. */
+/* An operation takes as long as a multiply-add; or what it reads comes in from where all of it has room. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
-  double compute = points * (r->ops + 1) / lanes / 8, memory = generic_read_bytes(r) / 20;
+  double compute = points * (r->ops + 1) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
+  double bytes = generic_read_bytes(r),
+         memory = bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
   return RUNTIME_MAX(compute, memory);
 }
 

@@ -122,11 +122,20 @@ bool schedule_rewrite_pragma(schedule_call *c) {
   return true;
 }
 
-tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter) {
+/* With the only value that there is. */
+static tn_status pragma_set(tn_schedule *s, int stage, int iter, schedule_pragma_kind pragma) {
   char text[64];
-  snprintf(text, sizeof text, "%s$1", rows[SCHEDULE_PRAGMA_STREAM].key);
+  snprintf(text, sizeof text, "%s$1", rows[pragma].key);
   schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = text};
   return schedule_apply_step(s, &step);
+}
+
+tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter) {
+  return pragma_set(s, stage, iter, SCHEDULE_PRAGMA_STREAM);
+}
+
+tn_status schedule_pragma_partition(tn_schedule *s, int stage, int iter) {
+  return pragma_set(s, stage, iter, SCHEDULE_PRAGMA_PARTITION);
 }
 
 /* The only pragma that the tuner sets by itself. */
@@ -143,10 +152,16 @@ tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const c
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
+/* Some of what readers read of a padded dimension lies behind the tensor. */
+static bool leaves_tensor(const lower_stage *ls, int dim) {
+  const tn_tensor *tensor = ls->st->tensors;
+  return dim < tensor->ndim && ls->extent[dim] > tensor->shape[dim];
+}
+
 /* Whether a split with a rest made this axis, alone or among others: then its iterations differ by a condition. */
 static bool has_rest(const lower_stage *ls, int axis) {
   int made_by = ls->st->axes[axis].made_by;
-  if (made_by < 0) return ls->st->attach == SCHEDULE_AT;
+  if (made_by < 0) return ls->st->attach == SCHEDULE_AT || leaves_tensor(ls, axis);
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) return (r->tail != TN_TAIL_OVERLAP && !schedule_is_exact(ls, r)) || has_rest(ls, r->one);
   for (int i = 0; i < r->n; i++)

@@ -325,6 +325,9 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(stray, "64 bytes from the third cache, a page from those before")                  \
   X(asked, "the same of four lines in a row, each asked for before")                   \
   X(stray4, "64 bytes from memory, in runs of sixteen that lie a page apart")          \
+  X(runs3, "64 bytes from the third cache, in runs of sixteen that lie a page apart")  \
+  X(beside, "64 bytes from the third cache, in four streams a page apart")             \
+  X(ends, "an addition that waits, at the end of a row, while the next row begins")    \
   X(write2, "64 bytes written beside as many read, in the second cache")               \
   X(write3, "the same in the third cache")                                             \
   X(write4, "the same in memory")                                                      \

@@ -183,6 +183,8 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 /* stream_stores. */
 tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter);
+/* pragma(iter, "loop_partition_hint", 1) by position. */
+tn_status schedule_pragma_partition(tn_schedule *s, int stage, int iter);
 /* TARGET_ITER is a position among the target's loops. */
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);

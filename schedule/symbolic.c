@@ -103,6 +103,28 @@ typedef struct made_split {
   int relation;
 } made_split;
 
+/* How long a part is to be that was a whole loop, where the loop is hardly longer than it was at the most: that whole loop. Else 0. */
+static int64_t whole_length(const tn_schedule *s, const schedule_step *step) {
+  enum { HARDLY = 8 };
+  const schedule_stage *st = stage_of(s, step->stage);
+  bool is_split = step->kind == SCHEDULE_STEP_SP && st && step->iter >= 0 && step->iter < st->n_leaves;
+  const schedule_axis *axis = is_split ? schedule_leaf(st, step->iter) : NULL;
+  if (!axis || !axis->size || step->n != 1 || !step->inner_to_outer || step->list[0] < step->value) return 0;
+  int64_t longer = axis->extent - step->value;
+  return longer > 0 && longer <= step->value / HARDLY ? axis->extent : 0;
+}
+
+/* Blocks that a sum was taken apart into are parted from the rest by the loop that puts them together, too: the stage that had them has no
+ * loop over them any more. STAGE had the reduction. */
+static tn_status part_factored(tn_schedule *s, int stage) {
+  const schedule_stage *st = &s->stages[stage + 1];
+  for (int l = 0; l < st->n_leaves; l++) {
+    const schedule_axis *axis = schedule_leaf(st, l);
+    if (axis->kind == SCHEDULE_REDUCE && axis->size) return schedule_pragma_partition(s, stage + 1, l);
+  }
+  return TN_OK;
+}
+
 /* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
  * is. MADE: of each step; may be NULL. */
 static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool keeps_fused, const int64_t *lengths,
@@ -110,6 +132,7 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
   tn_status status = TN_OK;
   waiting w = {.n = 0};
   apart a = {NULL, 0, 0};
+  bool is_changed = lengths != NULL;
   for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
     schedule_step step = steps->steps[i];
     if (!keeps_fused && i + 1 < steps->n_steps && is_for_threads(copy, &step, &steps->steps[i + 1])) {
@@ -118,9 +141,12 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
       continue;
     }
     if (!move_positions(copy, &a, &step)) return TN_ERROR_SCHEDULE;
-    if (lengths && step.kind == SCHEDULE_STEP_SP) step.value = 0; /* it was meant for the length before */
+    int64_t *whole = whole_length(copy, &step) > 0 ? RUNTIME_NEW(&copy->arena, int64_t) : NULL;
+    if (whole) *whole = whole_length(copy, &step), step.list = whole, is_changed = true;
+    if (is_changed && step.kind == SCHEDULE_STEP_SP) step.value = 0; /* it was meant for the length before */
     if (lengths && lengths[i] > 0) step.list = &lengths[i];
     status = replay_one(copy, &step, &w);
+    if (status == TN_OK && step.kind == SCHEDULE_STEP_RF) status = part_factored(copy, step.stage);
     if (!made || status != TN_OK || step.kind != SCHEDULE_STEP_SP) continue;
     const schedule_stage *st = &copy->stages[step.stage];
     made[i] = (made_split){st->tensors, st->n_relations - 1};

@@ -1,4 +1,4 @@
-/* tile.h: the family `tile`: what it knows of a group and the fields of its plans, for its two files. */
+/* tile.h: the family `tile`: what it knows of a group and the fields of its plans, for its files. */
 #ifndef TENON_SCHEDULE_TILE_H
 #define TENON_SCHEDULE_TILE_H
 
@@ -55,24 +55,26 @@ typedef struct tile_walk {
 
 typedef struct tile_facts {
   tn_machine machine;
-  generic_reads reads;                /* of the reduction; of one point of each parity: steps that count */
-  int v, u, u2;                       /* data axes: of vectors, of rows, of more rows; -1: none */
-  int far;                            /* the read that goes along v with a stride and has to be packed; -1: none */
-  int shared;                         /* the operand that all rows share; -1: none */
-  bool can_pack;                      /* it can be copied into panels */
-  int64_t block;                      /* columns inside of which an index is constant; 0: any */
-  int64_t bytes;                      /* of an accumulator */
-  double reduced;                     /* steps of the reduction */
-  double ns;                          /* of all as generic_cost_ns says: whether threads are worth it */
-  bool is_window, is_depthwise;       /* reads are windows; and every read goes along v */
-  tile_walk walks[GENERIC_MAX_READS]; /* by read */
-  bool is_askew[GENERIC_MAX_READS];   /* by read: its rows are no whole number of lines apart */
-  bool can_cut;                       /* blocks of the reduction can be added up */
-  bool has_root;                      /* what reads the sums point by point is a stage of its own */
+  generic_reads reads;                   /* of the reduction; of one point of each parity: steps that count */
+  int v, u, u2;                          /* data axes: of vectors, of rows, of more rows; -1: none */
+  int far;                               /* the read that goes along v with a stride and has to be packed; -1: none */
+  int shared;                            /* the operand that all rows share; -1: none */
+  bool can_pack;                         /* it can be copied into panels */
+  int64_t block;                         /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;                         /* of an accumulator */
+  double reduced;                        /* steps of the reduction */
+  double ns;                             /* of all as generic_cost_ns says: whether threads are worth it */
+  bool is_window, is_depthwise;          /* reads are windows; and every read goes along v */
+  tile_walk walks[GENERIC_MAX_READS];    /* by read */
+  bool is_askew[GENERIC_MAX_READS];      /* by read: its rows are no whole number of lines apart */
+  bool is_lane_askew[GENERIC_MAX_READS]; /* the same of rows along the last reduction axis */
+  bool can_cut;                          /* blocks of the reduction can be added up */
+  bool has_root;                         /* what reads the sums point by point is a stage of its own */
   const tn_tensor *padding; /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
   bool can_lane;            /* vectors can go along the last reduction axis */
   int turned;               /* the read that has to be copied for that, with this axis last; -1: none */
   const char *dot;          /* the intrinsic's name; NULL: none fits */
+  int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
   int dot_group;            /* elements of k in a lane */
   bool dot_signed;          /* it takes registers and instructions of its own */
   int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */
@@ -86,6 +88,9 @@ typedef struct tile_cut {
   double blocks;
 } tile_cut;
 
+/* Finds COND's parities for F, whose reads are described: they become those of one point of each. What else COND says is not
+ * looked at. */
+void tile_describe_parities(tile_facts *f, const tir_expr *cond);
 /* False: DEPTH is no such cut, or all of the reduction. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
@@ -99,6 +104,10 @@ static inline const tile_parity *tile_parity_of(const tile_facts *f, int axis) {
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
 static inline bool tile_is_unrolled(const tile_facts *f) { return f->is_depthwise && f->reduced <= TILE_MAX_UNROLLED; }
+/* The operand that is copied with the last reduction axis last; -1: none. */
+static inline int tile_turned(const tile_facts *f, const int32_t *value) {
+  return value[TILE_LANES] ? f->turned : value[TILE_DOT] ? f->dot_turned : -1;
+}
 /* Elements of a tile along the last data axis. */
 static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
   return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));

@@ -66,7 +66,14 @@ static bool panel_map(const tiling *t, char *out, size_t n) {
   return ok;
 }
 
-/* An operand that lies across the panels is turned in small tiles, whose lines are used whole. */
+/* The loop's iterations without a check go apart. */
+static bool part_off(const tiling *t, int stage, int axis) {
+  int at = schedule_leaf_position(&t->d->s->stages[stage], axis);
+  return at < 0 || schedule_pragma_partition(t->d->s, stage, at) == TN_OK;
+}
+
+/* An operand that lies across the panels is turned in small tiles, whose lines are used whole. Where the last panel is
+ * partly padding, tiles without padding are turned without checks, which would make them columns of single elements. */
 static bool turn_copy(const tiling *t, int stage, int outer, int inner, int along) {
   enum { TURNED_ROWS = 16, TURNED_COLUMNS = 8 };
   int k_outer, k_inner, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
@@ -78,6 +85,9 @@ static bool turn_copy(const tiling *t, int stage, int outer, int inner, int alon
     if (k != dim) order[n++] = k == along ? k_outer : k;
   put(&n, order, block);
   order[n++] = k_inner, order[n++] = inner;
+  int64_t extent = t->f->reads.extent[t->f->v];
+  bool has_rest = extent > t->columns && extent % t->columns != 0;
+  if (has_rest && (!part_off(t, stage, outer) || (block >= 0 && !part_off(t, stage, block)))) return false;
   return generic_order(t->d, stage, n, order) && generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
          generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
 }
@@ -90,9 +100,11 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
       n = 0;
   int group_outer = -1;
   /* The rest of a panel is zeros: sums there are nobody's, but they should not be of slow numbers. Dot products know
-   * none, and whole groups are copied faster without the condition. */
-  tn_tail tail = grouped >= 0 ? TN_TAIL_PEEL : TN_TAIL_PAD;
-  if (!generic_split_as(t->d, stage, dim, t->columns, tail, &outer, &inner)) return false;
+   * none, and whole groups are copied faster without the condition; but a single panel is no wider than it has to be: there
+   * vectors are padded. */
+  bool is_single = grouped >= 0 && read->tensor->shape[dim] < t->columns;
+  tn_tail tail = grouped >= 0 && !is_single ? TN_TAIL_PEEL : TN_TAIL_PAD;
+  if (!generic_split_as(t->d, stage, dim, is_single ? t->lanes : t->columns, tail, &outer, &inner)) return false;
   int along = read->tensor->ndim - 1;
   if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
@@ -390,11 +402,12 @@ static bool prefetch_next(const tiling *t, const tn_tensor *sums) {
 
 /* ---- sums in lanes ----------------------------------------------------------------------------------------------- */
 
-/* Copies the operand that is turned, once: "[d0, d1, d2] -> [d0, d2, d1]", the reduction's dimension last. */
+/* Copies the operand that is turned, once: "[d0, d1, d2] -> [d0, d2, d1]", the reduction's dimension last, in tiles whose
+ * lines are used whole (codegen/emit_turn.c). */
 static bool turn_operand(const tiling *t, const tn_tensor *reader) {
-  const generic_read *read = &t->f->reads.reads[t->f->turned];
+  const generic_read *read = &t->f->reads.reads[tile_turned(t->f, t->c)];
   int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader), ndim = read->tensor->ndim;
-  int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 1], n = 0, outer, inner;
+  int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 2], n = 0, outer, inner, far, near;
   char map[256];
   runtime_str text = {0};
   for (int k = 0; k < ndim; k++) runtime_str_addf(&text, "%sd%d", k ? ", " : "[", k);
@@ -408,9 +421,12 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
   if (!ok || schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
   if (schedule_transform_layout(t->d->s, from + 1, map) != TN_OK) return false;
   if (!generic_split(t->d, from + 1, dim, t->lanes, &outer, &inner)) return false;
-  for (int k = 0; k < ndim; k++) order[n++] = k == dim ? outer : k;
-  order[n++] = inner;
-  return generic_order(t->d, from + 1, n, order) && generic_annotate(t->d, from + 1, inner, SCHEDULE_VECTORIZE);
+  int64_t together = RUNTIME_MIN(t->lanes, read->tensor->shape[ndim - 1]);
+  if (!generic_split(t->d, from + 1, ndim - 1, together, &far, &near)) return false;
+  for (int k = 0; k < ndim; k++) order[n++] = k == dim ? outer : k == ndim - 1 ? far : k;
+  order[n++] = near, order[n++] = inner;
+  return generic_order(t->d, from + 1, n, order) && generic_annotate(t->d, from + 1, near, SCHEDULE_UNROLL) &&
+         generic_annotate(t->d, from + 1, inner, SCHEDULE_VECTORIZE);
 }
 
 /* The loops of the partial sums: the reduction's around the accumulators', a vector of the reduction innermost. */
@@ -460,12 +476,13 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
   if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy))) return false;
-  if ((lanes && f->turned >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
+  if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
-  if (!lanes && (!attach(d, sums, t.root, innermost) || !arrange_tile(&t, generic_stage(d, sums)))) return false;
+  if (!lanes && !attach(d, sums, t.root, innermost)) return false;
+  if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
+  if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
-  if (copy && !place_copy(&t, copy)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;
   return !g->padding || place_padding(&t);
 }

@@ -1,6 +1,8 @@
 /* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers
  * it. The memo of a tensor is a map from the flat index to the bits of its value and belongs to the
  * run. Elements are computed depth first on the C stack, which MAX_DEMAND_DEPTH bounds. */
+#include <math.h>
+
 #include "te/evaluate.h"
 
 enum {
@@ -85,12 +87,31 @@ static tn_status check_place(const tn_program *p, const tn_tensor *t, const int6
   return TN_OK;
 }
 
-/* An input or an output that was given has an array; everything else is computed. */
-static te_cell element_at(te_run *run, te_source *source, const int64_t *index) {
+/* What was given has an array; everything else, and what is asked for by its definition, is computed. */
+static te_cell element_at(te_run *run, te_source *source, bool is_defined, const int64_t *index) {
   int64_t flat = 0;
   for (int d = 0; d < source->tensor->ndim; d++) flat += index[d] * source->stride[d];
-  if (source->data) return te_load(source->tensor->dtype, source->data, flat);
+  if (source->data && !is_defined) return te_load(source->tensor->dtype, source->data, flat);
   return te_demand(run, source, index, flat);
+}
+
+/* An element of a tensor that has an array is looked up there; IS_DEFINED: is computed all the same, from the arrays of
+ * what it reads. */
+static tn_status evaluate_at(tn_program *program, DLTensor *const *args, int n_args, bool is_defined,
+                             const tn_tensor *tensor, const int64_t *index, double *value) {
+  int64_t symbols[TE_MAX_SYMBOLS] = {0};
+  tn_status status = te_check_args(program, args, n_args, is_defined, symbols);
+  if (status == TN_OK) status = check_place(program, tensor, index, symbols);
+  if (status != TN_OK) return status;
+  te_run run;
+  te_cell cell = {0};
+  bool is_float = tn_dtype_is_float(tensor->dtype);
+  if (te_run_start(&run, program, args, is_defined, symbols))
+    cell = element_at(&run, te_source_of(&run, tensor), is_defined, index);
+  te_run_end(&run);
+  if (run.failed) return run.status;
+  *value = is_float ? cell.f : (double)cell.i;
+  return TN_OK;
 }
 
 /* The cost is that of the elements that this one depends on, each once. */
@@ -100,16 +121,45 @@ tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args,
   if (!program || !RUNTIME_GIVEN(ctx, args) || !RUNTIME_GIVEN(ctx, tensor) || !RUNTIME_GIVEN(ctx, value) ||
       (tensor->ndim > 0 && !RUNTIME_GIVEN(ctx, index)))
     return TN_ERROR_ARGUMENT;
-  int64_t symbols[TE_MAX_SYMBOLS] = {0};
-  tn_status status = te_check_args(program, args, n_args, false, symbols);
-  if (status == TN_OK) status = check_place(program, tensor, index, symbols);
-  if (status != TN_OK) return status;
-  te_run run;
-  te_cell cell = {0};
-  bool is_float = tn_dtype_is_float(tensor->dtype);
-  if (te_run_start(&run, program, args, false, symbols)) cell = element_at(&run, te_source_of(&run, tensor), index);
-  te_run_end(&run);
-  if (run.failed) return run.status;
-  *value = is_float ? cell.f : (double)cell.i;
-  return TN_OK;
+  return evaluate_at(program, args, n_args, false, tensor, index, value);
+}
+
+tn_status te_evaluate_stage_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
+                               const int64_t *index, double *value) {
+  return evaluate_at(program, args, n_args, true, tensor, index, value);
+}
+
+/* ---- what it costs ----------------------------------------------------------------------------------------------- */
+
+/* Of a definition: the terms of its sum. */
+static double terms_of(const te_op *op) {
+  double terms = 1;
+  for (int r = 0; r < op->n_reduce; r++) terms *= (double)op->reduce_axes[r]->extent;
+  return terms;
+}
+
+static double elements_of(const te_op *op) {
+  double elements = 1;
+  for (int d = 0; d < op->outputs[0].ndim; d++) elements *= (double)op->outputs[0].shape[d];
+  return elements;
+}
+
+static int op_number(const tn_program *program, const te_op *op) {
+  int i = 0;
+  while (program->ops[i] != op) i++;
+  return i;
+}
+
+double te_demand_terms(const tn_program *program, const tn_tensor *tensor) {
+  double needed[TE_MAX_TENSORS] = {0}, sum = 0; /* elements of each op */
+  int last = op_number(program, tensor->op);
+  needed[last] = 1;
+  for (int i = last; i >= 0; i--) {
+    const te_op *op = program->ops[i];
+    if (te_is_placeholder(op) || needed[i] == 0) continue;
+    double terms = fmin(needed[i], elements_of(op)) * terms_of(op);
+    sum += terms;
+    for (int k = 0; k < op->n_inputs; k++) needed[op_number(program, op->inputs[k]->op)] += terms;
+  }
+  return sum;
 }

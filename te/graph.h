@@ -123,6 +123,13 @@ typedef enum te_operation {
 /* How many of each all bodies do, each different subexpression of a body once for each value it has: what does not depend
  * on an axis is computed once for all of it (flops.c). Zeros for a program with symbols. */
 void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]);
+/* At most so many terms of sums are added up when tn_evaluate_at asks for one element of TENSOR; the steps of a scan are
+ * not counted. */
+double te_demand_terms(const tn_program *program, const tn_tensor *tensor);
+/* tn_evaluate_at by the definition of TENSOR alone: ARGS has the outputs, too, and what it reads of them is taken from
+ * there. */
+tn_status te_evaluate_stage_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
+                               const int64_t *index, double *value);
 /* tn_program_flops without what depends on layout_free inputs alone. */
 double te_call_flops(const tn_program *program);
 /* "f(A, x)": the call of an EXTERN. */

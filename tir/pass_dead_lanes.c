@@ -4,6 +4,7 @@
  *     T[0 to 15] = T[0 to 15] + a * B[.. if lane < 4]        T[0 to 3] = T[0 to 3] + a * B[..]
  *     T[16 to 31] = T[16 to 31] + a * 0                  ->
  *     C[.. if lane < 4] = T[0 to 15]                         C[..] = T[0 to 3] */
+#include "tir/linear.h"
 #include "tir/passes.h"
 
 enum { MAX_ELEMENTS = 4096, MAX_STORES = 1024, LEAST_BYTES = 16, MAX_LANES = 256 };
@@ -11,6 +12,7 @@ enum { MAX_ELEMENTS = 4096, MAX_STORES = 1024, LEAST_BYTES = 16, MAX_LANES = 256
 /* What is found out about one local buffer. On the stack of look_at_alloc. */
 typedef struct local {
   const tir_pass_context *p;
+  const tir_env *env;
   const tir_buffer *buffer;
   const tir_stmt *stores[MAX_STORES]; /* to the buffer */
   int n_stores;
@@ -49,6 +51,31 @@ static int leading_lanes(const tir_expr *predicate) {
     if (!lane_value(predicate, i, &holds) || (holds && n < i)) return -1;
     n += holds != 0;
   }
+  return n;
+}
+
+/* The values of a lane. */
+static tir_interval lane_bounds(const tir_env *env, const tir_expr *e, int lane) {
+  bool is_spread = e->op == TIR_RAMP || e->op == TIR_BROADCAST;
+  if (!is_spread || e->arg[0]->lanes != 1) return TIR_UNBOUNDED;
+  int64_t step = e->op == TIR_RAMP ? e->u.i * lane : 0;
+  return tir_interval_add(tir_bounds(env, e->arg[0]), (tir_interval){step, step});
+}
+
+/* Whether a predicate, of which a symbol's limits may be all that is known, holds for a lane never. */
+static bool is_never(const tir_env *env, const tir_expr *e, int lane) {
+  if (e->op == TIR_AND) return is_never(env, e->arg[0], lane) || is_never(env, e->arg[1], lane);
+  bool is_less = e->op == TIR_LT || e->op == TIR_LE, is_more = e->op == TIR_GT || e->op == TIR_GE;
+  if (!is_less && !is_more) return false;
+  tir_interval less = lane_bounds(env, e->arg[is_more], lane), more = lane_bounds(env, e->arg[is_less], lane);
+  return e->op == TIR_LT || e->op == TIR_GT ? less.lo >= more.hi : less.lo > more.hi;
+}
+
+/* So many of the first lanes are enough: behind them the predicate holds for none. */
+static int most_lanes(const tir_env *env, const tir_expr *predicate) {
+  int n = predicate->lanes, leading = leading_lanes(predicate);
+  if (leading >= 0) return leading;
+  while (n > 0 && is_never(env, predicate, n - 1)) n--;
   return n;
 }
 
@@ -143,8 +170,7 @@ static tir_walk note_load(void *user, const tir_expr *e) {
     return TIR_WALK_STOP;
   }
   bool is_update = t->at != NULL && is_same_place(e->arg[0], t->at->u.store.index[0]);
-  int n = e->has_predicate ? leading_lanes(tir_predicate(e)) : -1;
-  if (!is_update) mark_read(t, first, n >= 0 ? n : e->lanes);
+  if (!is_update) mark_read(t, first, e->has_predicate ? most_lanes(t->env, tir_predicate(e)) : e->lanes);
   return TIR_WALK_ON;
 }
 
@@ -230,11 +256,17 @@ static const tir_stmt *trim(void *user, const tir_stmt *s) {
   return kept == s->u.store.index[0]->lanes ? s : narrow_store(t->p->arena, s, kept, true);
 }
 
+/* Where the pass is, and what is known there. */
+typedef struct place {
+  const tir_pass_context *p;
+  const tir_env *env;
+} place;
+
 /* What becomes narrower gets a buffer of its own: elsewhere the same one has vectors of the usual width. */
-static const tir_stmt *look_at_alloc(const tir_pass_context *p, const tir_stmt *s) {
+static const tir_stmt *look_at_alloc(const tir_pass_context *p, const tir_env *env, const tir_stmt *s) {
   local *t = RUNTIME_NEW(p->arena, local);
   if (t == NULL) return NULL;
-  t->p = p, t->buffer = s->u.alloc.buffer, t->possible = true;
+  t->p = p, t->env = env, t->buffer = s->u.alloc.buffer, t->possible = true;
   tir_visitor visitor = {.stmt = note_stmt, .user = t};
   tir_walk_stmt(s->u.alloc.body, &visitor);
   if (!t->possible) return s;
@@ -249,29 +281,32 @@ static bool is_register_tile(const tir_buffer *buffer) {
 }
 
 /* A store of a vector's first lanes has just these. */
-static const tir_stmt *look_at_store(const tir_pass_context *p, const tir_stmt *s) {
+static const tir_stmt *look_at_store(const tir_pass_context *p, const tir_env *env, const tir_stmt *s) {
   const tir_expr *predicate = s->u.store.predicate;
   if (predicate == NULL || predicate->lanes == 1 || predicate->lanes > MAX_LANES) return s;
-  int used = leading_lanes(predicate);
+  int leading = leading_lanes(predicate), used = most_lanes(env, predicate);
   if (used <= 0) return s;
   int kept = whole_lanes(&p->options, used, s->u.store.buffer->dtype, predicate->lanes);
-  const tir_stmt *narrower = kept < predicate->lanes ? narrow_store(p->arena, s, kept, used < kept) : NULL;
+  const tir_stmt *narrower = kept < predicate->lanes ? narrow_store(p->arena, s, kept, leading < kept) : NULL;
   return narrower != NULL ? narrower : s;
 }
 
 /* Bottom-up: the stores in a buffer's scope are as narrow as they get before it is looked at. */
 static const tir_stmt *look_at(void *user, const tir_stmt *s) {
-  const tir_pass_context *p = user;
-  if (s->kind == TIR_STORE) return look_at_store(p, s);
-  s = tir_map_children(p->arena, s, look_at, user);
-  return s != NULL && s->kind == TIR_ALLOC && is_register_tile(s->u.alloc.buffer) ? look_at_alloc(p, s) : s;
+  const place *at = user;
+  if (s->kind == TIR_STORE) return look_at_store(at->p, at->env, s);
+  tir_env own;
+  place inside = {at->p, tir_env_inside(at->p->arena, at->env, s, &own)};
+  s = tir_map_children(at->p->arena, s, look_at, &inside);
+  bool is_tile = s != NULL && s->kind == TIR_ALLOC && is_register_tile(s->u.alloc.buffer);
+  return is_tile ? look_at_alloc(at->p, at->env, s) : s;
 }
 
 /* Requires: flatten, vectorize, unroll. Establishes: no store to a register tile whose elements nobody reads; a vector of
- * which only the first lanes are read or stored, by a constant condition, has no more than these, rounded up to what
- * registers have. Breaks: nothing; what becomes empty is left to remove_noops. */
+ * which only the first lanes are read or stored, by a constant condition or by what a symbol can be, has no more than these, rounded up to
+ * what registers have. Breaks: nothing; what becomes empty is left to remove_noops. */
 tir_func *tir_pass_dead_lanes(tir_pass_context *p, tir_func *f) {
   tir_pass_context own = *p;
   if (own.options.vector_bytes == 0) own.options.vector_bytes = 64;
-  return tir_func_with_body(p, f, (tir_stmt *)look_at(&own, f->body));
+  return tir_func_with_body(p, f, (tir_stmt *)look_at(&(place){&own, f->env}, f->body));
 }

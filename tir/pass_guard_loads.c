@@ -64,14 +64,27 @@ static bool stays_inside(const state *at, const tir_expr *load) {
   return true;
 }
 
-/* The part of the condition that reads no memory, where that alone keeps the load inside; else all of it. What data say
+/* Stops at a variable that the load's index has. */
+static tir_walk find_shared(void *user, const tir_expr *e) {
+  const tir_expr *load = user;
+  for (int i = 0; e->op == TIR_VAR && i < tir_n_index(load); i++)
+    if (tir_uses_var(load->arg[i], e->u.var)) return TIR_WALK_STOP;
+  return TIR_WALK_ON;
+}
+
+/* What has no variable of the index says nothing of where the load goes. */
+static bool is_about(const tir_expr *cond, const tir_expr *load) {
+  return !tir_walk_expr(cond, find_shared, (void *)load);
+}
+
+/* The part of the condition that reads no memory and is about the index, where that alone keeps the load inside; else all of it. What data say
  * would have to be known before the load: a predicate for nothing, and a load of its own beside an equal one. */
 static const tir_expr *needed_condition(const state *at, const tir_expr *load) {
   tir_conds conds = {0};
   const tir_expr *plain = NULL;
   if (!tir_conds_add(&conds, at->cond)) return at->cond;
   for (int i = 0; i < conds.n; i++) {
-    if (tir_reads_memory(conds.item[i])) continue;
+    if (tir_reads_memory(conds.item[i]) || !is_about(conds.item[i], load)) continue;
     plain = plain == NULL ? conds.item[i] : tir_binary(at->arena, TIR_AND, plain, conds.item[i]);
     if (plain == NULL) return NULL;
   }

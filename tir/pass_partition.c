@@ -21,7 +21,8 @@ typedef struct question {
   runtime_arena *arena;
   const tir_var *var;
   const tir_env *env;
-  bool any; /* a condition on the variable was met */
+  bool any;      /* a condition on the variable was met */
+  bool of_loads; /* what a value takes of an element that is not there is asked for, too */
 } question;
 
 static bool holds_throughout(question *q, const tir_stmt *s);
@@ -35,15 +36,29 @@ static bool holds_under(question *q, tir_env env, const tir_stmt *s) {
   return holds;
 }
 
-/* The conditions on the variable are proved one by one; other conditions are taken as they come. */
-static bool branch_holds(question *q, const tir_stmt *s) {
+/* The conditions on the variable are proved one by one. */
+static bool cond_holds(question *q, const tir_expr *cond) {
   tir_conds conds = {0};
-  if (!tir_conds_add(&conds, s->u.branch.cond)) return false;
+  if (!tir_conds_add(&conds, cond)) return false;
   for (int i = 0; i < conds.n; i++) {
     if (!tir_uses_var(conds.item[i], q->var)) continue;
     q->any = true;
     if (!tir_prove(q->arena, q->env, conds.item[i])) return false;
   }
+  return true;
+}
+
+/* Of a select that keeps a load inside of its buffer, and of the load (pass_guard_loads.c). */
+static tir_walk load_holds(void *user, const tir_expr *e) {
+  question *q = user;
+  if (e->op == TIR_SELECT && !cond_holds(q, e->arg[0])) return TIR_WALK_STOP;
+  if (e->op == TIR_LOAD && tir_predicate(e) != NULL && !cond_holds(q, tir_predicate(e))) return TIR_WALK_STOP;
+  return TIR_WALK_ON;
+}
+
+/* Conditions on other variables are taken as they come. */
+static bool branch_holds(question *q, const tir_stmt *s) {
+  if (!cond_holds(q, s->u.branch.cond)) return false;
   if (s->u.branch.else_body != NULL) {
     tir_env otherwise = tir_env_cond(q->env, tir_unary(q->arena, TIR_NOT, s->u.branch.cond));
     if (otherwise.cond == NULL || !holds_under(q, otherwise, s->u.branch.else_body)) return false;
@@ -63,7 +78,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
       return true;
     case TIR_ALLOC:
     case TIR_ATTR: return holds_throughout(q, tir_body(s));
-    case TIR_STORE:
+    case TIR_STORE: return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
     case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP: break;
@@ -71,24 +86,31 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
   return true;
 }
 
-/* Whether the conditions hold for N iterations from MIN; *any (may be NULL): whether there are any. */
-static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool *any) {
-  question q = {at->p->arena, s->u.loop.var, at->env, false};
+/* Whether the conditions hold for N iterations from MIN, those of branches or OF_LOADS, too; *any (may be NULL): whether there
+ * are any. */
+static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool of_loads, bool *any) {
+  question q = {at->p->arena, s->u.loop.var, at->env, false, of_loads};
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
   bool holds = holds_under(&q, env, s->u.loop.body);
   if (any != NULL) *any = q.any;
   return holds;
 }
 
-/* The most first iterations for which all conditions hold. */
+/* The most first iterations for which all conditions hold. Those of loads count where no branch has one: a block that copies
+ * its padding as zeros. Beside branches they may be of other borders and hold nowhere. */
 static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t extent) {
-  bool any = false;
-  if (holds_for(at, s, min, extent, &any) || !any) return extent;
+  bool any = false, of_loads = false;
+  bool holds = holds_for(at, s, min, extent, of_loads, &any);
+  if (!any) {
+    of_loads = true;
+    holds = holds_for(at, s, min, extent, of_loads, &any);
+  }
+  if (holds || !any) return extent;
   int64_t good = 0, bad = extent;
-  if (extent > 1 && holds_for(at, s, min, extent - 1, NULL)) return extent - 1;
+  if (extent > 1 && holds_for(at, s, min, extent - 1, of_loads, NULL)) return extent - 1;
   while (bad - good > 1) {
     int64_t middle = good + (bad - good) / 2;
-    if (holds_for(at, s, min, middle, NULL)) {
+    if (holds_for(at, s, min, middle, of_loads, NULL)) {
       good = middle;
     } else {
       bad = middle;

@@ -141,7 +141,9 @@ static const tir_expr *simplify_division(tir_simplifier *s, const tir_expr *e) {
     tir_form_rejoin(s, &x);
     return tir_emit_form(s->arena, &x, dtype);
   }
-  return tir_binary(s->arena, e->op, tir_emit_form(s->arena, &x, dtype), tir_emit_form(s->arena, &d, dtype));
+  const tir_expr *left = tir_emit_form(s->arena, &x, dtype), *right = tir_emit_form(s->arena, &d, dtype);
+  const tir_expr *merged = e->op == TIR_FLOORDIV ? tir_merged_quotient(s, left, right) : NULL;
+  return merged ? merged : tir_binary(s->arena, e->op, left, right);
 }
 
 /* min(a, b): a when a - b <= 0; max the other way round. */

@@ -116,6 +116,35 @@ static tir_op make_positive(tir_op op, tir_linear *form) {
   return tir_swapped_comparison(op);
 }
 
+/* FORM's term that is x // d, +-1 times, d a number; -1: there is none. */
+static int quotient_of(const tir_linear *form, int64_t *divisor) {
+  for (int i = 0; i < form->n; i++) {
+    const tir_term *t = &form->terms[i];
+    bool is_one = t->coef == 1 || t->coef == -1;
+    if (is_one && t->atom->op == TIR_FLOORDIV && tir_is_int(t->atom->arg[1], divisor) && *divisor > 0) return i;
+  }
+  return -1;
+}
+
+/* FORM OP 0 by what is known of x, where x // d is a term: x // d + R < 0 is x + R*d < 0. 1, 0 or -1: undecided. */
+static int decide_quotient(tir_simplifier *s, tir_op op, const tir_linear *form) {
+  int64_t d = 0;
+  int at = op == TIR_EQ || op == TIR_NE ? -1 : quotient_of(form, &d);
+  if (at < 0) return -1;
+  int64_t sign = form->terms[at].coef;
+  tir_linear rest, x;
+  tir_linear_zero(&rest);
+  if (sign < 0) op = tir_swapped_comparison(op);
+  bool is_said = tir_linear_add(&rest, form, sign) && tir_linear_add_atom(&rest, form->terms[at].atom, -1);
+  if (op == TIR_LE || op == TIR_GT) { /* of whole numbers: q + R <= 0 is q + R - 1 < 0 */
+    is_said = is_said && tir_linear_add_const(&rest, -1);
+    op = op == TIR_LE ? TIR_LT : TIR_GE;
+  }
+  tir_exact_form(&s->known, form->terms[at].atom->arg[0], &x);
+  if (!is_said || !tir_linear_add(&x, &rest, d)) return -1;
+  return tir_decide_sign(op, tir_linear_bounds(&s->known, &x));
+}
+
 /* FORM OP 0 decided or in normal form; NULL when that could wrap. */
 static const tir_expr *normal_comparison(tir_simplifier *s, tir_op op, tir_linear *form, tn_dtype dtype) {
   int decided = tir_decide_sign(op, tir_linear_bounds(&s->known, form));
@@ -123,6 +152,7 @@ static const tir_expr *normal_comparison(tir_simplifier *s, tir_op op, tir_linea
   op = make_positive(op, form);
   divide_comparison(s, op, form, &decided);
   if (decided < 0) decided = tir_decide_sign(op, tir_linear_bounds(&s->known, form));
+  if (decided < 0) decided = decide_quotient(s, op, form);
   return decided >= 0 ? truth(s, decided) : emit_comparison(s, op, form, dtype);
 }
 

@@ -241,9 +241,72 @@ static bool rejoin_at(tir_simplifier *s, tir_linear *form, int at) {
   return false;
 }
 
+/* ---- the same where the divisor is no number ---------------------------------------------------------------------- */
+
+/* Whether CORE is x // d, or x // d % b with B set. */
+static bool is_scaled(const tir_expr *core, const tir_expr *x, const tir_expr *d, const tir_expr **b) {
+  *b = NULL;
+  if (core->op == TIR_FLOORMOD) *b = core->arg[1], core = core->arg[0];
+  return core->op == TIR_FLOORDIV && tir_equal(core->arg[0], x) && tir_equal(core->arg[1], d);
+}
+
+/* Whether TERM, an atom or a product of one with OTHER, is SCALE * d times the atom, over the integers. */
+static bool has_scale(const tir_term *term, const tir_expr *other, const tir_expr *d, int64_t scale) {
+  tir_linear left;
+  tir_linear_zero(&left);
+  bool is_said = other ? tir_linear_add_expr(&left, other, term->coef) : tir_linear_add_const(&left, term->coef);
+  return is_said && tir_linear_add_expr(&left, d, -scale) && left.n == 0 && left.constant == 0;
+}
+
+/* Whether TERM is SCALE*d * (x // d), or with B set SCALE*d * (x // d % b). */
+static bool is_quotient_term(const tir_term *term, const tir_expr *x, const tir_expr *d, int64_t scale,
+                             const tir_expr **b) {
+  const tir_expr *atom = term->atom;
+  if (is_scaled(atom, x, d, b)) return has_scale(term, NULL, d, scale);
+  if (atom->op != TIR_MUL) return false;
+  for (int side = 0; side < 2; side++)
+    if (is_scaled(atom->arg[side], x, d, b) && has_scale(term, atom->arg[!side], d, scale)) return true;
+  return false;
+}
+
+/* d * b as a divisor. NULL: it could wrap, or be no divisor. */
+static const tir_expr *whole_divisor(tir_simplifier *s, const tir_expr *d, const tir_expr *b) {
+  tir_interval product = tir_interval_apply(TIR_MUL, tir_known_bounds(&s->known, d), tir_known_bounds(&s->known, b));
+  if (tir_known_bounds(&s->known, b).lo <= 0 || !tir_interval_within(product, tir_dtype_range(d->dtype))) return NULL;
+  return tir_simplify_node(s, tir_binary(s->arena, TIR_MUL, b, d));
+}
+
+/* y // a // b is y // (a*b). */
+const tir_expr *tir_merged_quotient(tir_simplifier *s, const tir_expr *x, const tir_expr *b) {
+  if (x == NULL || b == NULL || x->op != TIR_FLOORDIV || tir_known_bounds(&s->known, x->arg[1]).lo <= 0) return NULL;
+  const tir_expr *divisor = whole_divisor(s, x->arg[1], b);
+  return divisor ? tir_binary(s->arena, TIR_FLOORDIV, x->arg[0], divisor) : NULL;
+}
+
+/* As rejoin_at, of a remainder by what is no number, or of one whose quotient is taken apart by what is none. x = (x // d) * d + x % d
+ * holds modulo 2^bits, too, but not for d = 0. */
+static bool rejoin_symbolic_at(tir_simplifier *s, tir_linear *form, int at) {
+  tir_term remainder = form->terms[at];
+  if (remainder.atom->op != TIR_FLOORMOD || tir_known_bounds(&s->known, remainder.atom->arg[1]).lo <= 0) return false;
+  const tir_expr *x = remainder.atom->arg[0], *d = remainder.atom->arg[1], *b = NULL;
+  for (int i = 0; i < form->n; i++) {
+    tir_term other = form->terms[i];
+    if (i == at || !is_quotient_term(&other, x, d, remainder.coef, &b)) continue;
+    const tir_expr *divisor = b ? whole_divisor(s, d, b) : NULL;
+    const tir_expr *whole = b ? divisor ? tir_binary(s->arena, TIR_FLOORMOD, x, divisor) : NULL : x;
+    tir_linear result = *form;
+    if (whole == NULL || !tir_linear_add_atom(&result, remainder.atom, -remainder.coef) ||
+        !tir_linear_add_atom(&result, other.atom, -other.coef) || !tir_linear_add_expr(&result, whole, remainder.coef))
+      continue;
+    *form = result;
+    return true;
+  }
+  return false;
+}
+
 /* Starts over after each join, as one can make room for another. A join removes a term, so it ends. */
 void tir_form_rejoin(tir_simplifier *s, tir_linear *form) {
   for (int i = 0; i < form->n; i++) {
-    if (rejoin_at(s, form, i)) i = -1;
+    if (rejoin_at(s, form, i) || rejoin_symbolic_at(s, form, i)) i = -1;
   }
 }

@@ -69,7 +69,7 @@ const tools_verb tools_bench = {
 enum { OURS, MOST_VERSUS = 5, SIDES = 1 + MOST_VERSUS + 2 /* limits */ };
 enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
-static const double usual_s = 3, slow_s = 0.5;
+static const double usual_s = 3, slow_s = 0.5, unbearable_s = 5;
 
 /* What is timed beside ours: a vendor's kernel, or KERNEL, the same program under another schedule. TIMED refers into VENDOR
  * or CALL, so a side must not move once it is being timed. */
@@ -199,9 +199,9 @@ static bool check_point(bench *b, int arg, int64_t flat) {
   const worker_data *data = b->program.data;
   const DLTensor *array = data->args[arg];
   tn_dtype dtype = b->program.args[arg].dtype;
-  int64_t index[TN_MAX_RANK], rest = flat;
+  int64_t index[TN_MAX_RANK];
   double expected = 0;
-  for (int d = array->ndim - 1; d >= 0; rest /= array->shape[d--]) index[d] = rest % array->shape[d];
+  worker_unravel(array, flat, index);
   if (tn_evaluate_at(b->session.program, data->args, data->n_args, tn_program_arg(b->session.program, arg), index,
                      &expected) != TN_OK)
     return false;
@@ -211,10 +211,11 @@ static bool check_point(bench *b, int arg, int64_t flat) {
   return tools_fail(&b->session, "wrong result: relative error %.3g to the reference evaluator", error), false;
 }
 
-/* A call of a C function computes whole tensors only: prepare() has compared all of them. */
+/* A call of a C function computes whole tensors only, and where an element depends on too much each tensor is looked at on
+ * its own: prepare() has done that. */
 static bool check_points(bench *b) {
   enum { POINTS = 32 };
-  if (te_has_externs(b->session.program)) return true;
+  if (te_has_externs(b->session.program) || b->program.data->is_by_stages) return true;
   const worker_data *data = b->program.data;
   uint64_t end_ns = runtime_now_ns() + NS_FOR_POINTS;
   for (int i = data->n_inputs; i < data->n_args; ++i) {
@@ -244,9 +245,14 @@ static bool check_vendor(bench *b, const tools_vendor *v) {
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
-/* The default schedule may be hundreds of times slower: few calls will do. */
+/* The default schedule may be hundreds of times slower: few calls will do, and where even these take long, what preparing has
+ * extrapolated from a part of it. */
 static bool time_default(bench *b) {
   const worker_data *data = b->program.data;
+  if (!data->default_was_run && data->default_s > unbearable_s) {
+    b->default_timing.median_s = data->default_s;
+    return true;
+  }
   tn_kernel *kernel = build(b, tn_schedule_new(b->session.program));
   tn_timing_options timing = {.max_total_s = slow_s, .min_samples = 2, .give_up_above_s = slow_s};
   bool timed =
@@ -397,13 +403,16 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
 /* Spread is the share of the median between the quartiles; it says how far to trust the digits. */
-static void print_time(const bench *b, const char *name, double seconds, double spread) {
-  printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
-         spread * 100);
+static void print_time(const bench *b, const char *name, double seconds, double spread, bool is_measured) {
+  printf("%-10s  %10s  %10s", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text);
+  if (is_measured)
+    printf("  %8.1f %%\n", spread * 100);
+  else
+    printf("   estimated\n");
 }
 
 static void print_side_time(const bench *b, const char *name, const side *s) {
-  print_time(b, name, s->timed.median, s->timed.spread);
+  print_time(b, name, s->timed.median, s->timed.spread, true);
 }
 
 /* A limit of the machine is compared by the work a second it allows, a rival kernel by time. */
@@ -422,7 +431,7 @@ static void print_ratio(const bench *b, const side *s) {
 static int print_plain(const bench *b) {
   bool is_scheduled = tools_is_scheduled(&b->session, b->args) || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
-  print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
+  print_time(b, "default", b->default_timing.median_s, b->default_timing.spread, b->default_timing.n_samples > 0);
   if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);
   for (int i = 1; i < b->n_sides; ++i)
     if (strcmp(b->sides[i].name, "default") != 0 && b->sides[i].work == 0)
@@ -498,6 +507,7 @@ static int print_object(bench *b) {
       b->sides[OURS].timed.median, "spread", b->sides[OURS].timed.spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  json_object_set_new(object, "is_default_estimated", json_boolean(b->default_timing.n_samples == 0));
   json_object_set_new(object, "seconds_least", json_real(b->sides[OURS].timed.least));
   json_object_set_new(object, "gbytes_per_s",
                       json_real(tools_gflops(tn_program_bytes(s->program), b->sides[OURS].timed.median)));

@@ -14,9 +14,9 @@ static const char head[] = "tenon machine 7";
 bool tools_cache_path(runtime_str *out) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (cache && *cache == '/')
-    runtime_str_addf(out, "%s/tenon/machine-7", cache);
+    runtime_str_addf(out, "%s/tenon/machine-8", cache);
   else if (home && *home == '/')
-    runtime_str_addf(out, "%s/.cache/tenon/machine-7", home);
+    runtime_str_addf(out, "%s/.cache/tenon/machine-8", home);
   return !out->failed && out->n > 0;
 }
 

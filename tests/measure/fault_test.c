@@ -106,6 +106,34 @@ static void disagreement_of_the_last_output(void **state) {
   fixture_close(&f);
 }
 
+/* An element of E takes more than the evaluator can be asked for: the reference is proved tensor by tensor. */
+#define DEEP                                                               \
+  "input A: f32[240,240]; C[i<240, j<240] = sum[k<240](A[i,k] * A[k,j]); " \
+  "D[i<240, j<240] = sum[k<240](C[i,k] * A[k,j] * 0.01); E[i<4, j<4] = sum[k<240](D[i,k] * A[k,j])"
+
+static void deep_programs_are_proved_by_tensors(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = DEEP;
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[0].checked);
+  fixture_close(&f);
+}
+
+static void deep_disagreement(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "prepare-disagree@1");
+  f.candidates[0].program = DEEP;
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_WRONG_ANSWER, "kernel of all tensors disagrees with the program's own: E[0, 0] is");
+  fixture_close(&f);
+}
+
 /* Another seed is other data, and another reference. */
 static void another_seed_is_prepared_anew(void **state) {
   (void)state;
@@ -291,6 +319,8 @@ static void tuner_killed_behind_a_shell(void **state) {
 int fault_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(disagreement_fails_everything),
+      cmocka_unit_test(deep_programs_are_proved_by_tensors),
+      cmocka_unit_test(deep_disagreement),
       cmocka_unit_test(disagreement_of_a_generic_reference),
       cmocka_unit_test(limits_are_the_pools_at_most),
       cmocka_unit_test(disagreement_of_the_last_output),

@@ -271,12 +271,18 @@ static const struct bad_kernel {
      1,
      {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
      "a kernel needs a name and a function"},
-    {"65 arguments",
+    {"513 arguments",
+     "k",
+     true,
+     513,
+     {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
+     "513 arguments, the most is 512"},
+    {"455 strides",
      "k",
      true,
      65,
-     {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
-     "65 arguments, the most is 64"},
+     {.name = "A", .dtype = TN_F32, .ndim = 8, .shape = {1, 1, 1, 1, 1, 1, 1, 1}, .is_strided = true},
+     "455 strides of strided arguments, the most is 448"},
     {"an argument without a name",
      "k",
      true,
@@ -306,8 +312,12 @@ static void a_description_that_is_refused(void **state) {
   const struct bad_kernel *row = *state;
   tn_context *ctx = check_context();
   tn_kernel_fn fn = row->has_function ? (tn_kernel_fn)set_one : NULL;
-  assert_null(runtime_kernel_new(ctx, row->kernel_name, fn, row->n_args, &row->arg, NULL, NULL));
+  runtime_kernel_arg *args = calloc((size_t)row->n_args, sizeof *args);
+  assert_non_null(args);
+  for (int i = 0; i < row->n_args; i++) args[i] = row->arg;
+  assert_null(runtime_kernel_new(ctx, row->kernel_name, fn, row->n_args, args, NULL, NULL));
   check_fails(ctx, TN_ERROR_ARGUMENT, row->message);
+  free(args);
   check_context_free(ctx);
 }
 

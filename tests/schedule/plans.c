@@ -32,6 +32,10 @@ static const plan_case cases[] = {
     {"transpose of odd sizes", "B[i<37, j<1000] = A[j,i] * 2", "B", "move"},
     {"addition", "C[i<100, j<100] = A[i,j] + B[i,j]", "C", "points"},
     {"row sums", "B[i<1000] = sum[k<1000](A[i,k])", "B", "reduce"},
+    {"bytes with fewer columns than a tile",
+     "input A: u8[96,256], B: i8[256,43]\nC[i<96, j<43] = sum[k<256](i32(A[i,k]) * i32(B[k,j]))", "C", "tile"},
+    {"sums of short rows", "B[i<1000] = sum[k<7](A[i,k])", "B", "short"},
+    {"greatest of short rows and where it stands", "(I, V)[i<203] = argmax[k<13](A[i,k])", "I", "short"},
     {"sum of everything", "S = sum[k<1000000](A[k])", "S", "reduce"},
     {"filters of rows and columns",
      "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
@@ -253,6 +257,10 @@ static const said_case said[] = {
     {"move", BATCH,
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
      "1,\"stream\":0}]"},
+    {"short_rows",
+     "M[i<90] = max[k<9](A[i,k])\nE[i<90, j<9] = exp(A[i,j] - M[i])\nS[i<90] = sum[k<9](E[i,k])\n"
+     "Y[i<90, j<9] = E[i,j] / S[i]",
+     "[{\"stage\":\"Y\",\"family\":\"short\",\"vectors\":1,\"threads\":0}]"},
     {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0}]"},
     {"part_of_rows", "input A: f32[99999,4]\nC[i<99999, j<3] = A[i,j] * 2",
      "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":0}]"},
@@ -305,6 +313,14 @@ static const said_case said[] = {
      "[{\"stage\":\"D\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
      "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":32,\"thread"
      "s\":0,\"parity\":0}]"},
+    {"few_rows_across", "C[i<3, j<100] = sum[k<50](A[k,i] * B[j,k])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":3,\"rows2\":1,\"pack\":1,\"panels\":2,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0}]"},
+    {"dots_of_a_column", "input A: u8[64,20], B: i8[64,43]\nC[i<20, j<43] = sum[k<64](i32(A[k,i]) * i32(B[k,j]))",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":5,\"rows2\":1,\"pack\":2,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0}]"},
     {"phases", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", SIDE_BY_SIDE),
      "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":4,\"rows2\":2,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
@@ -356,10 +372,10 @@ static double cost_of(const char *program, const char *text) { return cost_on(&m
 static void costs_what_it_moves(void **state) {
   (void)state;
   const char *move =
-      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":1,"
-      "\"block_rows\":1,\"threads\":0,\"stream\":0}]";
-  double floats = cost_of("B[i<4096, j<4096] = A[j,i]", move),
-         doubles = cost_of("B[i<4096, j<4096] = f64(A[j,i])", move);
+      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":2,"
+      "\"block_rows\":32,\"threads\":0,\"stream\":0}]";
+  double floats = cost_of("B[i<1024, j<1024] = A[j,i]", move),
+         doubles = cost_of("B[i<1024, j<1024] = f64(A[j,i])", move);
   assert_true(doubles > 1.2 * floats);
 #define MOVE(columns, blocks, rows, stream)                                                             \
   "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":" columns ",\"rows\":16,\"block_columns\":" blocks \

@@ -50,6 +50,7 @@ int run_replay_tests(void);
 int run_task_tests(void);
 int run_own_schedule_tests(void);
 int run_neighbour_tests(void);
+int run_guess_tests(void);
 int run_cut_tests(void);
 
 #endif

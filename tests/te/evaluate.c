@@ -479,6 +479,39 @@ static void element_of_an_input(void **state) {
   check_context_free(ctx);
 }
 
+/* An element of D takes 5 of C, each of these 4 of B, which has 12 in all and takes a term for each. */
+static void terms_of_an_element(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx,
+                        "input A: f32[3,4]; B[i<3, j<4] = A[i,j] + 1; C[i<3, j<5] = sum[k<4](B[i,k] * f32(j)); "
+                        "D[i<3] = sum[j<5](C[i,j]); E[i<2] = sum[j<3](D[j])");
+  assert_true(te_demand_terms(p, tn_program_find(p, "B")) == 1);
+  assert_true(te_demand_terms(p, tn_program_find(p, "C")) == 4 + 4);
+  assert_true(te_demand_terms(p, tn_program_find(p, "D")) == 5 + 20 + 12);
+  assert_true(te_demand_terms(p, tn_program_find(p, "E")) == 3 + 15 + 60 + 12);
+  check_context_free(ctx);
+}
+
+/* What a definition reads is taken from the arrays, right or wrong; its own array is not looked at. */
+static void element_of_a_definition(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "input A: i16[2]; B[i<2] = A[i] + 1; C[i<2] = sum[k<2](B[k] * i16(i + 1)); output B, C");
+  DLTensor **args = make_args(ctx, p, 3);
+  set_element(args[0], 0, 5);
+  set_element(args[1], 0, 100);
+  set_element(args[1], 1, 20);
+  set_element(args[2], 1, -1);
+  double value;
+  assert_int_equal(te_evaluate_stage_at(p, args, 3, tn_program_find(p, "C"), (int64_t[]){1}, &value), TN_OK);
+  assert_true(value == 240);
+  assert_int_equal(te_evaluate_stage_at(p, args, 3, tn_program_find(p, "B"), (int64_t[]){0}, &value), TN_OK);
+  assert_true(value == 6);
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
 int test_evaluate(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(symbols_disagree),
                                      cmocka_unit_test(wrong_calls)};
@@ -487,8 +520,9 @@ int test_evaluate(void) {
 }
 
 int test_evaluate_at(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap), cmocka_unit_test(elements_are_remembered),
-                                     cmocka_unit_test(long_chains),        cmocka_unit_test(element_of_an_input),
-                                     cmocka_unit_test(index_limits),       cmocka_unit_test(reads_that_may_leave)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap),  cmocka_unit_test(elements_are_remembered),
+                                     cmocka_unit_test(long_chains),         cmocka_unit_test(element_of_an_input),
+                                     cmocka_unit_test(terms_of_an_element), cmocka_unit_test(element_of_a_definition),
+                                     cmocka_unit_test(index_limits),        cmocka_unit_test(reads_that_may_leave)};
   return CHECK_TESTS("one element", tests);
 }

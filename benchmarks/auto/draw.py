@@ -1,0 +1,163 @@
+"""Programs drawn by seed, for what benchmarks/auto/cases.txt does not name: products, chains of stencils, and work on rows. A seed and a
+number name a program; drawing more keeps those that were there."""
+import random
+
+PRIMES = {"tiny": [2, 3, 5, 7, 11, 13, 17, 23, 31], "short": [37, 53, 67, 97, 127], "long": [251, 509, 769, 1021, 1511, 2039],
+          "wide": [4099, 8191, 16381, 65521]}
+EVEN = {"tiny": [1, 2, 4, 8, 16, 24, 32], "short": [40, 64, 96, 128], "long": [256, 500, 512, 768, 1000, 1024, 2048],
+        "wide": [4096, 8192, 16384, 65536]}
+
+
+def length(r, kind):
+    return r.choice((PRIMES if r.random() < 0.5 else EVEN)[kind])
+
+
+# ---- chains of stencils ---------------------------------------------------------------------------------------------
+
+
+class Chain:
+    """The text of a chain, last stage first in size: each stage is larger by what its readers reach over."""
+
+    def __init__(self, r):
+        self.r, self.stages, self.tables = r, [], {}
+        self.reach = {"X": (0, 0)}  # rows and columns that are missing below X's, of each stage
+
+    def add(self, text, reach):
+        name = f"S{len(self.stages)}"
+        self.stages.append((name, text, reach))
+        self.reach[name] = reach
+        return name
+
+    def table(self, name, shape):
+        self.tables[name] = shape
+        return name
+
+    def at(self, name, reach, y="y", x="x"):
+        """NAME in the middle of what a stage of REACH may read of it."""
+        dy, dx = ((reach[k] - self.reach[name][k]) // 2 for k in (0, 1))
+        return f"{name}[{y}{f'+{dy}' if dy else ''},{x}{f'+{dx}' if dx else ''}]"
+
+    def filter(self, of):
+        r, n = self.r, self.r.choice([3, 3, 5])
+        a, b = self.reach[of]
+        kind = r.choice(["table", "written", "separable", "max", "gradient", "cross"])
+        if kind == "table":
+            return self.add(f"sum[r<{n}, s<{n}]({of}[y+r,x+s] * {self.table(f'W{n}', f'[{n},{n}]')}[r,s])", (a + n - 1, b + n - 1))
+        if kind == "max":
+            f = r.choice(["max", "min"])
+            return self.add(f"{f}[r<{n}, s<{n}]({of}[y+r,x+s])", (a + n - 1, b + n - 1))
+        if kind == "separable":
+            if r.random() < 0.5:
+                rows = self.add(f"sum[s<{n}]({of}[y,x+s] * {self.table(f'w{n}', f'[{n}]')}[s])", (a, b + n - 1))
+                return self.add(f"sum[r<{n}]({rows}[y+r,x] * w{n}[r])", (a + n - 1, b + n - 1))
+            rows = self.add(" + ".join(f"{of}[y,x+{s}]" for s in range(n)), (a, b + n - 1))
+            return self.add("(" + " + ".join(f"{rows}[y+{s},x]" for s in range(n)) + f") * {1 / n / n:.4f}", (a + n - 1, b + n - 1))
+        if kind == "gradient":
+            return self.add(f"{of}[y,x+2] - {of}[y,x] + 2*({of}[y+1,x+2] - {of}[y+1,x]) + {of}[y+2,x+2] - {of}[y+2,x]", (a + 2, b + 2))
+        if kind == "cross":
+            return self.add(f"({of}[y,x+1] + {of}[y+2,x+1] + {of}[y+1,x] + {of}[y+1,x+2]) * 0.25", (a + 2, b + 2))
+        taps = [f"{r.choice([0.0625, 0.125, 0.25])}*{of}[y+{i},x+{j}]" for i in range(3) for j in range(3)]
+        return self.add(" + ".join(taps), (a + 2, b + 2))
+
+    def points(self, one, other):
+        reach = tuple(max(self.reach[one][k], self.reach[other][k]) for k in (0, 1))
+        a, b = self.at(one, reach), self.at(other, reach)
+        text = self.r.choice(["{a}*{a} + {b}*{b}", "sqrt({a}*{a} + {b}*{b})", "max({a}, {b} * 0.5)", "{a} + 0.5*({b} - {a})",
+                              "abs({a} - {b})", "{a} / ({b}*{b} + 1.0)", "min(max({a}, 0.0), 1.0) * {b}", "select({a} > {b}, {a} - {b}, 0.0)"])
+        return self.add(text.format(a=a, b=b), reach)
+
+
+def pipeline(r):
+    n = r.randint(1, 8)
+    kind = r.choice(["long", "long", "short", "mixed"])
+    rows, columns = (length(r, k) for k in {"mixed": ("short", "long"), "long": ("long", "long"), "short": ("short", "short")}[kind])
+    if r.random() < 0.15:
+        rows, columns = r.choice([(33, 4099), (4099, 61), (67, 8192), (512, 4096)])
+    c = Chain(r)
+    newest, older = "X", "X"
+    while len(c.stages) < n:
+        made = c.points(newest, older) if c.stages and r.random() < 0.35 else c.filter(newest)
+        newest, older = made, r.choice([newest, newest, older, "X"])
+    a, b = c.reach[newest]
+    lines = [f"input X: f32[{rows + a},{columns + b}]" + "".join(f", {name}: f32{shape}" for name, shape in c.tables.items())]
+    used = {newest}  # what nobody reads would be an output
+    for name, text, _ in reversed(c.stages):
+        if name in used:
+            used |= {other for other, _, _ in c.stages if other + "[" in text}
+    for name, text, reach in c.stages:
+        if name in used:
+            lines.append(f"{'Out' if name == newest else name}[y<{rows + a - reach[0]}, x<{columns + b - reach[1]}] = {text}")
+    return "\n".join(lines)
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+ROWS = {
+    "softmax": "M[i<N] = max[k<D](X[i,k])\nE[i<N, j<D] = exp(X[i,j] - M[i])\nS[i<N] = sum[k<D](E[i,k])\nY[i<N, j<D] = E[i,j] / S[i]",
+    "log-softmax": "M[i<N] = max[k<D](X[i,k])\nS[i<N] = sum[k<D](exp(X[i,k] - M[i]))\nY[i<N, j<D] = X[i,j] - M[i] - log(S[i])",
+    "masked-softmax": "input B: f32[D]\nZ[i<N, j<D] = X[i,j]*0.125 + B[j]\nM[i<N] = max[k<D](Z[i,k])\nE[i<N, j<D] = exp(Z[i,j] - M[i])\n"
+                      "S[i<N] = sum[k<D](E[i,k])\nY[i<N, j<D] = E[i,j] / S[i]",
+    "layer-norm": "input g: f32[D], b: f32[D]\nA[i<N] = sum[k<D](X[i,k])\nV[i<N] = sum[k<D]((X[i,k] - A[i]/D) * (X[i,k] - A[i]/D))\n"
+                  "Y[i<N, j<D] = (X[i,j] - A[i]/D)*rsqrt(V[i]/D + 1e-5)*g[j] + b[j]",
+    "rms-norm": "input g: f32[D]\nV[i<N] = sum[k<D](X[i,k]*X[i,k])\nY[i<N, j<D] = X[i,j]*rsqrt(V[i]/D + 1e-5)*g[j]",
+    "l2-normalize": "V[i<N] = sum[k<D](X[i,k]*X[i,k])\nY[i<N, j<D] = X[i,j] / sqrt(V[i] + 1e-12)",
+    "row-sum": "Y[i<N] = sum[k<D](X[i,k])",
+    "row-squares": "Y[i<N] = sum[k<D](X[i,k]*X[i,k])",
+    "row-max": "Y[i<N] = max[k<D](X[i,k])",
+    "row-argmax": "(I, V)[i<N] = argmax[k<D](X[i,k])",
+    "column-sum": "Y[j<D] = sum[k<N](X[k,j])",
+    "column-max": "Y[j<D] = max[k<N](X[k,j])",
+    "column-argmin": "(I, V)[j<D] = argmin[k<N](X[k,j])",
+    "column-norm": "A[j<D] = sum[k<N](X[k,j])\nV[j<D] = sum[k<N]((X[k,j] - A[j]/N) * (X[k,j] - A[j]/N))\n"
+                   "Y[i<N, j<D] = (X[i,j] - A[j]/N)*rsqrt(V[j]/N + 1e-5)",
+    "column-softmax": "M[j<D] = max[k<N](X[k,j])\nE[i<N, j<D] = exp(X[i,j] - M[j])\nS[j<D] = sum[k<N](E[k,j])\nY[i<N, j<D] = E[i,j] / S[j]",
+}
+
+
+def rows(r):
+    kind = r.choice(list(ROWS))
+    while True:
+        n, d = length(r, r.choice(["tiny", "short", "long", "wide"])), length(r, r.choice(["tiny", "short", "long", "wide"]))
+        if 1 << 8 <= n * d <= 1 << 22:
+            return f"param N = {n}, D = {d}\ninput X: f32[N,D]\n{ROWS[kind]}", f"{kind}-{n}x{d}"
+
+
+# ---- products --------------------------------------------------------------------------------------------------------
+
+DTYPES = [("f32", "f32", "f32")] * 7 + [("f64", "f64", "f64"), ("u8", "i8", "i32"), ("bf16", "bf16", "f32")]
+
+
+def product_text(dtypes, sizes, layout):
+    """LAYOUT says of both operands whether they lie transposed ("t") or not ("n")."""
+    batch, m, n, k = sizes
+    left, right, total = dtypes
+    lead, b = (f"{batch},", "b,") if batch > 1 else ("", "")
+    shape = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
+    index = ["i,k" if layout[0] == "n" else "k,i", "k,j" if layout[1] == "n" else "j,k"]
+    reads = [f"{t}[{b}{i}]" if dtype == total else f"{total}({t}[{b}{i}])" for t, i, dtype in zip("AB", index, (left, right))]
+    return (f"input A: {left}[{lead}{shape[0][0]},{shape[0][1]}], B: {right}[{lead}{shape[1][0]},{shape[1][1]}]\n"
+            f"C[{f'b<{batch}, ' if batch > 1 else ''}i<{m}, j<{n}] = sum[k<{k}]({reads[0]} * {reads[1]})")
+
+
+def product(r):
+    """Sizes log-uniform in 1 .. 2048, every layout, a fifth in batches. What takes the unscheduled program seconds, or no time at
+    all, is drawn again."""
+    work = 0
+    while not 2**14 <= work <= 2**29:
+        m, n, k = (round(2 ** r.uniform(0, 11)) for _ in range(3))
+        batch = round(2 ** r.uniform(1, 6)) if r.random() < 0.2 else 1
+        work = batch * m * n * k
+    dtypes, layout = r.choice(DTYPES), r.choice("nt") + r.choice("nt")
+    return (product_text(dtypes, (batch, m, n, k), layout),
+            f"{layout}-{dtypes[0]}-" + (f"{batch}x" if batch > 1 else "") + f"{m}x{n}x{k}")
+
+
+def draw(group, n, seed):
+    """(name, group, program) of each of N programs of GROUP: product, pipeline or rows."""
+    for i in range(n):
+        r = random.Random(f"{group}-{seed}-{i}")
+        if group == "pipeline":
+            yield f"pipeline-{seed}-{i}", group, pipeline(r)
+        else:
+            text, what = (product if group == "product" else rows)(r)
+            yield f"{seed}-{i}-{what}", group, text
