@@ -177,8 +177,10 @@ double cost_crowded(const tn_machine *m, int rows, int lines, double stride) {
   enum { MOST_SETS = 256 };
   int count[MOST_SETS] = {0}, ways = m->cache_ways[1], lost = 0;
   int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / ways, MOST_SETS), 1);
-  for (int r = 0; r < rows; r++)
-    for (int l = 0; l < lines; l++) count[(int)fmod(floor(r * stride / COST_LINE) + l, sets)]++;
+  for (int r = 0; r < rows; r++) {
+    int64_t first = (int64_t)(r * stride / COST_LINE);
+    for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
+  }
   for (int s = 0; s < sets; s++) lost += count[s] > ways ? count[s] : 0;
   return lost / fmax((double)rows * lines, 1);
 }

@@ -626,14 +626,16 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits;
 }
 
-/* How often a line of rows that share a set is lost: in each step where they are more than its ways; else, as other
- * streams come by that set, once or so before the reduction leaves the line. */
+/* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;
+ * else, as other streams come by that set, each once or so before the reduction leaves the line. */
 static double lost_each_step(const tile_facts *f, const generic_read *read, double rows, double stride) {
+  double conflict = cost_conflict(&f->machine, rows, stride);
+  if (conflict == 0) return 0;
   int last = f->reads.n_axes - 1;
   double step =
       last < f->reads.n_data ? 0 : fabs((double)read->stride[last]) * (double)tn_dtype_bytes(read->tensor->dtype);
   bool is_kept = cost_crowded(&f->machine, (int)rows, 1, stride) == 0;
-  return is_kept && step > 0 ? fmin(step / COST_LINE, 1) : 1;
+  return conflict * (is_kept && step > 0 ? fmin(step / COST_LINE, 1) : 1);
 }
 
 /* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
@@ -659,7 +661,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
     if (read->stride[f->u] && !read->is_window && stride >= COST_LINE)
-      conflict += r * r2 * cost_conflict(m, r * r2, stride) * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
+      conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;

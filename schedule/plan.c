@@ -71,10 +71,23 @@ static void rank(ranking *r, const schedule_plan *plan) {
 /* Not among those that are kept. */
 static bool is_behind(const ranking *r, double ns) { return r->n == r->max && r->best[r->n - 1].ns < ns; }
 
+/* Every pair of values of two fields was looked at, the other fields being as they are in BEST, which was the best. */
+typedef struct sweep {
+  int a, b;
+  schedule_plan best;
+} sweep;
+
+/* The sweeps of one choice: descents meet, and go over the same pairs again to see that nothing is better. */
+typedef struct sweeps {
+  RUNTIME_VEC(sweep) done;
+  runtime_map at; /* places in DONE and one more, by a hash of what was the same in all plans */
+} sweeps;
+
 /* A search from one start: two fields at a time, until nothing is better. */
 typedef struct descent {
   const plan_choice *choice;
   ranking *ranking;
+  sweeps *sweeps;
   schedule_plan at; /* the best found from one start */
 } descent;
 
@@ -85,30 +98,64 @@ static void normalize(const plan_choice *c, int32_t *value) {
 
 /* Every plan that is looked at is ranked, not only those on the way. The way goes on from values as they were tried: beside
  * others they may have an effect. */
-static bool try_values(descent *d, const schedule_plan *plan) {
+static void try_values(const plan_choice *c, ranking *r, const schedule_plan *plan, schedule_plan *best) {
   schedule_plan next = *plan;
-  next.ns = families[plan->family]->cost(d->choice->facts, next.value);
-  bool is_better = next.ns < d->at.ns;
-  if (is_better) d->at = next;
-  if (!isfinite(next.ns) || is_behind(d->ranking, next.ns)) return is_better;
-  normalize(d->choice, next.value);
-  next.ns = families[plan->family]->cost(d->choice->facts, next.value);
-  rank(d->ranking, &next);
-  return is_better;
+  next.ns = families[plan->family]->cost(c->facts, next.value);
+  if (next.ns < best->ns) *best = next;
+  if (!isfinite(next.ns) || is_behind(r, next.ns)) return;
+  normalize(c, next.value);
+  next.ns = families[plan->family]->cost(c->facts, next.value);
+  rank(r, &next);
 }
 
 /* Every pair of values of two fields, the others as they are. */
-static bool sweep_pair(descent *d, int a, int b) {
-  const plan_space *space = &d->choice->space;
-  schedule_plan plan = d->at;
-  bool is_better = false;
-  for (int i = 0; i < space->n[a]; i++) {
-    plan.value[a] = space->value[a][i];
-    for (int j = 0; j < space->n[b]; j++) {
-      plan.value[b] = space->value[b][j];
-      is_better |= try_values(d, &plan);
+static void make_sweep(const plan_choice *c, ranking *r, sweep *s) {
+  const plan_space *space = &c->space;
+  schedule_plan plan = s->best;
+  s->best.ns = INFINITY;
+  for (int i = 0; i < space->n[s->a]; i++) {
+    plan.value[s->a] = space->value[s->a][i];
+    for (int j = 0; j < space->n[s->b]; j++) {
+      plan.value[s->b] = space->value[s->b][j];
+      try_values(c, r, &plan, &s->best);
     }
   }
+}
+
+typedef struct sweep_key {
+  const sweeps *all;
+  int a, b;
+  int32_t value[PLAN_MAX_FIELDS]; /* 0 for A and B */
+} sweep_key;
+
+static bool is_of_key(const void *user, runtime_map_value value) {
+  const sweep_key *key = user;
+  const sweep *s = &key->all->done.data[value.i - 1];
+  if (s->a != key->a || s->b != key->b) return false;
+  for (int f = 0; f < PLAN_MAX_FIELDS; f++)
+    if (f != s->a && f != s->b && s->best.value[f] != key->value[f]) return false;
+  return true;
+}
+
+/* The sweep of these fields from PLAN, made now if it is new. What cannot be remembered is made again. */
+static sweep sweep_from(descent *d, const schedule_plan *plan, int a, int b) {
+  sweeps *all = d->sweeps;
+  sweep_key key = {.all = all, .a = a, .b = b};
+  memcpy(key.value, plan->value, sizeof key.value);
+  key.value[a] = key.value[b] = 0;
+  uint64_t hash = runtime_hash(key.value, sizeof key.value, (uint64_t)(a * PLAN_MAX_FIELDS + b)) | 1;
+  runtime_map_value *known = runtime_map_match_at(&all->at, hash, is_of_key, &key);
+  if (known && known->i > 0) return all->done.data[known->i - 1];
+  sweep made = {a, b, *plan};
+  make_sweep(d->choice, d->ranking, &made);
+  if (known && RUNTIME_PUSH(&all->done, made)) known->i = all->done.n;
+  return made;
+}
+
+static bool sweep_pair(descent *d, int a, int b) {
+  sweep s = sweep_from(d, &d->at, a, b);
+  bool is_better = s.best.ns < d->at.ns;
+  if (is_better) d->at = s.best;
   return is_better;
 }
 
@@ -127,10 +174,10 @@ static void descend(descent *d) {
 }
 
 /* One more local minimum. */
-static void descend_from(const plan_choice *choice, ranking *r, const schedule_plan *start) {
-  descent d = {.choice = choice, .ranking = r, .at = *start};
+static void descend_from(const plan_choice *choice, ranking *r, sweeps *all, const schedule_plan *start) {
+  descent d = {.choice = choice, .ranking = r, .sweeps = all, .at = *start};
   d.at.ns = INFINITY;
-  (void)try_values(&d, start);
+  try_values(choice, r, start, &d.at);
   descend(&d);
 }
 
@@ -140,18 +187,21 @@ static void descend_from(const plan_choice *choice, ranking *r, const schedule_p
 static void rank_choice(const plan_choice *choice, ranking *r) {
   enum { FEW = 3 };
   const plan_space *space = &choice->space;
+  sweeps all = {0};
   schedule_plan plainest = {.family = choice->family, .ns = INFINITY};
   int n = families[choice->family]->n_fields;
   for (int f = 0; f < n; f++) plainest.value[f] = space->value[f][0];
-  descend_from(choice, r, &plainest);
+  descend_from(choice, r, &all, &plainest);
   for (int f = 0; f < n; f++) {
     int most = space->n[f] <= FEW ? space->n[f] : space->value[f][0] == 0 ? 2 : 1;
     for (int i = 1; i < most; i++) {
       schedule_plan start = plainest;
       start.value[f] = space->value[f][i];
-      descend_from(choice, r, &start);
+      descend_from(choice, r, &all, &start);
     }
   }
+  runtime_map_free(&all.at);
+  RUNTIME_VEC_FREE(&all.done);
 }
 
 /* Some thousand costs a group, a few microseconds each at most. */
