@@ -8,15 +8,17 @@
 #include "runtime/new_file.h"
 #include "tools/tools.h"
 
-/* The path has the same number: versions side by side keep a file each. */
-static const char head[] = "tenon machine 7";
+/* In the path and in the file: versions side by side keep a file each. */
+#define MACHINE_VERSION "8"
+
+static const char head[] = "tenon machine " MACHINE_VERSION;
 
 bool tools_cache_path(runtime_str *out) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (cache && *cache == '/')
-    runtime_str_addf(out, "%s/tenon/machine-8", cache);
+    runtime_str_addf(out, "%s/tenon/machine-" MACHINE_VERSION, cache);
   else if (home && *home == '/')
-    runtime_str_addf(out, "%s/.cache/tenon/machine-8", home);
+    runtime_str_addf(out, "%s/.cache/tenon/machine-" MACHINE_VERSION, home);
   return !out->failed && out->n > 0;
 }
 

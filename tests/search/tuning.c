@@ -449,10 +449,10 @@ static void test_finals(void **state) {
   assert_int_equal(f->result.trials, 5);
 }
 
-/* Who takes part was not much slower than the fastest trial; ranks begin at 1, which one has. */
+/* Who takes part was not much slower than the fastest trial, but for the generic schedule; ranks begin at 1, which one has. */
 static void test_finals_take_the_fastest(void **state) {
   fixture *f = *state;
-  int n_finals = 0, n_winners = 0;
+  int n_finals = 0, n_winners = 0, n_behind = 0;
   f->options.trials = 12; /* so few that the sixth is much slower than the first */
   f->options.finalists = 6;
   assert_int_equal(tune(f), TN_OK);
@@ -462,7 +462,8 @@ static void test_finals_take_the_fastest(void **state) {
     if (json_is_true(json_object_get(json, "final"))) {
       char *steps = json_dumps(json_object_get(json, "steps"), JSON_COMPACT);
       int rank = (int)json_integer_value(json_object_get(json, "rank"));
-      assert_true(cost_of(steps) <= 1.301 * f->machine.best);
+      assert_true(cost_of(steps) <= 3.001 * f->machine.best);
+      n_behind += cost_of(steps) > 1.301 * f->machine.best;
       assert_in_range(rank, 1, f->result.finalists);
       n_winners += rank == 1;
       n_finals++;
@@ -472,6 +473,7 @@ static void test_finals_take_the_fastest(void **state) {
   }
   free(text);
   assert_in_range(n_finals, 2, 7);
+  assert_in_range(n_behind, 0, 1); /* the generic one */
   assert_int_equal(n_winners, 1);
 }
 
