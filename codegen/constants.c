@@ -301,37 +301,45 @@ static double apart_ns(char *data, size_t bytes) {
   return least_ns(store_apart, data, n_pages) / (double)(n_pages * (PAGE / LINE));
 }
 
-/* Some rows side by side, a store as long as a line to each in turn. */
+/* Some rows side by side, stores of a line's bytes to each in turn. */
 typedef struct spanning {
   char *data;
-  size_t offset; /* of a row's stores: 0: each is a line */
+  size_t offset; /* of a row's stores: 0: none spans two lines */
 } spanning;
 
 enum { ROWS = 16, ROW = PAGE + LINE };
 
-#if defined(__x86_64__)
-ISA("avx512f") static void store_rows(void *data, size_t n_groups) {
-  const spanning *s = data;
-  __m512i value = _mm512_set1_epi32(1);
-  for (size_t g = 0; g < n_groups; g++)
-    for (size_t at = s->offset; at + LINE <= ROW; at += LINE)
-      for (size_t r = 0; r < ROWS; r++) _mm512_storeu_si512(s->data + (g * ROWS + r) * ROW + at, value);
-}
-#endif
+typedef char line_bytes __attribute__((vector_size(LINE), aligned(1)));
 
-/* What such a store takes longer where it spans two lines. 0: vectors are shorter. */
-static double spans_ns(char *data, size_t bytes) {
-  double ns = 0;
+/* As few stores as the vectors of ISA need. */
+#define STORE_ROWS_OF(name, isa)                                                           \
+  isa static void name(void *data, size_t n_groups) {                                      \
+    const spanning *s = data;                                                              \
+    for (size_t g = 0; g < n_groups; g++)                                                  \
+      for (size_t at = s->offset; at + LINE <= ROW; at += LINE)                            \
+        for (size_t r = 0; r < ROWS; r++)                                                  \
+          *(volatile line_bytes *)(s->data + (g * ROWS + r) * ROW + at) = (line_bytes){1}; \
+  }
 #if defined(__x86_64__)
-  size_t n_groups = bytes / (ROWS * ROW), stores = n_groups * ROWS * (ROW / LINE);
-  spanning whole = {data, 0}, parted = {data, LINE / 2};
-  if (!__builtin_cpu_supports("avx512f") || stores == 0) return 0;
-  ns = (least_ns(store_rows, &parted, n_groups) - least_ns(store_rows, &whole, n_groups)) / (double)stores;
-  ns = fmax(ns, 0.01);
-#else
-  (void)data, (void)bytes;
+STORE_ROWS_OF(store_rows_512, ISA("avx512f"))
+STORE_ROWS_OF(store_rows_256, ISA("avx2"))
 #endif
-  return ns;
+STORE_ROWS_OF(store_rows_128, __attribute__((noinline)))
+
+/* What a line's bytes take longer where one of their stores spans two lines. An eighth of a line off, one does for each
+ * width of vectors. */
+static double spans_ns(char *data, size_t bytes) {
+  loop_fn store_rows = store_rows_128;
+#if defined(__x86_64__)
+  store_rows = __builtin_cpu_supports("avx512f") ? store_rows_512
+               : __builtin_cpu_supports("avx2")  ? store_rows_256
+                                                 : store_rows_128;
+#endif
+  size_t n_groups = bytes / (ROWS * ROW), stores = n_groups * ROWS * (ROW / LINE);
+  spanning whole = {data, 0}, parted = {data, LINE / 8};
+  if (stores == 0) return 0;
+  return fmax((least_ns(store_rows, &parted, n_groups) - least_ns(store_rows, &whole, n_groups)) / (double)stores,
+              0.01);
 }
 
 /* The lines of pages in runs, a run of each page after the other: no page holds two that follow each other in time. */

@@ -36,25 +36,24 @@ static double fma_of(const tn_machine_costs *c, int bytes) {
  * waits for at its end. */
 static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   static const double both_ways = 1.25, one_way = 0.5, run_waits = 2, scattered = 0.3;
-  bool has[] = {c->write2 > 0, c->write3 > 0, c->write4 > 0, c->past > 0,  c->stray > 0, c->asked > 0, c->dot2 > 0,
-                c->dot4 > 0,   c->stray4 > 0, c->spans > 0,  c->runs3 > 0, c->ends > 0,  c->beside > 0};
+  const tn_machine_costs given = *c;
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
 #undef X
-  if (!has[0]) c->write2 = both_ways * c->line2;
-  if (!has[1]) c->write3 = both_ways * c->line3;
-  if (!has[2]) c->write4 = both_ways * c->line4;
-  if (!has[3]) c->past = fmax(one_way * c->line4, c->write3);
-  if (!has[4]) c->stray = c->line3 + c->apart;
-  if (!has[5]) c->asked = c->line3;
-  if (!has[8]) c->stray4 = c->line4 + c->stray - c->line3;
-  if (!has[6]) c->dot2 = fma_of(c, vector_bytes);
-  if (!has[7]) c->dot4 = fma_of(c, vector_bytes);
-  if (!has[9]) c->spans = c->apart;
-  if (!has[10]) c->runs3 = c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES;
-  if (!has[11]) c->ends = one_way * c->chain;
-  if (!has[12]) c->beside = (1 + scattered) * c->line3;
+  if (!(given.write2 > 0)) c->write2 = both_ways * c->line2;
+  if (!(given.write3 > 0)) c->write3 = both_ways * c->line3;
+  if (!(given.write4 > 0)) c->write4 = both_ways * c->line4;
+  if (!(given.past > 0)) c->past = fmax(one_way * c->line4, c->write3);
+  if (!(given.stray > 0)) c->stray = c->line3 + c->apart;
+  if (!(given.asked > 0)) c->asked = c->line3;
+  if (!(given.stray4 > 0)) c->stray4 = c->line4 + c->stray - c->line3;
+  if (!(given.dot2 > 0)) c->dot2 = fma_of(c, vector_bytes);
+  if (!(given.dot4 > 0)) c->dot4 = fma_of(c, vector_bytes);
+  if (!(given.spans > 0)) c->spans = c->apart;
+  if (!(given.runs3 > 0)) c->runs3 = c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES;
+  if (!(given.ends > 0)) c->ends = one_way * c->chain;
+  if (!(given.beside > 0)) c->beside = (1 + scattered) * c->line3;
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
