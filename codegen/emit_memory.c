@@ -184,12 +184,36 @@ static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValu
   return LLVMBuildSelect(m->builder, condition, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
+/* Masked accesses are made of registers' lanes: where LLVM 19 halves one for AVX2 whose mask is (a condition that is the same for
+ * all lanes) AND (a constant that is off in one half), it takes that half for one that is on. */
+static int lanes_of_register(const codegen_emitter *m, const access *a) {
+  return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
+}
+
+/* N of the LANES of a mask from FIRST on. Of conditions that are joined each is taken apart: what is constant in the piece is
+ * seen to be before LLVM chooses instructions. */
+static LLVMValueRef mask_piece(codegen_emitter *m, LLVMValueRef mask, int lanes, int first, int n) {
+  LLVMOpcode op = LLVMIsAInstruction(mask) ? LLVMGetInstructionOpcode(mask) : 0;
+  if (n == lanes || (op != LLVMAnd && op != LLVMOr)) return codegen_lane_piece(m, mask, lanes, first, n);
+  LLVMValueRef a = mask_piece(m, LLVMGetOperand(mask, 0), lanes, first, n);
+  LLVMValueRef b = mask_piece(m, LLVMGetOperand(mask, 1), lanes, first, n);
+  return op == LLVMAnd ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
+}
+
 /* Lanes that are off are 0 and touch nothing. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, a->lanes), m->ptr};
-  LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
-  LLVMValueRef args[] = {pointer, LLVMConstInt(m->i32, a->align, false), mask, LLVMConstNull(types[0])};
-  return codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
+  int most = lanes_of_register(m, a), n;
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  for (int first = 0; first < a->lanes; first += n) {
+    n = RUNTIME_MIN(most, a->lanes - first);
+    LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
+    LLVMValueRef args[] = {element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),
+                           mask_piece(m, mask, a->lanes, first, n), LLVMConstNull(types[0])};
+    LLVMValueRef part = codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
+    result = codegen_put_piece(m, result, part, a->lanes, first, n);
+  }
+  return result;
 }
 
 /* All lanes or none, as padding is: when none, the buffer's first elements are loaded instead. A masked load of an
@@ -276,10 +300,16 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
 
 /* Lanes whose mask is false do not touch memory, so a tail may reach behind the buffer. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
-  LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
-  LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
-  LLVMValueRef args[] = {value, pointer, LLVMConstInt(m->i32, a->align, false), mask};
-  codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
+  int most = lanes_of_register(m, a), n;
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  for (int first = 0; first < a->lanes; first += n) {
+    n = RUNTIME_MIN(most, a->lanes - first);
+    LLVMValueRef part = codegen_lane_piece(m, value, a->lanes, first, n);
+    LLVMTypeRef types[] = {LLVMTypeOf(part), m->ptr};
+    LLVMValueRef args[] = {part, element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),
+                           mask_piece(m, mask, a->lanes, first, n)};
+    codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
+  }
 }
 
 /* Lanes that are off touch nothing; the order is that of the lanes. */

@@ -1,6 +1,7 @@
 /* test_fuzz                      regressions, then TENON_FUZZ_PAIRS pairs (5000; 300 with a sanitizer) from
  *                                TENON_FUZZ_SEED
  *                                TENON_FUZZ_CC="cc -O1 ...": kernels through C source and that compiler
+ *                                TENON_FUZZ_TARGET="cpu=haswell": all kernels for it; else half of them for narrower machines
  *                                TENON_FUZZ_JOBS=n: so many at a time; else one for each core
  *                                TENON_FUZZ_STOP=1: ends at the first wrong result, which is not shrunk
  * test_fuzz --replay P S [N]     one pair from texts, with the data of pair N

@@ -260,11 +260,24 @@ static void say_symbols(const tn_program *p, const arguments *a, char *why, size
     snprintf(why + strlen(why), n - strlen(why), "; %s = %lld", p->symbols[i]->var.name, (long long)a->symbols[i]);
 }
 
+/* By SEED: half of the kernels are this machine's own; the others are of processors with narrower vectors, where it has their
+ * instructions: LLVM makes other code for them. */
+static const tn_target *target_of(tn_context *ctx, uint64_t seed) {
+  const char *name = getenv("TENON_FUZZ_TARGET");
+#if defined(__x86_64__)
+  bool is_haswell = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (!name && seed % 4 == 2 && is_haswell) name = "cpu=haswell";
+  if (!name && seed % 4 == 3) name = "cpu=x86-64";
+#endif
+  return tn_target_new(ctx, name ? name : "");
+}
+
 /* One call, or with symbols several, with other values each. */
 static fuzz_status run_kernel(tn_program *p, tn_schedule *s, fuzz_memory *memory, uint64_t seed,
                               const fuzz_bound *bounds, char *why, size_t n) {
   const char *compiler = getenv("TENON_FUZZ_CC");
-  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
+  const tn_build_options options = {.target = target_of(p->ctx, seed)};
+  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : options.target ? tn_build(s, &options) : NULL;
   bool unbounded = !kernel && fuzz_is_unbounded(tn_context_message(p->ctx));
   if (unbounded) tn_context_clear(p->ctx);
   if (!kernel) return unbounded ? FUZZ_SKIPPED : failed(p->ctx, "tn_build", why, n);
