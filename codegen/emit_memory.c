@@ -190,28 +190,33 @@ static int lanes_of_register(const codegen_emitter *m, const access *a) {
   return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
 }
 
-/* N of the LANES of a mask from FIRST on. Of conditions that are joined each is taken apart: what is constant in the piece is
- * seen to be before LLVM chooses instructions. */
+/* N of the LANES of a mask from FIRST on, those behind its end off. Of conditions that are joined each is taken apart: what is
+ * constant in the piece is seen to be before LLVM chooses instructions. */
 static LLVMValueRef mask_piece(codegen_emitter *m, LLVMValueRef mask, int lanes, int first, int n) {
   LLVMOpcode op = LLVMIsAInstruction(mask) ? LLVMGetInstructionOpcode(mask) : 0;
-  if (n == lanes || (op != LLVMAnd && op != LLVMOr)) return codegen_lane_piece(m, mask, lanes, first, n);
-  LLVMValueRef a = mask_piece(m, LLVMGetOperand(mask, 0), lanes, first, n);
-  LLVMValueRef b = mask_piece(m, LLVMGetOperand(mask, 1), lanes, first, n);
-  return op == LLVMAnd ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
+  if (n == lanes) return mask;
+  if (op == LLVMAnd || op == LLVMOr) {
+    LLVMValueRef a = mask_piece(m, LLVMGetOperand(mask, 0), lanes, first, n);
+    LLVMValueRef b = mask_piece(m, LLVMGetOperand(mask, 1), lanes, first, n);
+    return op == LLVMAnd ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
+  }
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, n);
+  for (int i = 0; from != NULL && i < n; i++) from[i] = RUNTIME_MIN(first + i, lanes); /* lane LANES is off */
+  return codegen_shuffle(m, mask, LLVMConstNull(LLVMTypeOf(mask)), n, from);
 }
 
-/* Lanes that are off are 0 and touch nothing. */
+/* Lanes that are off are 0 and touch nothing. The last piece is a whole register, too. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  int most = lanes_of_register(m, a), n;
+  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes);
   LLVMValueRef base = codegen_linear_base(m, a->index);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
   for (int first = 0; first < a->lanes; first += n) {
-    n = RUNTIME_MIN(most, a->lanes - first);
-    LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
+    int width = RUNTIME_MIN(n, a->lanes - first);
     LLVMValueRef args[] = {element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),
                            mask_piece(m, mask, a->lanes, first, n), LLVMConstNull(types[0])};
     LLVMValueRef part = codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
-    result = codegen_put_piece(m, result, part, a->lanes, first, n);
+    result = codegen_put_piece(m, result, part, a->lanes, first, width);
   }
   return result;
 }
@@ -300,10 +305,9 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
 
 /* Lanes whose mask is false do not touch memory, so a tail may reach behind the buffer. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
-  int most = lanes_of_register(m, a), n;
+  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes);
   LLVMValueRef base = codegen_linear_base(m, a->index);
   for (int first = 0; first < a->lanes; first += n) {
-    n = RUNTIME_MIN(most, a->lanes - first);
     LLVMValueRef part = codegen_lane_piece(m, value, a->lanes, first, n);
     LLVMTypeRef types[] = {LLVMTypeOf(part), m->ptr};
     LLVMValueRef args[] = {part, element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),

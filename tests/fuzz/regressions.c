@@ -102,6 +102,8 @@ static const struct regression {
     {"a border in front of planes, a plane and its border in a vector",
      "P[y<2, x<2, c<8] = select(y >= 1 && y - 1 < 3 && x >= 1 && x - 1 < 1, A[y-1, x-1, c], 0)",
      "fuse(P, x, c); vectorize(P, x.c.fused)"},
+    {"one lane more than registers, masked", "symbol M<=40\ninput A: f32[M], B: i16[M]; S[i<M] = i16(A[i]) + B[i]",
+     "vectorize(S, i, 33)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
