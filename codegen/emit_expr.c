@@ -118,8 +118,60 @@ static LLVMValueRef emit_not(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildNot(m->builder, codegen_value(m, e->arg[0]), "");
 }
 
+/* The operand whose order as a number without a sign E, which has its first bit turned, asks for. NULL: it has not. */
+static const tir_expr *without_sign(const tir_expr *e) {
+  if (e->op != TIR_BITXOR || e->dtype != TN_I32) return NULL;
+  const tir_expr *bit = e->arg[1]->op == TIR_BROADCAST ? e->arg[1]->arg[0] : e->arg[1];
+  return bit->op == TIR_INT && bit->u.i == INT32_MIN ? e->arg[0] : NULL;
+}
+
+/* A < B of WIDTH lanes from FIRST on. With both first bits turned it is the order without signs of what is chosen by it
+ * too: LLVM would compare all lanes at once where a piece of an operand has no other use. */
+static LLVMValueRef compare_piece(codegen_emitter *m, const tir_expr *e, int first, int width) {
+  const tir_expr *a = without_sign(e->arg[0]), *b = without_sign(e->arg[1]);
+  bool is_unsigned_order = e->op == TIR_LT && a != NULL && b != NULL;
+  if (!is_unsigned_order) a = e->arg[0], b = e->arg[1];
+  LLVMValueRef x = codegen_lane_piece(m, codegen_value(m, a), e->lanes, first, width);
+  LLVMValueRef y = codegen_lane_piece(m, codegen_value(m, b), e->lanes, first, width);
+  return is_unsigned_order ? LLVMBuildICmp(m->builder, LLVMIntULT, x, y, "") : compare(m, e->op, a, x, y);
+}
+
+/* WIDTH lanes of condition E from FIRST on: its comparisons are made of these lanes alone. */
+static LLVMValueRef emit_condition(codegen_emitter *m, const tir_expr *e, int first, int width) {
+  if (tir_op_table[e->op].op_class != TIR_CLASS_COMPARISON && e->op != TIR_AND && e->op != TIR_OR)
+    return codegen_lane_piece(m, codegen_value(m, e), e->lanes, first, width);
+  if (e->op == TIR_AND || e->op == TIR_OR) {
+    LLVMValueRef a = emit_condition(m, e->arg[0], first, width), b = emit_condition(m, e->arg[1], first, width);
+    return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
+  }
+  return compare_piece(m, e, first, width);
+}
+
+/* Lanes of a piece of a select; 0: it is made as a whole. A condition of more lanes than a register holds is a vector of
+ * bits, which LLVM packs into bytes and unpacks again where the processor has no registers for masks: those come with
+ * vectors of 64 bytes. Of a register's lanes each comparison stays the mask that it gives. */
+static int lanes_of_piece(const codegen_emitter *m, const tir_expr *e) {
+  enum { MASKED_BYTES = 64 };
+  int lanes = m->target->vector_bytes / (int)tn_dtype_bytes((tn_dtype)e->dtype);
+  bool fits = e->dtype != TN_BOOL && e->arg[0]->lanes == e->lanes && lanes > 1 && e->lanes > lanes;
+  return fits && m->target->vector_bytes < MASKED_BYTES ? lanes : 0;
+}
+
+static LLVMValueRef emit_select_by_pieces(codegen_emitter *m, const tir_expr *e, int width) {
+  LLVMValueRef a = codegen_value(m, e->arg[1]), b = codegen_value(m, e->arg[2]), all = LLVMGetPoison(LLVMTypeOf(a));
+  for (int first = 0; first < e->lanes; first += width) {
+    int n = RUNTIME_MIN(width, e->lanes - first);
+    LLVMValueRef x = codegen_lane_piece(m, a, e->lanes, first, n), y = codegen_lane_piece(m, b, e->lanes, first, n);
+    LLVMValueRef part = LLVMBuildSelect(m->builder, emit_condition(m, e->arg[0], first, n), x, y, "");
+    all = codegen_put_piece(m, all, part, e->lanes, first, n);
+  }
+  return all;
+}
+
 /* Both sides are evaluated, see tir/ir.h. */
 static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
+  int piece = lanes_of_piece(m, e);
+  if (piece > 0) return emit_select_by_pieces(m, e, piece);
   LLVMValueRef c = codegen_value(m, e->arg[0]), a = codegen_value(m, e->arg[1]), b = codegen_value(m, e->arg[2]);
   return LLVMBuildSelect(m->builder, c, a, b, "");
 }

@@ -6,7 +6,7 @@
 
 #include "runtime/base.h"
 
-enum { DATA_ALIGNMENT = 64, MEMORY_LEVEL = 3 /* of the events of arrays */ };
+enum { DATA_ALIGNMENT = 64, LARGE_PAGE = 2 << 20, MEMORY_LEVEL = 3 /* of the events of arrays */ };
 
 /* What a DLTensor * of Tenon's points to. Its address is the tensor's, so that one free finds the rest.
  * An array from elsewhere has none of these fields: only those that tn_array_new or runtime_array_map
@@ -100,17 +100,31 @@ static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int
   return &array->tensor;
 }
 
+/* Arrays of so many bytes begin on a large page, so that all of them but the last lie in such pages in every process. */
+static bool is_worth_large_pages(size_t bytes) { return bytes >= LARGE_PAGE; }
+
 /* Asks for large pages inside of a large array, so that reading it against the grain does not wait for the addresses of
  * pages (numpy does the same). It is a hint: whether the system follows it changes no value. */
 static void prefer_large_pages(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  static const size_t worth = (size_t)4 << 20;
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)data + page - 1) & ~(page - 1);
-  if (bytes >= worth)
+  if (is_worth_large_pages(bytes))
     (void)madvise((char *)data + (first - (uintptr_t)data), bytes - (first - (uintptr_t)data), MADV_HUGEPAGE);
 #else
   (void)data, (void)bytes;
 #endif
+}
+
+/* MAPPED bytes of zeros, on a large page where there are enough of them: what is mapped around those goes back.
+ * MAP_FAILED: there is no memory. */
+static void *map_pages(size_t mapped) {
+  size_t more = is_worth_large_pages(mapped) ? LARGE_PAGE : 0;
+  char *pages = mmap(NULL, mapped + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED || more == 0) return pages;
+  size_t before = (LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE) % LARGE_PAGE;
+  if (before > 0) munmap(pages, before);
+  if (before < more) munmap(pages + before + mapped, more - before);
+  return pages + before;
 }
 
 /* The data start on a page and fill whole pages, so that mprotect on them touches nobody else's memory.
@@ -121,7 +135,7 @@ DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
   size_t mapped = (RUNTIME_MAX(bytes, (size_t)1) + page - 1) / page * page;
   owned_array *array = calloc(1, sizeof *array);
-  void *pages = array ? mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+  void *pages = array ? map_pages(mapped) : MAP_FAILED;
   if (pages == MAP_FAILED) {
     free(array);
     runtime_the_memory_observer.refused("array", mapped);
@@ -140,7 +154,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
   size_t rounded = RUNTIME_MAX((bytes + DATA_ALIGNMENT - 1) & ~(size_t)(DATA_ALIGNMENT - 1), (size_t)DATA_ALIGNMENT);
   owned_array *array = calloc(1, sizeof *array);
-  void *data = aligned_alloc(DATA_ALIGNMENT, rounded);
+  void *data = aligned_alloc(is_worth_large_pages(rounded) ? LARGE_PAGE : DATA_ALIGNMENT, rounded);
   if (!array || !data) {
     free(array);
     free(data);

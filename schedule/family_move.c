@@ -17,7 +17,7 @@ typedef struct move_facts {
   double points, ns;       /* of one thread without that read */
   double bytes, out_bytes; /* of an element that is read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
-  bool can_stream;         /* vectors may go past the caches */
+  bool can_stream;         /* vectors may go past the caches, which only whole lines do */
 } move_facts;
 
 /* The read with a stride along the last axis, and the axis in which it lies. -1: there is none, or more than one. */
@@ -67,11 +67,12 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->row *= f->out_bytes;
   f->v_first = f->v, f->u_first = f->u;
   if (!generic_has_strides(d, stage, &f->reads) && generic_is_of_reads(d, stage)) {
-    int64_t lanes = f->machine.vector_bytes / (int64_t)fmax(f->bytes, f->out_bytes);
+    int64_t lanes = RUNTIME_MAX(f->machine.vector_bytes, COST_LINE) / (int64_t)fmax(f->bytes, f->out_bytes);
     f->v_first = join(&f->reads, f->v, f->u, lanes);
     f->u_first = join(&f->reads, f->u, -1, lanes);
   }
-  f->can_stream = generic_can_stream(d, stage, f->reads.extent[f->v], f->points * (f->bytes + f->out_bytes));
+  f->can_stream = fmod(f->row, COST_LINE) == 0 &&
+                  generic_can_stream(d, stage, f->reads.extent[f->v], f->points * (f->bytes + f->out_bytes));
   f->stride = fabs((double)read->stride[f->v]) * f->bytes;
   return f;
 }
@@ -112,12 +113,18 @@ static int stay(const tn_machine *m, double n, double bytes, double stride) {
   return 3;
 }
 
+/* Columns of a tile that are turned together: more than a vector would need twice the registers. */
+static int32_t width_of(const move_facts *f, const int32_t *c) {
+  int32_t lanes = (int32_t)fmax(f->machine.vector_bytes / fmax(f->bytes, f->out_bytes), 1);
+  return c[MOVE_COLUMNS] % lanes == 0 ? RUNTIME_MIN(c[MOVE_COLUMNS], lanes) : c[MOVE_COLUMNS];
+}
+
 /* Whether a tile is one of those that the code generator turns; *WHOLE: it reads whole vectors, each once. */
 static bool is_turned(const move_facts *f, const int32_t *c, bool *whole) {
-  int32_t turned = turned_at_once(f), columns = c[MOVE_COLUMNS];
+  int32_t turned = turned_at_once(f), columns = width_of(f, c);
   bool is_power = (columns & (columns - 1)) == 0;
   *whole = columns * f->bytes == f->machine.vector_bytes && c[MOVE_ROWS] % columns == 0;
-  if (columns * f->bytes > f->machine.vector_bytes) return false; /* it would need twice the registers */
+  if (columns * f->bytes > f->machine.vector_bytes) return false;
   return turned >= 2 && c[MOVE_ROWS] % turned == 0 && columns % turned == 0 && is_power && f->stride >= 5 * f->bytes;
 }
 
@@ -132,7 +139,7 @@ static double waiting_ns(const move_facts *f, int32_t columns) {
  * and blocks of a vector; or one by one, but neighbours of a line at once where rows fill vectors. */
 static double turning_ns(const move_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
-  int32_t turned = turned_at_once(f), columns = c[MOVE_COLUMNS];
+  int32_t turned = turned_at_once(f), columns = width_of(f, c);
   bool whole;
   if (is_turned(f, c, &whole)) {
     double lanes = fmin(columns, m->vector_bytes / f->bytes);
@@ -141,6 +148,7 @@ static double turning_ns(const move_facts *f, const int32_t *c) {
     return f->points * (m->costs.load / (whole ? lanes : turned) + shuffles / lanes * shuffle) +
            (whole ? waiting_ns(f, columns) : 0);
   }
+  columns = c[MOVE_COLUMNS];
   double spills = columns * c[MOVE_ROWS] > 256 ? 1.5 : 1;
   return f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / columns) * spills;
 }
@@ -168,6 +176,12 @@ static double spans_ns(const move_facts *f, double stored) {
                             : f->points * f->out_bytes / COST_LINE * (1 - aligned / COST_LINE) * f->machine.costs.spans;
 }
 
+/* How many of N runs of RUN bytes begin where nothing of their page was met: runs that lie STRIDE apart share pages, and what
+ * follows at once is one stream. */
+static double fresh_runs(double n, double run, double stride) {
+  return run >= stride ? 0 : n * fmin(stride / COST_PAGE, 1);
+}
+
 /* How many lines of BYTES come again that are used in parts of so many bytes. */
 static double again(double bytes, double part) { return bytes / COST_LINE * fmax(COST_LINE / part - 1, 0); }
 
@@ -179,7 +193,8 @@ static double cost(const void *facts, const int32_t *c) {
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
   double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
   double stored = c[MOVE_COLUMNS] * f->out_bytes, of_tile = c[MOVE_ROWS] * f->bytes, at_once = 16;
-  bool whole, past = c[MOVE_STREAM] && stored >= COST_LINE; /* parts of lines do not leave the caches */
+  if (c[MOVE_STREAM] && fmod(width_of(f, c) * f->out_bytes, COST_LINE) != 0) return INFINITY; /* parts of lines */
+  bool whole, past = c[MOVE_STREAM] != 0;
   double all = f->points * (f->bytes + f->out_bytes), kept = past ? f->points * f->bytes : all;
   double line = cost_line(m, cost_level(m, kept), c[MOVE_THREADS] != 0);
   int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
@@ -202,8 +217,12 @@ static double cost(const void *facts, const int32_t *c) {
   double stores = past ? 0 : forgotten(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
   double waits =
       fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, f->points * f->bytes, f->stride, all_columns)) +
-      f->points / all_rows * cost_visit(m, level, all_rows * f->bytes / COST_LINE) + spans_ns(f, stored) +
-      (past ? 0 : f->points / all_columns * cost_visit(m, level, all_columns * f->out_bytes / COST_LINE)) +
+      fresh_runs(f->points / all_rows, all_rows * f->bytes, f->stride) *
+          cost_visit(m, level, all_rows * f->bytes / COST_LINE) +
+      spans_ns(f, stored) +
+      (past ? 0
+            : fresh_runs(f->points / all_columns, all_columns * f->out_bytes, f->row) *
+                  cost_visit(m, level, all_columns * f->out_bytes / COST_LINE)) +
       stores * cost_visit(m, level, all_columns * f->out_bytes / COST_LINE);
   if (level <= 2) waits = 0;
   double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
@@ -228,23 +247,27 @@ static bool split_twice(generic_draft *d, int stage, int axis, int64_t length, i
 }
 
 /* Loops: the other axes, blocks, tiles, then a tile whose rows are written out and whose columns are a
- * vector. */
+ * vector, or some vectors that are turned one after the other. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, n_shared, loop, n_fused;
-  int v_block, v_tile, v_in, u_block, u_tile, u_in, v = f->v, u = f->u;
+  int v_block, v_tile, v_in, v_part = -1, u_block, u_tile, u_in, v = f->v, u = f->u, width = width_of(f, c);
   if (!fuse(d, stage, f->v_first, &v) || !fuse(d, stage, f->u_first, &u)) return false;
   if (!split_twice(d, stage, v, c[MOVE_COLUMNS], c[MOVE_BLOCK_COLUMNS], &v_block, &v_tile, &v_in)) return false;
+  if (width < c[MOVE_COLUMNS] && !generic_split(d, stage, v_in, width, &v_part, &v_in)) return false;
   if (!split_twice(d, stage, u, c[MOVE_ROWS], c[MOVE_BLOCK_ROWS], &u_block, &u_tile, &u_in)) return false;
   for (int a = 0; a < f->v_first; a++)
     if (a < f->u_first || a > f->u) order[n++] = a;
   if (u_block >= 0) order[n++] = u_block;
   if (v_block >= 0) order[n++] = v_block;
   n_shared = n;
-  order[n++] = u_tile, order[n++] = v_tile, order[n++] = u_in, order[n++] = v_in;
+  order[n++] = u_tile, order[n++] = v_tile;
+  if (v_part >= 0) order[n++] = v_part;
+  order[n++] = u_in, order[n++] = v_in;
   if (n_shared == 0) n_shared = 2;
   return generic_order(d, stage, n, order) && generic_annotate(d, stage, v_in, SCHEDULE_VECTORIZE) &&
          generic_annotate(d, stage, u_in, SCHEDULE_UNROLL) &&
+         (v_part < 0 || generic_annotate(d, stage, v_part, SCHEDULE_UNROLL)) &&
          generic_parallel(d, stage, n_shared, order, c[MOVE_THREADS] ? INFINITY : 0, &loop, &n_fused) &&
          (!c[MOVE_STREAM] || generic_stream(d, stage));
 }

@@ -117,17 +117,18 @@ enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_FIE
 /* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
   tn_machine machine;
-  double ns;           /* of one thread */
-  double results;      /* that can be computed at the same time */
-  int64_t longest;     /* steps of the longest reduction loop */
-  bool can_have_parts; /* there is room for a data axis more */
-  bool has_columns;    /* vectors can go along the results */
-  double row, rows;    /* bytes of a row that is reduced by columns; how many there are of them */
-  double outer;        /* iterations of data axes around the columns */
-  int64_t innermost;   /* steps of the innermost reduction loop */
-  int64_t in_lanes;    /* rows that could go together, each reduced in lanes; 0: none */
-  int values;          /* of a result: argmax has two */
-  double read;         /* bytes, each once */
+  double ns;              /* of one thread */
+  double results;         /* that can be computed at the same time */
+  int64_t longest;        /* steps of the longest reduction loop */
+  bool can_have_parts;    /* there is room for a data axis more */
+  bool has_columns;       /* vectors can go along the results */
+  double row, rows;       /* bytes of a row that is reduced by columns; how many there are of them */
+  int64_t columns, lanes; /* of such a row; of a vector */
+  double outer;           /* iterations of data axes around the columns */
+  int64_t innermost;      /* steps of the innermost reduction loop */
+  int64_t in_lanes;       /* rows that could go together, each reduced in lanes; 0: none */
+  int values;             /* of a result: argmax has two */
+  double read;            /* bytes, each once */
 } reduce_facts;
 
 /* One stage with a reduction that is no tile. */
@@ -154,7 +155,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
-  if (f->has_columns) f->row = (double)op->axes[op->n_axes - 1]->extent * (double)tn_dtype_bytes(g->root->dtype);
+  f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
+  f->lanes = RUNTIME_MAX(generic_lanes(d, stage), 1);
+  if (f->has_columns) f->row = (double)f->columns * (double)tn_dtype_bytes(g->root->dtype);
   return f;
 }
 
@@ -176,6 +179,17 @@ static void space(const void *facts, plan_space *s) {
     if (f->longest >= 2 * n * f->machine.threads) plan_add(s, REDUCE_PARTS, n * f->machine.threads);
 }
 
+/* What a step waits for the one before it, where results of columns lie in registers: those of a block go on side by side,
+ * and so do those of the rest, which are fewer. */
+static double chains_ns(const reduce_facts *f, const int32_t *c) {
+  const tn_machine *m = &f->machine;
+  double vector = f->ns / (f->rows * f->row / m->vector_bytes), chain = f->values * m->costs.chain;
+  int64_t length = generic_vector_length(f->columns, f->lanes, c[REDUCE_VECTORS]), rest = f->columns % length;
+  double of_block = fmax(chain - (double)length / (double)f->lanes * vector, 0);
+  double of_rest = rest > 0 ? fmax(chain - (double)rest / (double)f->lanes * vector, 0) : 0;
+  return f->rows * ((double)(f->columns / length) * of_block + of_rest);
+}
+
 /* Results of columns lie in registers while memory is read a part of a row at a time, and nobody guesses where the next
  * part lies; or they are read and written for some rows at a time. */
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
@@ -183,9 +197,9 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
   double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row),
          vectors = f->rows * f->row / m->vector_bytes;
   if (c[REDUCE_TOGETHER] == 1)
-    return f->row <= COST_PAGE ? 0
-                               : f->rows * f->row / width * (1 - width / COST_PAGE) *
-                                     cost_visit(m, cost_level(m, f->read), width / COST_LINE);
+    return chains_ns(f, c) + (f->row <= COST_PAGE ? 0
+                                                  : f->rows * f->row / width * (1 - width / COST_PAGE) *
+                                                        cost_visit(m, cost_level(m, f->read), width / COST_LINE));
   double line = cost_line(m, cost_level(m, f->row), false);
   return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line);
 }
@@ -198,8 +212,8 @@ static double cost(const void *facts, const int32_t *c) {
     return INFINITY; /* blocks that overlap are not shared */
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
-  double ns =
-      f->ns * (generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values) + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
+  double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
   if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values);
   ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;

@@ -30,6 +30,21 @@ static void mapped_arrays_are_filled_alike(void **state) {
   }
 }
 
+/* Whether the array lies in large pages depends on the system alone, not on where the data of a process happen to begin. */
+static void large_arrays_begin_on_a_large_page(void **state) {
+  (void)state;
+  enum { LARGE = 2 << 20 };
+  for (int64_t bytes = LARGE; bytes <= 3 * LARGE; bytes += LARGE / 2) {
+    DLTensor *a = tn_array_new(NULL, TN_U8, 1, &bytes), *b = runtime_array_map(NULL, TN_U8, 1, &bytes);
+    assert_int_equal((uintptr_t)a->data % LARGE, 0);
+    assert_int_equal((uintptr_t)b->data % LARGE, 0);
+    assert_true(((uint8_t *)a->data)[bytes - 1] == 0 && ((uint8_t *)b->data)[bytes - 1] == 0);
+    assert_true(runtime_array_mapped_bytes(b) - (size_t)bytes < 1 << 16);
+    tn_array_free(a);
+    tn_array_free(b);
+  }
+}
+
 static void rank_zero_is_one_number(void **state) {
   (void)state;
   DLTensor *a = tn_array_new(NULL, TN_I64, 0, NULL);
@@ -190,6 +205,7 @@ int test_array(void) {
       cmocka_unit_test(an_array_is_compact_aligned_and_zero),
       cmocka_unit_test(indices_are_below_their_limit),
       cmocka_unit_test(mapped_arrays_are_filled_alike),
+      cmocka_unit_test(large_arrays_begin_on_a_large_page),
       cmocka_unit_test(rank_zero_is_one_number),
       cmocka_unit_test(an_empty_array_has_no_bytes),
       cmocka_unit_test(it_outlives_its_context),

@@ -396,6 +396,18 @@ static void costs_what_it_moves(void **state) {
            half = cost_on(&spanning, NARROW, MOVE("8", "16", "16", "0"));
     assert_true(dear ? half < whole : whole < half);
   }
+  /* Where a vector is half a line, or rows are no whole number of lines, nothing goes past the caches: lines would go in
+   * parts. */
+  tn_machine narrow = machine;
+  narrow.vector_bytes = 32;
+  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
+  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("8", "2", "64", "1"))));
+  assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "0"))));
+  /* Few columns leave few sums in flight, so that each waits for the one before: some rows at a time have more. */
+#define COLUMNS(together) \
+  "[{\"stage\":\"B\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":" together "}]"
+#define FEW "B[j<17] = max[k<65536](A[k,j])"
+  assert_true(cost_of(FEW, COLUMNS("8")) < cost_of(FEW, COLUMNS("1")));
   /* What goes past the caches leaves them to what is read where that fits alone; where both fit nothing goes past. */
 #define COPY(rows) "B[i<" rows ", j<1024] = A[i,j] * 2"
 #define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
