@@ -206,6 +206,13 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   return ns;
 }
 
+/* A processor collects what goes past its caches line by line, for a few lines at a time: where rows go together, each row of a
+ * block is whole lines, since what is gone before its other half came is written in parts. */
+static bool streams_lines(const strip_facts *f, const strip_shape *shape) {
+  double bytes = shape->vector * f->row / (double)f->columns;
+  return shape->together == 1 || (fmod(bytes, COST_LINE) == 0 && fmod(f->row, COST_LINE) == 0);
+}
+
 /* The block of a stage's accumulators fits the registers, and its body is not too long when it is written out. */
 static bool fits(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
   enum { OTHERS = 4 }; /* registers for what is loaded */
@@ -222,14 +229,22 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
   return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
 }
 
-/* What is read from outside and written. For margins it is read again, from a nearer cache. Each row of a tile that is
- * narrower than a page begins with a wait, as nobody guesses where the next one lies. */
+/* Where a row of a tile of WIDTH bytes begins, as nobody guesses where it lies; a stream waits so once a page. */
+static double begin_ns(const strip_facts *f, double place, double width) {
+  const tn_machine *m = &f->machine;
+  double lines = width / COST_LINE, near = cost_visit(m, (int)place, lines);
+  if (width >= f->row) return 0;
+  return fmax(1 - width / COST_PAGE, 0) * cost_between(place, near, cost_visit(m, RUNTIME_MIN((int)place + 1, 4), lines));
+}
+
+/* What is read from outside and written. For margins it is read again, from a nearer cache. */
 static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
   const tn_machine *m = &f->machine;
   bool is_shared = c[STRIP_PARTS] > 0;
-  int level = cost_level(m, c[STRIP_STREAM] ? f->read : f->read + f->written);
+  double bytes = c[STRIP_STREAM] ? f->read : f->read + f->written;
+  int level = cost_level(m, bytes);
   double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
-  double waits = level < 3 || width >= f->row ? 0 : fmax(1 - width / COST_PAGE, 0) * m->costs.apart;
+  double waits = begin_ns(f, cost_place(m, level, bytes), width);
   double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
   return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + again + segments * waits * (1 + f->n_read);
 }
@@ -244,6 +259,7 @@ static double cost(const void *facts, const int32_t *c) {
   double parts = fmax(c[STRIP_PARTS], 1);
   for (int i = 0; i < level->n; i++) shape.locals += level->stages[i].is_local;
   if (c[STRIP_TOGETHER] > shape.rows || !fits(f, &shape, level)) return INFINITY;
+  if (c[STRIP_STREAM] && !streams_lines(f, &shape)) return INFINITY;
   double tiles = f->shared * parts * ceil(shape.part / shape.rows) * ceil((double)f->columns / shape.columns);
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
