@@ -72,6 +72,7 @@ typedef struct strip_shape {
   double vectors; /* registers of a block's row */
   double locals;  /* stages whose values of a block stay in registers until the last of them is there */
   bool rolls;     /* windows keep their rows from one row of blocks to the next */
+  bool streams;   /* the root goes past the caches */
 } strip_shape;
 
 /* A plan's tile as it comes out: no dimension is longer than the one that it is cut from. */
@@ -80,7 +81,7 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   s.rows = fmin(c[STRIP_ROWS], s.part);
   s.columns = fmin(c[STRIP_COLUMNS], (double)f->columns);
   s.together = fmin(c[STRIP_TOGETHER], s.rows);
-  s.rolls = c[STRIP_ROLLS] > 0;
+  s.rolls = c[STRIP_ROLLS] > 0, s.streams = c[STRIP_STREAM] > 0;
   if (s.rolls) s.rows = floor(s.rows / fmax(s.together, 1)) * s.together; /* whole blocks */
   s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->lanes, s.columns);
   s.vectors = ceil(s.vector / (double)f->lanes);
@@ -122,6 +123,16 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
   return cost_crowded(m, rows, lines, s->stride) * rows * lines * cost_line(m, 2, false);
 }
 
+/* Rows of the root that a block writes in parts of lines: where more of them fall into a set of the first cache than it has
+ * ways, each goes to the second and comes again for the next block. */
+static double parted_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  const tn_machine *m = &f->machine;
+  double bytes = shape->vector * s->bytes;
+  if (s->last_reader >= 0 || shape->streams || fmod(bytes, COST_LINE) == 0) return 0;
+  int rows = (int)shape->together, lines = (int)ceil(bytes / COST_LINE);
+  return cost_crowded(m, rows, lines, f->row) * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
+}
+
 /* Loads and arithmetic of a block of registers of one stage. Loads begin at any element: the part of them that touches two
  * lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
  * half of their time. */
@@ -145,7 +156,8 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + m->costs.chain;
+  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + parted_ns(f, shape, s) +
+         m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -419,7 +431,7 @@ static bool place_member(const strips *x, const strip_stage *member) {
 }
 
 /* Axes that all stages have and parts, which threads share; tiles; the root's other axes; blocks. */
-static bool arrange_root(strips *x, const strip_facts *f, const strip_stage *root, const int32_t *c) {
+static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   const tn_tensor *sums;
   int n_axes = x->g->root->ndim, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0, loop, n_fused;
   strip_shape shape = x->shape;
@@ -466,7 +478,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
-  ok = ok && arrange_root(&x, f, &level->stages[0], c);
+  ok = ok && arrange_root(&x, &level->stages[0], c);
   for (int i = 1; ok && i < level->n; i++)
     ok = level->stages[i].is_local ? place_member(&x, &level->stages[i]) : place_window(&x, &level->stages[i]);
   return ok && (!c[STRIP_STREAM] || generic_stream(d, generic_stage(d, g->root)));

@@ -469,6 +469,16 @@ static void streams_whole_lines(void **state) {
   assert_true(isfinite(cost_of(FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
 }
 
+/* More rows than the first cache has ways, all in one set, are not written by halves of lines; odd lines apart they are. */
+static void parted_lines_crowd(void **state) {
+  (void)state;
+  tn_machine half = with_half_lines();
+  half.vector_registers = 32;
+#define PARTED(columns, together) cost_on(&half, FILTER(columns), FILTERED("32", columns, together, "1", "0"))
+  assert_true(PARTED("2048", "16") > 1.2 * PARTED("2048", "8"));
+  assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
+}
+
 /* Each row of a tile that is narrower than a page begins with a wait, as long as it was measured; whole rows do not. */
 static void waits_for_narrow_tiles(void **state) {
   (void)state;
@@ -589,7 +599,8 @@ int test_plans(void) {
       cmocka_unit_test(short_axes_in_front),     cmocka_unit_test(rows_crowd_sets),
       cmocka_unit_test(keeps_rows_in_registers), cmocka_unit_test(finds_parities),
       cmocka_unit_test(ends_where_values_go),    cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_whole_lines),     cmocka_unit_test(waits_for_narrow_tiles)};
+      cmocka_unit_test(streams_whole_lines),     cmocka_unit_test(waits_for_narrow_tiles),
+      cmocka_unit_test(parted_lines_crowd)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
