@@ -72,6 +72,7 @@ typedef struct strip_shape {
   double vectors; /* registers of a block's row */
   double locals;  /* stages whose values of a block stay in registers until the last of them is there */
   bool rolls;     /* windows keep their rows from one row of blocks to the next */
+  bool streams;   /* the root goes past the caches */
 } strip_shape;
 
 /* A plan's tile as it comes out: no dimension is longer than the one that it is cut from. */
@@ -80,7 +81,7 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   s.rows = fmin(c[STRIP_ROWS], s.part);
   s.columns = fmin(c[STRIP_COLUMNS], (double)f->columns);
   s.together = fmin(c[STRIP_TOGETHER], s.rows);
-  s.rolls = c[STRIP_ROLLS] > 0;
+  s.rolls = c[STRIP_ROLLS] > 0, s.streams = c[STRIP_STREAM] > 0;
   if (s.rolls) s.rows = floor(s.rows / fmax(s.together, 1)) * s.together; /* whole blocks */
   s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->lanes, s.columns);
   s.vectors = ceil(s.vector / (double)f->lanes);
@@ -94,16 +95,17 @@ static bool reads_once(const tn_machine *m, const strip_shape *shape, const stri
   return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
 }
 
-/* What several rows share stays in registers from its first use to its last: of a sum over many taps, so that loads that
- * are more than twice the registers, with the N sums, go to the stack and back; of other stages what COLUMNS registers the
- * next rows share, beside the N values that are stored when all are there. Where rows are read once, what was read stays,
- * too: of a sum all rows, and weights, of other stages those of one row of the block. What earlier stages of the block left
- * in registers stays, too. */
+/* What several rows share stays in registers from its first use to its last: of a sum, which goes down the rows innermost, a
+ * row of each of the N sums; of other stages what COLUMNS registers the next rows share, beside the N values that are stored
+ * when all are there. Where rows are read once, what was read stays, too: of a sum all rows, and weights, so that loads that
+ * are more than twice the registers, with the sums, go to the stack and back; of other stages those of one row of the block.
+ * What earlier stages of the block left in registers stays, too. */
 static double spilled(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   enum { OTHERS = 2 };
   double n = shape->together * shape->vectors, columns = s->columns * shape->vectors, loads = s->near * n + columns;
   double kept = s->is_local ? n * (shape->locals - 1) : 0, registers = fmax(m->vector_registers - kept, 1), ratio = 1;
-  if (s->columns > 0 && s->reduces) ratio = (n + loads) / (2 * registers);
+  if (s->columns > 0 && s->reduces)
+    ratio = reads_once(m, shape, s) ? (n + loads) / (2 * registers) : (2 * n + OTHERS / 2) / registers;
   if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
   if (reads_once(m, shape, s)) {
     double rows = (s->rows * (s->reduces ? shape->together : 1) + s->more_rows) * (shape->vectors + 1) +
@@ -121,14 +123,25 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
   return cost_crowded(m, rows, lines, s->stride) * rows * lines * cost_line(m, 2, false);
 }
 
-/* Loads and arithmetic of a block of registers of one stage. Most loads begin inside of a vector: the part of them that
- * touches two lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
+/* Rows of the root that a block writes in parts of lines: where more of them fall into a set of the first cache than it has
+ * ways, each goes to the second and comes again for the next block. */
+static double parted_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  const tn_machine *m = &f->machine;
+  double bytes = shape->vector * s->bytes;
+  if (s->last_reader >= 0 || shape->streams || fmod(bytes, COST_LINE) == 0) return 0;
+  int rows = (int)shape->together, lines = (int)ceil(bytes / COST_LINE);
+  return cost_crowded(m, rows, lines, f->row) * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
+}
+
+/* Loads and arithmetic of a block of registers of one stage. Loads begin at any element: the part of them that touches two
+ * lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
  * half of their time. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
-  static const double unaligned = 0.75, beside = 2.0 / 3;
+  static const double beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
-  double apart = 1 + unaligned * m->vector_bytes / COST_LINE, stored = s->last_reader >= 0 && s->is_local ? 0 : n;
+  double apart = 1 + fmax(m->vector_bytes - s->bytes, 0) / COST_LINE,
+         stored = s->last_reader >= 0 && s->is_local ? 0 : n;
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
   double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma);
@@ -143,7 +156,8 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + m->costs.chain;
+  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + parted_ns(f, shape, s) +
+         m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -206,6 +220,13 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   return ns;
 }
 
+/* A processor collects what goes past its caches line by line, for a few lines at a time: where rows go together, each row of a
+ * block is whole lines, since what is gone before its other half came is written in parts. */
+static bool streams_lines(const strip_facts *f, const strip_shape *shape) {
+  double bytes = shape->vector * f->row / (double)f->columns;
+  return shape->together == 1 || (fmod(bytes, COST_LINE) == 0 && fmod(f->row, COST_LINE) == 0);
+}
+
 /* The block of a stage's accumulators fits the registers, and its body is not too long when it is written out. */
 static bool fits(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
   enum { OTHERS = 4 }; /* registers for what is loaded */
@@ -222,14 +243,23 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
   return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
 }
 
-/* What is read from outside and written. For margins it is read again, from a nearer cache. Each row of a tile that is
- * narrower than a page begins with a wait, as nobody guesses where the next one lies. */
+/* Where a row of a tile of WIDTH bytes begins, as nobody guesses where it lies; a stream waits so once a page. */
+static double begin_ns(const strip_facts *f, double place, double width) {
+  const tn_machine *m = &f->machine;
+  double lines = width / COST_LINE, near = cost_visit(m, (int)place, lines);
+  if (width >= f->row) return 0;
+  return fmax(1 - width / COST_PAGE, 0) *
+         cost_between(place, near, cost_visit(m, RUNTIME_MIN((int)place + 1, 4), lines));
+}
+
+/* What is read from outside and written. For margins it is read again, from a nearer cache. */
 static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
   const tn_machine *m = &f->machine;
   bool is_shared = c[STRIP_PARTS] > 0;
-  int level = cost_level(m, c[STRIP_STREAM] ? f->read : f->read + f->written);
+  double bytes = c[STRIP_STREAM] ? f->read : f->read + f->written;
+  int level = cost_level(m, bytes);
   double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
-  double waits = level < 3 || width >= f->row ? 0 : fmax(1 - width / COST_PAGE, 0) * m->costs.apart;
+  double waits = begin_ns(f, cost_place(m, level, bytes), width);
   double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
   return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + again + segments * waits * (1 + f->n_read);
 }
@@ -244,6 +274,7 @@ static double cost(const void *facts, const int32_t *c) {
   double parts = fmax(c[STRIP_PARTS], 1);
   for (int i = 0; i < level->n; i++) shape.locals += level->stages[i].is_local;
   if (c[STRIP_TOGETHER] > shape.rows || !fits(f, &shape, level)) return INFINITY;
+  if (c[STRIP_STREAM] && !streams_lines(f, &shape)) return INFINITY;
   double tiles = f->shared * parts * ceil(shape.part / shape.rows) * ceil((double)f->columns / shape.columns);
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
@@ -259,6 +290,7 @@ static double cost(const void *facts, const int32_t *c) {
 typedef struct strips {
   generic_draft *d;
   const generic_group *g;
+  strip_shape shape;
   int64_t together, vector; /* rows and columns of a block of registers */
   bool rolls;               /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
   int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
@@ -283,14 +315,29 @@ static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, i
   return true;
 }
 
+/* Whether steps along AXIS, a reduction, go down the rows of what is read. */
+static bool goes_down(const generic_reads *r, int axis, int row) {
+  bool does = false;
+  for (int i = 0; axis >= r->n_data && i < r->n; i++)
+    does |= r->reads[i].dim[row] >= 0 && r->reads[i].dim[axis] == r->reads[i].dim[row];
+  return does;
+}
+
 /* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body
- * stays short. */
-static bool arrange_sums(const strips *x, int stage, int trailing) {
+ * stays short. Those down the rows are the innermost: what rows of a block share is then used again soon, and as many
+ * registers hold it as the block has rows, whatever taps there are along a row; where rows are read once for these, all
+ * taps of a row follow each other. */
+static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   const schedule_stage *st = &x->d->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1 - trailing, row = column - 1;
+  generic_reads r;
+  int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1 - of->trailing, row = column - 1;
+  bool by_rows = reads_once(&x->d->machine, &x->shape, of);
   int64_t steps = 1, limit = RUNTIME_MAX(MAX_BODY / RUNTIME_MAX(x->together, 1), 1);
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != column && st->leaves[i] != row) order[n++] = st->leaves[i];
+  if (!generic_read_all(x->d, stage, &r)) return false;
+  for (int down = 0; down <= 1; down++)
+    for (int i = 0; i < st->n_leaves; i++)
+      if (st->leaves[i] != column && st->leaves[i] != row && (!by_rows && goes_down(&r, st->leaves[i], row)) == down)
+        order[n++] = st->leaves[i];
   int n_outer = n;
   order[n++] = row, order[n++] = column;
   if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, column, SCHEDULE_VECTORIZE)) return false;
@@ -369,25 +416,25 @@ static bool place_window(const strips *x, const strip_stage *window) {
     if (a != column && a != column - 1) order[n++] = a;
   if (!arrange_blocks(x, stage, column - 1, column, n, order, &block)) return false;
   if (is_ragged(x, window) && !unroll_blocks(x, stage, column - 1)) return false;
-  if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window->trailing) || !attach(x, sums, tensor, block)))
-    return false;
+  if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window) || !attach(x, sums, tensor, block))) return false;
   if (!attach(x, tensor, x->g->root, x->tile)) return false;
   return !x->rolls || window->high[0] <= window->low[0] ||
          schedule_rolling_buffer(x->d->s, generic_stage(x->d, tensor)) == TN_OK;
 }
 
 /* What is read point by point: computed in registers for a block. */
-static bool place_member(const strips *x, const tn_tensor *tensor) {
+static bool place_member(const strips *x, const strip_stage *member) {
+  const tn_tensor *tensor = member->tensor;
   int stage = generic_stage(x->d, tensor);
-  return arrange_sums(x, stage, 0) && schedule_set_scope(x->d->s, stage, "local") == TN_OK &&
+  return arrange_sums(x, stage, member) && schedule_set_scope(x->d->s, stage, "local") == TN_OK &&
          attach(x, tensor, x->g->root, x->block);
 }
 
 /* Axes that all stages have and parts, which threads share; tiles; the root's other axes; blocks. */
-static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
+static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   const tn_tensor *sums;
   int n_axes = x->g->root->ndim, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0, loop, n_fused;
-  strip_shape shape = shape_of(f, c);
+  strip_shape shape = x->shape;
   if (!part_sums(x, x->g->root, &sums)) return false;
   int stage = generic_stage(x->d, x->g->root), n_shared;
   for (int a = 0; a < n_axes - 2; a++)
@@ -413,7 +460,7 @@ static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
   if (!generic_parallel(x->d, stage, n_shared, order, c[STRIP_PARTS] ? INFINITY : 0, &loop, &n_fused)) return false;
   x->tile = n_tiles == 0 ? NONE : n_tiles > n_fused ? order[n_tiles - 1] : loop;
   if (x->block != NONE && schedule_leaf_position(&x->d->s->stages[stage], x->block) < 0) x->block = loop;
-  return !sums || (arrange_sums(x, generic_stage(x->d, sums), 0) && attach(x, sums, x->g->root, x->block));
+  return !sums || (arrange_sums(x, generic_stage(x->d, sums), root) && attach(x, sums, x->g->root, x->block));
 }
 
 /* The root first: its loops are where the others are computed. */
@@ -422,14 +469,18 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
   const strip_level *level = f->levels[c[STRIP_INLINED]];
   strip_shape shape = shape_of(f, c);
-  strips x = {
-      .d = d, .g = g, .together = (int64_t)shape.together, .vector = (int64_t)shape.vector, .rolls = shape.rolls};
+  strips x = {.d = d,
+              .g = g,
+              .shape = shape,
+              .together = (int64_t)shape.together,
+              .vector = (int64_t)shape.vector,
+              .rolls = shape.rolls};
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
-  ok = ok && arrange_root(&x, f, c);
+  ok = ok && arrange_root(&x, &level->stages[0], c);
   for (int i = 1; ok && i < level->n; i++)
-    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor) : place_window(&x, &level->stages[i]);
+    ok = level->stages[i].is_local ? place_member(&x, &level->stages[i]) : place_window(&x, &level->stages[i]);
   return ok && (!c[STRIP_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 

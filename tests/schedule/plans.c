@@ -78,12 +78,24 @@ static void plan_alone(const fixture *f, int at, planning *out) {
   if (generic_is_tileable(&out->draft, at, &window, &channel)) out->group.anchor = out->group.root;
 }
 
-static void plan_stage(const fixture *f, const char *stage, runtime_arena *arena, planning *out) {
+static void plan_stage_on(const tn_machine *m, const fixture *f, const char *stage, runtime_arena *arena,
+                          planning *out) {
   int at = schedule_find_stage(f->s, stage);
-  *out = (planning){.draft = {.s = f->s, .machine = cost_fill_machine(&machine), .arena = arena}};
+  *out = (planning){.draft = {.s = f->s, .machine = cost_fill_machine(m), .arena = arena}};
   if (!generic_form_strip(&out->draft, at, NULL, &out->group)) plan_alone(f, at, out);
   schedule_plan_choices(&out->draft, &out->group, NULL, &out->choices);
   out->n = schedule_plan_rank(&out->choices, RANKED, out->plans);
+}
+
+static void plan_stage(const fixture *f, const char *stage, runtime_arena *arena, planning *out) {
+  plan_stage_on(&machine, f, stage, arena, out);
+}
+
+/* The same with vectors of half a line. */
+static tn_machine with_half_lines(void) {
+  tn_machine m = machine;
+  m.vector_bytes = 32, m.vector_registers = 16;
+  return m;
 }
 
 static void best_family(void **state) {
@@ -176,6 +188,32 @@ static void keeps_rows_in_registers(void **state) {
   assert_in_range(sums, 4, 20);
   runtime_arena_free(&arena);
   fixture_free(&f);
+}
+
+/* Of a sum, what rows of a block share is used again by the next step: the steps down the rows are innermost; not where rows
+ * are read once for all taps along them. */
+static void sums_down_the_rows(void **state) {
+  (void)state;
+  const tn_machine half = with_half_lines();
+  for (int k = 0; k < 2; k++) {
+    fixture f = fixture_new(
+        "input W: f32[5,5]\nR[y<130, x<256] = sum[r<5, s<5](I[y+r,x+s] * W[r,s])\n"
+        "O[y<128, x<256] = R[y,x] - R[y+2,x]",
+        "");
+    runtime_arena arena = {0};
+    planning p;
+    plan_stage_on(k ? &machine : &half, &f, "O", &arena, &p);
+    assert_string_equal(schedule_family_at(p.plans[0].family)->name, "strip");
+    assert_true(schedule_plan_realize(&p.draft, &p.group, &p.choices, &p.plans[0]));
+    char *loops = tn_schedule_print(f.s, TN_FORM_TREE);
+    const char *down = strstr(loops, "unroll r (5)"), *along = strstr(loops, "unroll s (5)");
+    assert_non_null(down);
+    assert_non_null(along);
+    assert_true(k ? down < along : along < down);
+    free(loops);
+    runtime_arena_free(&arena);
+    fixture_free(&f);
+  }
 }
 
 /* How many of the plans store W; all of them by vectors of columns. */
@@ -426,6 +464,43 @@ static void costs_what_it_moves(void **state) {
   assert_true(low > 1.3 * high); /* margins */
 }
 
+#define FILTERED(rows, columns, together, vectors, stream)                                                  \
+  "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":" rows ",\"columns\":" columns ",\"together\":" together \
+  ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0}]"
+#define FILTER(columns) "O[y<2048, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
+
+/* Rows that go together go past the caches by whole lines, or not at all. */
+static void streams_whole_lines(void **state) {
+  (void)state;
+  const tn_machine half = with_half_lines();
+  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "2", "1"))));
+  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "1", "0"))));
+  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "1", "1", "1"))));
+  assert_true(isinf(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
+  assert_true(isinf(cost_on(&half, FILTER("2040"), FILTERED("32", "2040", "4", "2", "1")))); /* 127.5 lines */
+  assert_true(isfinite(cost_of(FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
+}
+
+/* More rows than the first cache has ways, all in one set, are not written by halves of lines; odd lines apart they are. */
+static void parted_lines_crowd(void **state) {
+  (void)state;
+  tn_machine half = with_half_lines();
+  half.vector_registers = 32;
+#define PARTED(columns, together) cost_on(&half, FILTER(columns), FILTERED("32", columns, together, "1", "0"))
+  assert_true(PARTED("2048", "16") > 1.2 * PARTED("2048", "8"));
+  assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
+}
+
+/* Each row of a tile that is narrower than a page begins with a wait, as long as it was measured; whole rows do not. */
+static void waits_for_narrow_tiles(void **state) {
+  (void)state;
+  tn_machine slow = cost_fill_machine(&machine);
+  slow.costs.stray *= 10, slow.costs.stray4 *= 10, slow.costs.runs3 *= 10;
+  const char *narrow = FILTERED("32", "256", "4", "1", "0"), *whole = FILTERED("32", "4096", "4", "1", "0");
+  assert_true(cost_on(&slow, FILTER("4096"), narrow) > 1.2 * cost_of(FILTER("4096"), narrow));
+  assert_true(cost_on(&slow, FILTER("4096"), whole) == cost_of(FILTER("4096"), whole));
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct refusal {
@@ -535,7 +610,9 @@ int test_plans(void) {
       cmocka_unit_test(costs_what_it_moves),     cmocka_unit_test(packs_what_is_read_once),
       cmocka_unit_test(short_axes_in_front),     cmocka_unit_test(rows_crowd_sets),
       cmocka_unit_test(keeps_rows_in_registers), cmocka_unit_test(finds_parities),
-      cmocka_unit_test(ends_where_values_go)};
+      cmocka_unit_test(ends_where_values_go),    cmocka_unit_test(sums_down_the_rows),
+      cmocka_unit_test(streams_whole_lines),     cmocka_unit_test(waits_for_narrow_tiles),
+      cmocka_unit_test(parted_lines_crowd)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
