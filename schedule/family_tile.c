@@ -85,8 +85,8 @@ static int shared_read(const tile_facts *f) {
   return -1;
 }
 
-/* Reads along the vectors: with stride 0 or 1, or one that can be packed. */
-static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_along) {
+/* Reads along the vectors: with stride 0 or 1, and at most one with another that is used again. */
+static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
   bool along = false, reused = false;
   *all_along = true;
@@ -94,7 +94,7 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
-    if (is_far && f->far >= 0) return false;
+    if (is_far && (f->far >= 0 || reuse(read, r) < 2)) return false;
     if (is_far) f->far = i;
     f->block = RUNTIME_MAX(f->block, read->block[f->v]);
     along |= read->stride[f->v] != 0;
@@ -154,7 +154,7 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
       r->n < 2)
     return false;
   f->v = r->n_data - 1;
-  if (!describe_reads(d, f, &all_along)) return false;
+  if (!describe_reads(f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
   if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
