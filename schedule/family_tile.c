@@ -30,12 +30,31 @@ static double reuse(const generic_read *read, const generic_reads *r) {
   return n;
 }
 
+/* How many reads there are of a tensor. */
+static int reads_of(const generic_reads *r, const tn_tensor *tensor) {
+  int n = 0;
+  for (int i = 0; i < r->n; i++) n += r->reads[i].tensor == tensor;
+  return n;
+}
+
+/* All reads of a tensor go to the copy, whose panels cut dimension DIM: what each of them reads there may only change from tile
+ * to tile, not from step to step of the reduction. */
+static bool can_share_panels(const generic_reads *r, const tn_tensor *tensor, int dim) {
+  bool can = true;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    can &= read->tensor != tensor || (read->plain[dim] >= 0 && read->plain[dim] < r->n_data);
+  }
+  return can;
+}
+
 /* A copy in panels is possible, and each element of it is used LEAST times. */
 static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, double least) {
-  int v = r->n_data - 1, reads_of_it = 0;
-  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
-  if (generic_stage(d, read->tensor) < 0 || reads_of_it != 1) return false;
-  return !read->is_window && read->dim[v] >= 0 && read->tensor->ndim < TN_MAX_RANK && reuse(read, r) >= least;
+  int dim = read->dim[r->n_data - 1];
+  if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
+    return false;
+  if (reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
+  return reuse(read, r) >= least;
 }
 
 /* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
@@ -66,8 +85,8 @@ static int shared_read(const tile_facts *f) {
   return -1;
 }
 
-/* Reads along the vectors: with stride 0 or 1, or one that can be packed. */
-static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_along) {
+/* Reads along the vectors: with stride 0 or 1, and at most one with another that is used again. */
+static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
   bool along = false, reused = false;
   *all_along = true;
@@ -75,7 +94,7 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
-    if (is_far && (f->far >= 0 || !can_be_packed(d, r, read, 2))) return false;
+    if (is_far && (f->far >= 0 || reuse(read, r) < 2)) return false;
     if (is_far) f->far = i;
     f->block = RUNTIME_MAX(f->block, read->block[f->v]);
     along |= read->stride[f->v] != 0;
@@ -84,6 +103,46 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
     f->is_window |= read->is_window;
   }
   return along && reused && r->extent[f->v] > 1;
+}
+
+/* A copy with the axis last is possible. */
+static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
+  int dim = read->dim[axis];
+  return reads_of(r, read->tensor) == 1 && !read->overlaps && dim >= 0 && read->plain[dim] == axis &&
+         generic_stage(d, read->tensor) >= 0;
+}
+
+/* Vectors go along rows that are no whole number of lines apart. */
+static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
+  bool is_askew = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
+    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  }
+  return is_askew && read->is_known[v] && read->stride[v] == 1;
+}
+
+/* Every read goes along the last reduction axis, or one of them after it was turned. */
+static void describe_lanes(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  bool along = false;
+  f->turned = -1;
+  if (k < r->n_data || r->n_data == TN_MAX_RANK || f->block || !tn_dtype_is_float(r->op->outputs[0].dtype)) return;
+  if (r->extent[k] < 2 * f->machine.vector_bytes / f->bytes) return;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[k] || read->block[k]) return;
+    along |= read->stride[k] == 1;
+    if (read->stride[k] == 0 || read->stride[k] == 1) continue;
+    if (f->turned >= 0 || !can_be_turned(d, r, read, k)) return;
+    f->turned = i;
+  }
+  f->can_lane = along;
+  for (int i = 0; i < r->n; i++) {
+    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
+    f->is_lane_askew[i] = i == f->turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
+  }
 }
 
 /* False: no reduction of products that vectors can go along. */
@@ -95,12 +154,13 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
       r->n < 2)
     return false;
   f->v = r->n_data - 1;
-  if (!describe_reads(d, f, &all_along)) return false;
+  if (!describe_reads(f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
   if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
   for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
-  return true;
+  describe_lanes(d, f);
+  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], 2);
 }
 
 /* What decides that a group has an anchor. */
@@ -134,15 +194,6 @@ static const dot_kind dot_kinds[] = {
     {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
 };
 
-/* A copy with the axis last is possible. */
-static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
-  int reads_of_it = 0;
-  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
-  int dim = read->dim[axis];
-  return reads_of_it == 1 && !read->is_window && dim >= 0 && read->plain[dim] == axis &&
-         generic_stage(d, read->tensor) >= 0;
-}
-
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
 static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
@@ -150,7 +201,9 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
   if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data || !f->can_pack) return;
   const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
   bool is_turned = left->stride[k] != 1;
-  if (left->stride[f->v] != 0 || right->dim[k] < 0 || (is_turned && !can_be_turned(d, r, left, k))) return;
+  if (left->tensor == right->tensor || left->stride[f->v] != 0 || right->dim[k] < 0 ||
+      (is_turned && !can_be_turned(d, r, left, k)))
+    return;
   for (int i = 0; i < RUNTIME_COUNT(dot_kinds); i++) {
     const dot_kind *kind = &dot_kinds[i];
     int lanes = kind->group == 2 ? f->machine.dot_bf16_lanes : f->machine.dot_i8_lanes;
@@ -161,39 +214,6 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
     f->dot_group = kind->group;
     f->dot_turned = is_turned ? 1 - f->shared : -1;
     f->dot_signed = kind->is_signed;
-  }
-}
-
-/* Vectors go along rows that are no whole number of lines apart. */
-static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
-  bool is_askew = false;
-  for (int a = 0; a < r->n_axes; a++) {
-    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
-    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
-  }
-  return is_askew && read->is_known[v] && read->stride[v] == 1;
-}
-
-/* Every read goes along the last reduction axis, or one of them after it was turned. */
-static void describe_lanes(const generic_draft *d, tile_facts *f) {
-  const generic_reads *r = &f->reads;
-  int k = r->n_axes - 1;
-  bool along = false;
-  f->turned = -1;
-  if (k < r->n_data || r->n_data == TN_MAX_RANK || f->block || !tn_dtype_is_float(r->op->outputs[0].dtype)) return;
-  if (r->extent[k] < 2 * f->machine.vector_bytes / f->bytes) return;
-  for (int i = 0; i < r->n; i++) {
-    const generic_read *read = &r->reads[i];
-    if (!read->is_known[k] || read->block[k]) return;
-    along |= read->stride[k] == 1;
-    if (read->stride[k] == 0 || read->stride[k] == 1) continue;
-    if (f->turned >= 0 || !can_be_turned(d, r, read, k)) return;
-    f->turned = i;
-  }
-  f->can_lane = along;
-  for (int i = 0; i < r->n; i++) {
-    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
-    f->is_lane_askew[i] = i == f->turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
   }
 }
 
@@ -239,7 +259,6 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(d, f);
-  describe_lanes(d, f);
   return f;
 }
 
@@ -324,7 +343,10 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
   if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
-  if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
+  /* What other reads of the tensor need is more than a block. */
+  bool is_alone = f->can_pack && reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
+  if (is_alone) plan_add(s, TILE_PACK, 1);
+  if (f->can_pack) plan_add(s, TILE_PACK, 2);
   int64_t columns = extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
   if (f->can_lane && columns <= MAX_THIN)
     plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
@@ -660,7 +682,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    if (read->stride[f->u] && !read->is_window && stride >= COST_LINE)
+    if (read->stride[f->u] && !read->overlaps && stride >= COST_LINE)
       conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */

@@ -20,9 +20,10 @@ typedef struct generic_read {
   bool is_known[GENERIC_MAX_AXES];  /* by axis of the op (data, then reduction): its index is linear in it ... */
   int64_t stride[GENERIC_MAX_AXES]; /* ... and one more of it means so many elements more */
   bool is_window;                   /* some index adds a data axis and a reduction axis */
-  int64_t block[GENERIC_MAX_AXES];  /* an index has axis // block besides; 0: none does */
-  int dim[GENERIC_MAX_AXES];        /* the only dimension whose index has the axis; -1: none or several */
-  int plain[TN_MAX_RANK];           /* by dimension: the axis that is the index, as it is; -1: another index */
+  bool overlaps; /* ... and may be the same for several pairs of them: h*3+d for d < 4, not for d < 3 */
+  int64_t block[GENERIC_MAX_AXES]; /* an index has axis // block besides; 0: none does */
+  int dim[GENERIC_MAX_AXES];       /* the only dimension whose index has the axis; -1: none or several */
+  int plain[TN_MAX_RANK];          /* by dimension: the axis that is the index, as it is; -1: another index */
 } generic_read;
 
 /* Fixed sizes, on the stack: about 50 KB, of which what lies behind reads[n - 1] has no values. */

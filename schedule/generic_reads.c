@@ -87,23 +87,55 @@ static const tir_var *axis_var(const te_op *op, int axis) {
   return axis < op->n_axes ? &op->axes[axis]->var : &op->reduce_axes[axis - op->n_axes]->var;
 }
 
-/* Some index has a data axis longer than 1 and a reduction axis longer than 1. */
-static bool has_window(const generic_reads *r, const tir_expr *e) {
-  for (int d = 0; d < e->n_args; d++) {
-    bool data = false, reduced = false;
-    for (int a = 0; a < r->n_axes; a++) {
-      bool uses = r->extent[a] > 1 && tir_uses_var(e->arg[d], axis_var(r->op, a));
-      data |= uses && a < r->n_data;
-      reduced |= uses && a >= r->n_data;
-    }
-    if (data && reduced) return true;
+/* An index has a data axis longer than 1 and a reduction axis longer than 1. */
+static bool is_window_index(const generic_reads *r, const tir_expr *index) {
+  bool data = false, reduced = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    bool uses = r->extent[a] > 1 && tir_uses_var(index, axis_var(r->op, a));
+    data |= uses && a < r->n_data;
+    reduced |= uses && a >= r->n_data;
   }
-  return false;
+  return data && reduced;
+}
+
+/* The axis whose steps in INDEX are the least that are LEAST or more; -1: there is none. */
+static int next_digit(const int64_t *steps, int n, int64_t least) {
+  int found = -1;
+  for (int a = 0; a < n; a++)
+    if (steps[a] >= least && (found < 0 || steps[a] < steps[found])) found = a;
+  return found;
+}
+
+/* Axes are the digits of a number: each steps over all that those with shorter steps reach. */
+static bool is_mixed_radix(const generic_reads *r, const tir_expr *index) {
+  int64_t steps[GENERIC_MAX_AXES], block = 0, reached = 0;
+  int n_digits = 0;
+  for (int a = 0; a < r->n_axes; a++) {
+    bool uses = r->extent[a] > 1 && tir_uses_var(index, axis_var(r->op, a));
+    steps[a] = 0;
+    if (uses && (!coefficient(index, axis_var(r->op, a), &block, &steps[a]) || block || steps[a] < 1)) return false;
+    n_digits += uses;
+  }
+  for (; n_digits > 0; n_digits--) {
+    int a = next_digit(steps, r->n_axes, reached + 1);
+    if (a < 0 || r->extent[a] - 1 > (INT64_MAX / 2 - reached) / steps[a]) return false;
+    reached += steps[a] * (r->extent[a] - 1);
+  }
+  return true;
+}
+
+static void find_windows(const generic_reads *r, generic_read *read) {
+  for (int d = 0; d < read->expr->n_args; d++) {
+    if (!is_window_index(r, read->expr->arg[d])) continue;
+    read->is_window = true;
+    read->overlaps |= !is_mixed_radix(r, read->expr->arg[d]);
+  }
 }
 
 /* Strides of a compact tensor. An axis may move several dimensions, a diagonal for instance. */
 static void describe_read(const generic_reads *r, const tir_expr *e, generic_read *out) {
-  *out = (generic_read){.tensor = e->u.tensor, .expr = e, .is_window = has_window(r, e)};
+  *out = (generic_read){.tensor = e->u.tensor, .expr = e};
+  find_windows(r, out);
   for (int a = 0; a < r->n_axes; a++) {
     int64_t step = 1, c;
     int used = 0;

@@ -165,6 +165,10 @@ static const tir_expr *find_values(factoring *f) {
   return cond;
 }
 
+/* Whether the factored loop is outside of the other reduction loops: points that an inexact split adds are then the last steps of
+ * these, which a shorter loop leaves out. Inside they are single lanes of a step. */
+static bool leaves_last_steps_out(const factoring *f) { return f->n_reduce > 0 && f->iter == f->st->n_spatial_roots; }
+
 /* Outside of the axes the partial results get the identity: an inexact split adds points. */
 static const tir_expr *partial_body(factoring *f) {
   const te_op *op = f->st->op;
@@ -176,20 +180,24 @@ static const tir_expr *partial_body(factoring *f) {
     bindings[i] = (tir_binding){&axis->var, f->values[i]};
   }
   int n_values = tir_n_values(op->body);
-  const tir_expr *source[TIR_MAX_VALUES];
+  const tir_expr *source[TIR_MAX_VALUES + 1];
   const tir_expr *where = tir_reduce_where(op->body);
+  int64_t holds;
   if (where) where = tir_substitute(f->arena, where, op->n_axes + op->n_reduce, bindings);
   if (where) cond = tir_binary(f->arena, TIR_AND, cond, where);
   if (tir_reduce_where(op->body) && !where) return NULL;
+  bool has_where = leaves_last_steps_out(f) && cond && !tir_is_int(cond, &holds);
   for (int v = 0; v < n_values; v++) {
     source[v] = tir_substitute(f->arena, op->body->arg[v], op->n_axes + op->n_reduce, bindings);
-    source[v] = tir_select(f->arena, cond, source[v], tir_reduce_identity(f->arena, op->body, v));
+    if (!has_where) source[v] = tir_select(f->arena, cond, source[v], tir_reduce_identity(f->arena, op->body, v));
   }
   if (f->n_reduce == 0) return tir_tuple(f->arena, n_values, source);
   tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
   if (!reduce) return NULL;
+  source[n_values] = cond;
   *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
                          .tuple = op->body->u.reduce->tuple,
+                         .has_where = has_where,
                          .n_axes = f->n_reduce,
                          .axes = f->reduce};
   return tir_reduce_args(f->arena, reduce, source);

@@ -238,6 +238,12 @@ static bool unroll_parities(const tiling *t, int stage) {
   return true;
 }
 
+/* Whether the last block of the reduction is shorter: the others run without a test of each step. */
+static bool has_short_block(const tiling *t) {
+  tile_cut cut;
+  return tile_cut_of(&t->f->reads, t->c[TILE_DEPTH], &cut) && t->f->reads.extent[cut.axis] % cut.steps != 0;
+}
+
 /* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
   int stage = generic_stage(t->d, t->root);
@@ -249,6 +255,7 @@ static bool arrange_root(tiling *t) {
   if (!split_columns(t, stage) || !split_rows(t, stage)) return false;
   list_loops(t);
   if (!generic_order(t->d, stage, t->n_order, t->order)) return false;
+  if (has_short_block(t) && !part_off(t, stage, t->depth)) return false;
   if (!generic_annotate(t->d, stage, t->v_in, SCHEDULE_VECTORIZE) || !unroll_parities(t, stage)) return false;
   return generic_parallel(t->d, stage, t->n_shared, t->order, t->c[TILE_THREADS] ? INFINITY : 0, &t->fused,
                           &t->n_fused);
