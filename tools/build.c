@@ -104,15 +104,28 @@ static tn_schedule *generic_schedule(tools_session *session) {
   return NULL;
 }
 
-/* A line of a network's file: the program's text on one line, in quotes that it does not hold. */
-static void add_missing(const tn_program *program, runtime_str *out) {
+/* A line of a network's file: the program's text on one line, in quotes that it does not hold, and how often it is there. */
+static void add_missing(const tn_program *program, int count, runtime_str *out) {
   const char *text = tn_program_text(program);
   const char *quote = strchr(text, '"') ? "'" : "\"";
   size_t n = strlen(text);
   runtime_str_add(out, quote);
   for (size_t i = 0; i < n; ++i)
     if (text[i] != '\n' || i + 1 < n) runtime_str_addn(out, text[i] == '\n' ? ";" : &text[i], 1);
-  runtime_str_addf(out, "%s\n", quote);
+  runtime_str_add(out, quote);
+  if (count > 1) runtime_str_addf(out, " x %d", count);
+  runtime_str_add(out, "\n");
+}
+
+/* What can be tuned of a program without a record: its groups where it is large. Returns how many there are. */
+static int add_missing_tasks(tools_session *session, runtime_str *out) {
+  tn_cut cut = {0};
+  bool is_cut = tn_program_is_large(session->program) &&
+                tn_program_cut(session->program, session->target, &cut) == TN_OK && cut.n > 0;
+  tn_context_clear(session->ctx);
+  for (int i = 0; is_cut && i < cut.n; ++i) add_missing(cut.tasks[i].program, cut.tasks[i].count, out);
+  if (!is_cut) add_missing(session->program, 1, out);
+  return is_cut ? cut.n : 1;
 }
 
 /* By the records of its groups; those without one are missing. */
@@ -120,7 +133,8 @@ static tn_schedule *cut_schedule(tools_session *session, tools_found *found) {
   tn_schedule *schedule = tools_cut_schedule(session, found->log);
   if (!schedule) return NULL;
   for (int i = 0; i < session->cut.n; ++i)
-    if (session->cut.tasks[i].n_used == 0) add_missing(session->cut.tasks[i].program, &found->missing);
+    if (session->cut.tasks[i].n_used == 0)
+      add_missing(session->cut.tasks[i].program, session->cut.tasks[i].count, &found->missing);
   found->n_cut++;
   tools_tell_cut(&session->cut, found->log);
   return schedule;
@@ -137,8 +151,7 @@ static tn_schedule *other_schedule(tools_session *session, bool is_there, tools_
     tn_schedule_free(generic);
     return like;
   }
-  found->n_missing++;
-  add_missing(session->program, &found->missing);
+  found->n_missing += add_missing_tasks(session, &found->missing);
   return generic;
 }
 

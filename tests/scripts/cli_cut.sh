@@ -37,6 +37,11 @@ grep -v '"program":"[^"]*erf' e.json >some.json
 TENON_LOG=$PWD/some.json run build "$encoder" "${small[@]}" -o some.o --missing some.tenon
 [ "$got" -eq 0 ] && grep -q "the generic schedule: there is no record" out || complain "some: $(cat out err)"
 [ "$(wc -l <some.tenon)" -eq 1 ] && grep -q erf some.tenon || complain "missing: $(cat some.tenon)"
+grep -q "x 12$" some.tenon || complain "how often a group is there: $(cat some.tenon)"
+# Without any record all groups are missing, and not the program as one.
+TENON_LOG=$PWD/none.json run build "$encoder" "${small[@]}" -o none.o --missing none.tenon
+[ "$got" -eq 0 ] && grep -q "0 exact, $n missing" out || complain "none: $(cat out err)"
+[ "$(wc -l <none.tenon)" -eq "$n" ] && [ "$(grep -c 'x 12$' none.tenon)" -gt 1 ] || complain "missing: $(cat none.tenon)"
 refuses 1 "some.json has no usable record of 12 of the $((12 * n)) groups" build "$encoder" "${small[@]}" --log some.json --strict -o x.o
 [ ! -e x.o ] || complain "a refused build left a file"
 
