@@ -25,7 +25,10 @@ run tune "$product" --log b.json --trials 12 --hosts hosts --tags fast --target 
 [ "$got" -eq 0 ] || complain "hosts: $(cat err)"
 grep -q '^worker   one (fast,new): serving, ' out && grep -q '^worker   two#2 (fast): ' out || complain "no line a machine: $(cat out)"
 ! grep -q three out || complain "a machine without the tag was taken"
-grep -q '^machines .* the finals are all of ' out || complain "nothing is said of the mix: $(cat out)"
+# So small a product may be tuned before the second machine has answered.
+n_timing=$(grep -c '^worker .* [1-9][0-9]* timed' out) || true
+n_mixes=$(grep -c "^machines $n_timing timed .* the finals are all of " out) || true
+[ "$n_mixes" -eq "$((n_timing > 1))" ] || complain "what is said of the mix of $n_timing machines: $(cat out)"
 
 # None is left: said, with a status, and the command that goes on.
 run tune "$product" --log c.json --trials 12 --worker 'exit 1' --worker 'echo hello, stranger'
