@@ -154,7 +154,9 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
   size_t rounded = RUNTIME_MAX((bytes + DATA_ALIGNMENT - 1) & ~(size_t)(DATA_ALIGNMENT - 1), (size_t)DATA_ALIGNMENT);
   owned_array *array = calloc(1, sizeof *array);
-  void *data = aligned_alloc(is_worth_large_pages(rounded) ? LARGE_PAGE : DATA_ALIGNMENT, rounded);
+  size_t alignment = is_worth_large_pages(rounded) ? LARGE_PAGE : DATA_ALIGNMENT;
+  /* ISO C asks for whole multiples; what is behind ROUNDED is never touched. */
+  void *data = aligned_alloc(alignment, (rounded + alignment - 1) & ~(alignment - 1));
   if (!array || !data) {
     free(array);
     free(data);
