@@ -132,23 +132,72 @@ static double instructions_of(const tir_expr *e) {
   return 0;
 }
 
-/* What indices take, and conditions on them, is as good as nothing: it is done for a vector at once, or outside of the
- * loop. */
-static tir_walk add_instructions(void *user, const tir_expr *e) {
-  if (e->op == TIR_SELECT && !tir_has_op(e->arg[0], TIR_LOAD)) {
-    for (int side = 1; side < 3; ++side) tir_walk_expr(e->arg[side], add_instructions, user);
-    return TIR_WALK_PRUNE;
+/* ---- operations: each in the innermost loop that it depends on, out of which LLVM takes it ---- */
+
+typedef struct counting {
+  const body *b;
+  tir_memo inner; /* of an expression, by its place: innermost loop that it depends on, plus two */
+  double sum;
+} counting;
+
+enum { NO_LOOP = -1 };
+
+/* The innermost of LOOPS. */
+static int innermost(uint64_t loops) { return loops ? 63 - __builtin_clzll(loops) : NO_LOOP; }
+
+/* What is summed up is another one in each iteration; what is allocated inside of a loop, in each of that loop's. */
+static int inner_of_load(const body *b, const tir_buffer *buffer) {
+  for (int t = 1; t < b->store->n_touched; ++t) {
+    const touch_region *touched = &b->store->touched[t];
+    if (touched->buffer == buffer) return RUNTIME_MAX(innermost(touched->used), touched->alloc_depth - 1);
   }
-  *(double *)user += instructions_of(e);
-  return e->op == TIR_LOAD ? TIR_WALK_PRUNE : TIR_WALK_ON;
+  return b->depth - 1;
+}
+
+static int inner_of_var(const body *b, const tir_var *var) {
+  for (int i = b->depth - 1; i >= 0; --i)
+    if (b->store->loops[i].var == var) return i;
+  return NO_LOOP;
+}
+
+/* Of the runs and steps of the statement, those in which something is computed that depends on loop INNER, and on
+ * none inside of it. */
+static double share_of(const body *b, int inner) {
+  double share = 1;
+  bool is_scalar = true;
+  for (int i = 0; i < b->depth; ++i) {
+    bool is_vector = b->store->loops[i].kind == TIR_VECTORIZED;
+    if (is_vector && i <= inner) is_scalar = false;
+    if (!is_vector && i > inner) share /= b->store->loops[i].extent;
+  }
+  return is_scalar ? share / b->steps : share;
+}
+
+/* Adds the instructions of E and tells the innermost loop that it depends on. What indices take, and conditions on them, is
+ * as good as nothing: it is done for a vector at once, or outside of the loop. */
+static int add_instructions(counting *c, const tir_expr *e) {
+  if (tir_class_of(e) == TIR_CLASS_VARIABLE) return inner_of_var(c->b, e->u.var);
+  if (e->op == TIR_LOAD) return inner_of_load(c->b, e->u.buffer);
+  if (e->n_args == 0) return NO_LOOP;
+  const void *known = tir_memo_get(&c->inner, e);
+  if (known) return (int)(intptr_t)known - 2;
+  int inner = NO_LOOP;
+  bool is_choice_by_index = e->op == TIR_SELECT && !tir_has_op(e->arg[0], TIR_LOAD);
+  for (int i = is_choice_by_index; i < e->n_args; ++i) inner = RUNTIME_MAX(inner, add_instructions(c, e->arg[i]));
+  if (!is_choice_by_index) c->sum += instructions_of(e) * share_of(c->b, inner);
+  tir_memo_put(&c->inner, e, (const void *)(intptr_t)(inner + 2));
+  return inner;
 }
 
 /* Of one run and step. */
-static double operations_of(const touch_store *store) {
-  double sum = 0;
-  if (store->instruction_depth < store->depth) return 1;
-  if (store->value) tir_walk_expr(store->value, add_instructions, &sum);
-  return sum;
+static double operations_of(const body *b) {
+  counting c = {.b = b};
+  if (b->store->instruction_depth < b->store->depth) return 1;
+  if (!b->store->value) return 0;
+  tir_memo_init(&c.inner);
+  (void)add_instructions(&c, b->store->value);
+  tir_memo_end(&c.inner);
+  return c.sum;
 }
 
 /* Sums that wait for the ones before them: as many chains as there are accumulators in a copy. */
@@ -210,7 +259,7 @@ void feature_estimate(const touch_program *p, const tn_machine *machine, autotun
   *out = (autotune_estimate){0};
   for (int i = 0; i < p->n_stores; ++i) {
     body b = body_of(&p->stores[i], machine);
-    b.operations = operations_of(b.store);
+    b.operations = operations_of(&b);
     double parts = parts_of(b.store);
     double ns = cost_overlap(compute_ns(&b), memory_ns(p, &b, parts > 1));
     out->work += b.runs * b.steps * (b.operations + all_loads(&b));

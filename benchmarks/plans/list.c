@@ -1,5 +1,5 @@
-/* list.c: the schedules of `tenon-bench --list` beside plans of the plain program, which has no stage that only a schedule
- * needs. A schedule is realized by a plan when the plan's loops do no more work and are not estimated slower
+/* list.c: the schedules of `tenon-bench --list` beside plans of the plain program, which computes the same but has no stage
+ * that only a schedule needs. A schedule is realized by a plan when the plan's loops do no more work and are not estimated slower
  * (autotune_estimate); with --time both are timed, in turns. */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static bool plain_rows(const char *name, char *out, size_t n) {
   if (sscanf(name, "softmax-%lldx%lld", &r, &c) == 2)
     snprintf(out, n,
              "param R = %lld, C = %lld\nM[i<R] = max[k<C](X[i,k])\nE[i<R, j<C] = exp(X[i,j] - M[i])\n"
-             "S[i<R] = sum[k<C](E[i,k])\nY[i<R, j<C] = E[i,j] / S[i]",
+             "S[i<R] = sum[k<C](E[i,k])\nT[i<R] = 1 / S[i]\nY[i<R, j<C] = E[i,j] * T[i]",
              r, c);
   else if (sscanf(name, "layernorm-%lldx%lld", &r, &c) == 2)
     snprintf(out, n,

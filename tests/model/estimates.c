@@ -45,6 +45,12 @@ static const struct count_row {
     {"nor does a condition on indices", "C[i<64] = select(i < 60, A[i] + 1, 0)", "", 64 * 3, 1},
     {"inlined twice, computed twice", "T[i<64] = A[i] * A[i] + A[i]; C[i<63] = T[i] + T[i+1]", "compute_inline(T)",
      63 * (2 + 2 + 1), 1},
+    {"what stands still in a loop is computed outside of it", "C[i<64, j<32] = A[i,j] * exp(B[i])", "",
+     64 * (32 * 4 + 12), 1},
+    {"and once for all registers of a vector", "C[i<64, j<64] = A[i,j] * exp(B[i])",
+     "split(C, j, 32); vectorize(C, j.inner)", 64 * (2 * 2 * 4 + 12), 2},
+    {"but not what the loop sums up", "C[i<64] = sum[j<32](exp(A[i,j]) + B[i] * B[i])", "",
+     64 * (32 * (1 + 12 + 3) + 1), 1},
 };
 
 static void count(void **state) {
