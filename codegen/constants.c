@@ -239,11 +239,17 @@ static void copy_half(void *data, size_t floats) {
 static void copy_half_past(void *data, size_t floats) { copy_half(data, floats); }
 #endif
 
-/* What 64 bytes that are written take beside as many that are read, in READ_NS; BYTES are both. */
-static double write_ns(loop_fn copy, float *data, size_t bytes, double read_ns) {
+/* What 64 bytes that are written take beside as many that are read, in READ_NS; BYTES are both. The least of some places of
+ * the WHOLE bytes of DATA: where pages lie decides how a cache keeps them. */
+static double write_ns(loop_fn copy, float *data, size_t whole, size_t bytes, double read_ns) {
+  enum { PLACES = 4 };
   size_t floats = bytes / sizeof *data;
-  copy(data, floats);
-  return fmax(least_ns(copy, data, floats) / ((double)bytes / 2 / LINE) - read_ns, 0.1 * read_ns);
+  double best = INFINITY;
+  for (size_t place = 0; place < PLACES && (place + 1) * bytes <= whole; place++) {
+    copy(data + place * floats, floats);
+    best = fmin(best, least_ns(copy, data + place * floats, floats));
+  }
+  return fmax(best / ((double)bytes / 2 / LINE) - read_ns, 0.1 * read_ns);
 }
 
 /* Turns a square of floats, element by element: a load and a store each. */
@@ -440,16 +446,43 @@ static double fork_ns(runtime_pool *pool, const loops *l, float *data, int threa
   return fmax(shared - alone / threads, LEAST_NS);
 }
 
-/* Of each thread's lines while all stream. */
-static double shared_ns(runtime_pool *pool, const loops *l, float *data, size_t bytes, int threads) {
-  shared_sum s = {l, data, bytes / sizeof *data / (size_t)threads};
+/* The least time of three in which all threads have done their PARTS. */
+static double least_shared_ns(runtime_pool *pool, void (*part)(void *, int64_t, int64_t), void *parts, int threads) {
   double best = INFINITY;
   for (int i = 0; i < 3; i++) {
     uint64_t begin = runtime_now_ns();
-    runtime_pool_run(pool, sum_part, &s, 0, threads, threads);
+    runtime_pool_run(pool, part, parts, 0, threads, threads);
     best = fmin(best, (double)(runtime_now_ns() - begin));
   }
-  return best / ((double)bytes / LINE / threads);
+  return best;
+}
+
+/* Of each thread's lines while all stream. */
+static double shared_ns(runtime_pool *pool, const loops *l, float *data, size_t bytes, int threads) {
+  shared_sum s = {l, data, bytes / sizeof *data / (size_t)threads};
+  return least_shared_ns(pool, sum_part, &s, threads) / ((double)bytes / LINE / threads);
+}
+
+/* Each thread copies the first half of its part to the second. */
+typedef struct shared_copy {
+  loop_fn copy;
+  float *data;
+  size_t part; /* floats of a thread, whole lines in either half */
+} shared_copy;
+
+static void copy_part(void *loop, int64_t begin, int64_t end) {
+  const shared_copy *s = loop;
+  for (int64_t i = begin; i < end; i++) s->copy(s->data + (size_t)i * s->part, s->part);
+}
+
+/* What 64 bytes that each thread writes take beside as many that it reads, in READ_NS, while all do; BYTES are both, of
+ * all threads. */
+static double shared_write_ns(runtime_pool *pool, loop_fn copy, float *data, size_t bytes, int threads,
+                              double read_ns) {
+  enum { LINE_FLOATS = LINE / sizeof *data };
+  size_t lines = bytes / 2 / LINE / (size_t)threads;
+  shared_copy s = {copy, data, 2 * lines * LINE_FLOATS};
+  return fmax(least_shared_ns(pool, copy_part, &s, threads) / (double)lines - read_ns, 0.1 * read_ns);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -475,10 +508,15 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->beside = beside_ns(data, level_bytes(caches, 3));
   c->runs3 = runs_ns(data, level_bytes(caches, 3), 16, false);
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
-  c->write2 = write_ns(copy_half, floats, level_bytes(caches, 2), c->line2);
-  c->write3 = write_ns(copy_half, floats, level_bytes(caches, 3), c->line3);
-  c->write4 = write_ns(copy_half, floats, bytes, c->line4);
-  c->past = write_ns(copy_half_past, floats, level_bytes(caches, 3), c->line3);
+  c->write2 = write_ns(copy_half, floats, bytes, level_bytes(caches, 2), c->line2);
+  c->write3 = write_ns(copy_half, floats, bytes, level_bytes(caches, 3), c->line3);
+  c->write4 = write_ns(copy_half, floats, bytes, bytes, c->line4);
+  c->past = write_ns(copy_half_past, floats, bytes, level_bytes(caches, 3), c->line3);
+  c->sharedwrite4 = c->write4, c->sharedpast = c->past;
+  if (threads > 1) {
+    c->sharedwrite4 = shared_write_ns(pool, copy_half, floats, bytes, threads, c->shared4);
+    c->sharedpast = shared_write_ns(pool, copy_half_past, floats, level_bytes(caches, 3), threads, c->line3);
+  }
   c->apart = apart_ns(data, level_bytes(caches, 3));
   c->spans = spans_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
@@ -510,6 +548,8 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
   c->asked = fmax(c->asked, c->line3);
   c->line4 = fmax(c->line4, c->line3);
   c->shared4 = fmax(c->shared4, c->line4);
+  c->sharedwrite4 = fmax(c->sharedwrite4, c->write4);
+  c->sharedpast = fmax(c->sharedpast, c->past);
   c->stray4 = fmax(c->stray4, c->line4);
   c->runs3 = fmin(fmax(c->runs3, c->line3), c->stray);
   c->beside = fmax(c->beside, c->line3);

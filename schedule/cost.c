@@ -45,6 +45,8 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   if (!(given.write3 > 0)) c->write3 = both_ways * c->line3;
   if (!(given.write4 > 0)) c->write4 = both_ways * c->line4;
   if (!(given.past > 0)) c->past = fmax(one_way * c->line4, c->write3);
+  if (!(given.sharedwrite4 > 0)) c->sharedwrite4 = c->write4 * c->shared4 / c->line4;
+  if (!(given.sharedpast > 0)) c->sharedpast = c->past * c->shared4 / c->line4;
   if (!(given.stray > 0)) c->stray = c->line3 + c->apart;
   if (!(given.asked > 0)) c->asked = c->line3;
   if (!(given.stray4 > 0)) c->stray4 = c->line4 + c->stray - c->line3;
@@ -108,34 +110,59 @@ double cost_line_at(const tn_machine *m, double place, bool is_shared) {
   return cost_between(place, cost_line(m, level, is_shared), cost_line(m, RUNTIME_MIN(level + 1, 4), is_shared));
 }
 
+/* All threads together are never slower than one: where that was measured, something else was running. */
+static double shared_ns(const tn_machine *m, double shared, double alone) { return fmin(shared, alone * m->threads); }
+
 /* Memory that all threads stream from at once is shared among them. */
 double cost_line(const tn_machine *m, int level, bool is_shared) {
-  /* All threads together are never slower than one: where that was measured, something else was running. */
-  double shared4 = fmin(m->costs.shared4, m->costs.line4 * m->threads);
+  const tn_machine_costs *c = &m->costs;
   switch (level) {
     case 1: return 0;
-    case 2: return m->costs.line2;
-    case 3: return m->costs.line3;
-    default: return is_shared ? shared4 : m->costs.line4;
+    case 2: return c->line2;
+    case 3: return c->line3;
+    default: return is_shared ? shared_ns(m, c->shared4, c->line4) : c->line4;
   }
 }
 
-/* A line that is written comes from where it was first and goes back there later; past the caches it only goes. What
- * all threads together lose in memory, writing loses like reading. */
+/* A line that is written comes from where it was first and goes back there later; past the caches it only goes. */
 double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, bool streams) {
   const tn_machine_costs *c = &m->costs;
-  double line[] = {0, 0, c->write2, c->write3, c->write4};
-  double shared = level > 3 ? cost_line(m, level, is_shared) / cost_line(m, level, false) : 1;
-  return bytes / COST_LINE * (streams ? c->past : line[level]) * shared;
+  double write4 = is_shared ? shared_ns(m, c->sharedwrite4, c->write4) : c->write4;
+  double past = is_shared ? shared_ns(m, c->sharedpast, c->past) : c->past;
+  double line[] = {0, 0, c->write2, c->write3, write4};
+  return bytes / COST_LINE * (streams ? past : line[level]);
+}
+
+/* Of a stream that comes again and again, RATIO times what a cache holds, the part that is not there any more: each miss puts
+ * a line in the place of any other, so that of N misses between two uses of a line exp(-N / size) leave it there. M = 1 -
+ * exp(-M RATIO), by Newton's steps. */
+static double missed(double ratio) {
+  enum { STEPS = 2 };
+  double part = 1 - exp(2 - 2 * ratio);
+  if (ratio <= 1) return 0;
+  for (int i = 0; i < STEPS; i++) {
+    double kept = exp(-part * ratio);
+    part -= (part - 1 + kept) / (1 - ratio * kept);
+  }
+  return fmin(fmax(part, 0), 1);
+}
+
+/* The level that a stream of BYTES comes from at each call; between 3 and 4: a part of it from either. */
+static double stream_place(const tn_machine *m, double bytes) {
+  int level = cost_level(m, bytes);
+  return level < 4 ? level : 3 + missed(bytes / (usable * (double)m->cache_bytes[3]));
 }
 
 /* What is written past the caches leaves them to what is read, which the next call then finds there; to memory it goes
  * beside what comes. */
 double cost_stream(const tn_machine *m, double read, double written, bool is_shared, bool streams) {
-  int level = cost_level(m, streams ? read : read + written);
-  double in = read / COST_LINE * cost_line(m, level, is_shared);
-  double out = cost_write(m, written, level, is_shared, streams);
-  return streams && level > 3 ? cost_overlap(in, out) : in + out;
+  double place = stream_place(m, streams ? read : read + written), far = fmax(place - 3, 0);
+  int near = RUNTIME_MIN((int)place, 3);
+  double in = read / COST_LINE * cost_line_at(m, place, is_shared), beside;
+  double out = (1 - far) * cost_write(m, written, near, is_shared, streams) +
+               far * cost_write(m, written, 4, is_shared, streams);
+  beside = streams ? cost_overlap(in, out) : in + out;
+  return (1 - far) * (in + out) + far * beside;
 }
 
 /* Euclid on doubles, which hold these counts exactly. */

@@ -331,7 +331,9 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(write2, "64 bytes written beside as many read, in the second cache")               \
   X(write3, "the same in the third cache")                                             \
   X(write4, "the same in memory")                                                      \
+  X(sharedwrite4, "the same while all threads do, of each of them")                    \
   X(past, "64 bytes written past the caches beside as many read")                      \
+  X(sharedpast, "the same while all threads do, of each of them")                      \
   X(apart, "a store where all since some are pages apart, so that their set is full")  \
   X(spans, "what a store of 64 bytes costs more that spans two lines, both from afar") \
   X(fresh, "64 bytes that are written first to memory just allocated")                 \

@@ -9,7 +9,7 @@
 #include "tools/tools.h"
 
 /* In the path and in the file: versions side by side keep a file each. */
-#define MACHINE_VERSION "9"
+#define MACHINE_VERSION "10"
 
 static const char head[] = "tenon machine " MACHINE_VERSION;
 

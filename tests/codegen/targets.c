@@ -247,7 +247,7 @@ static double seconds_of(const struct timespec *from, const struct timespec *to)
 /* Whether a measurement's numbers go together: nearer memory is no slower, a dependent chain no faster than a full pipeline. */
 static bool are_in_order(const tn_machine_costs *c) {
   return c->chain >= c->fma16 && c->chain >= c->fma64 && c->chain >= c->load && c->line2 <= c->line3 &&
-         c->line3 <= c->line4 && c->line4 <= c->shared4;
+         c->line3 <= c->line4 && c->line4 <= c->shared4 && c->write4 <= c->sharedwrite4 && c->past <= c->sharedpast;
 }
 
 /* Every cost is measured, and it does not take long. A busy machine may disturb a measurement, but not each of five. */

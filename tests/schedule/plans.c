@@ -171,6 +171,38 @@ static void rows_crowd_sets(void **state) {
   assert_true(cost_crowded(&m, 12, 1, 4012) == 0 && cost_crowded(&m, 13, 1, 4012) == 1);
 }
 
+/* A stream a little longer than a cache is found there in part. */
+static void streams_leave_a_cache(void **state) {
+  (void)state;
+  const double usable = 0.75, mib = 1 << 20;
+  const tn_machine_costs costs = {.line2 = 1,
+                                  .line3 = 2,
+                                  .line4 = 10,
+                                  .shared4 = 16,
+                                  .write3 = 3,
+                                  .write4 = 4,
+                                  .sharedwrite4 = 6,
+                                  .past = 5,
+                                  .sharedpast = 9};
+  const tn_machine given = {.threads = 2, .costs = costs, .cache_bytes = {0, 32 << 10, 1 << 20, 16 << 20}};
+  tn_machine m = cost_fill_machine(&given);
+  double whole = usable * 16 * mib / 2, lines = whole / COST_LINE;
+#define STREAM(times, is_shared, streams) cost_stream(&m, (times) * whole, (times) * whole, is_shared, streams)
+  assert_float_equal(STREAM(1, false, false), lines * (2 + 3), 1e-6 * lines);
+  assert_float_equal(STREAM(1.001, false, false), lines * (2 + 3), 0.05 * lines); /* no step behind the cache's end */
+  double part = (STREAM(1.4, false, false) / lines / 1.4 - 5) / (14 - 5);         /* 1 - exp(-1.4 * 0.51) is 0.51 */
+  assert_float_equal(part, 0.5112, 0.005);
+  assert_float_equal(STREAM(20, false, false), 20 * lines * (10 + 4), 1e-3 * 20 * lines);
+  /* while all threads write they wait for each other, in memory and past the caches, but not in a cache */
+  assert_float_equal(STREAM(1, true, false), STREAM(1, false, false), 1e-6);
+  assert_float_equal(STREAM(20, true, false), 20 * lines * (16 + 6), 1e-3 * 20 * lines);
+  assert_float_equal(STREAM(1, true, true), lines * (2 + 9), 1e-6 * lines);
+  assert_float_equal(STREAM(1, false, true), lines * (2 + 5), 1e-6 * lines);
+  m.threads = 1; /* never slower than one after the other */
+  assert_float_equal(STREAM(1, true, true), STREAM(1, false, true), 1e-6);
+#undef STREAM
+}
+
 /* Few rows together, so that they keep their registers, and their lines the first cache. */
 static void keeps_rows_in_registers(void **state) {
   (void)state;
@@ -632,7 +664,7 @@ int test_plans(void) {
       cmocka_unit_test(keeps_rows_in_registers), cmocka_unit_test(finds_parities),
       cmocka_unit_test(ends_where_values_go),    cmocka_unit_test(sums_down_the_rows),
       cmocka_unit_test(streams_whole_lines),     cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(parted_lines_crowd)};
+      cmocka_unit_test(parted_lines_crowd),      cmocka_unit_test(streams_leave_a_cache)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
