@@ -89,6 +89,17 @@ enum { ROW_VECTORS = 32, END_STEPS = 16 };
     store(data, a[0]);                                                                                      \
   }
 
+/* The first half of an array to the second, in order; past the caches, too, by whole lines where vectors are that long. */
+#define COPY_OF(name, isa, bits, load, store, end)                                        \
+  isa static void name##_##bits(void *data, size_t floats) {                              \
+    float *from = data, *to = from + floats / 2;                                          \
+    for (size_t i = 0; i < floats / 2; i += LINE / sizeof *to) {                          \
+      _Pragma("GCC unroll 4") for (size_t k = 0; k < LINE / sizeof *to; k += (bits) / 32) \
+          store(to + i + k, load(from + i + k));                                          \
+    }                                                                                     \
+    end;                                                                                  \
+  }
+
 #if defined(__x86_64__)
 /* What is measured is the processor, in builds without optimization and under a sanitizer, too. */
 #ifdef __clang__
@@ -103,6 +114,12 @@ LOOPS_OF(ISA("sse2"), 128, __m128, _mm_set1_ps, FMA_128, _mm_add_ps, _mm_loadu_p
 LOOPS_OF(ISA("avx2,fma"), 256, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_loadu_ps,
          _mm256_storeu_ps)
 LOOPS_OF(ISA("avx512f"), 512, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_loadu_ps, _mm512_storeu_ps)
+COPY_OF(copy, ISA("sse2"), 128, _mm_load_ps, _mm_store_ps, )
+COPY_OF(copy, ISA("avx2,fma"), 256, _mm256_load_ps, _mm256_store_ps, )
+COPY_OF(copy, ISA("avx512f"), 512, _mm512_load_ps, _mm512_store_ps, )
+COPY_OF(past, ISA("sse2"), 128, _mm_load_ps, _mm_stream_ps, _mm_sfence())
+COPY_OF(past, ISA("avx2,fma"), 256, _mm256_load_ps, _mm256_stream_ps, _mm_sfence())
+COPY_OF(past, ISA("avx512f"), 512, _mm512_load_ps, _mm512_stream_ps, _mm_sfence())
 ISA("avx2,fma") static void fma_xmm(void *data, size_t n) {
   __m128 x = _mm_set1_ps(0.999f), y = _mm_set1_ps(0.001f), a[CHAINS];
   for (int c = 0; c < CHAINS; c++) a[c] = _mm_set1_ps((float)c);
@@ -140,23 +157,36 @@ typedef float wide __attribute__((vector_size(16), aligned(4)));
 #define LOAD_128(p) (*(const wide *)(p))
 #define STORE_128(p, a) (*(wide *)(p) = (a))
 LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_128, STORE_128)
+COPY_OF(copy, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
+COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 #endif
 
 /* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
-  loop_fn chain, sum, ends;
+  loop_fn chain, sum, ends, copy, past;
   loop_fn dot_bf16, dot_i8; /* of the widest vectors; NULL: the processor lacks them */
 } loops;
 
 /* The widest that the processor and the system allow. */
 static loops find_loops(void) {
-  loops l = {.fma = {fma_128}, .chain = chain_128, .sum = sum_128, .ends = ends_128};
+  loops l = {
+      .fma = {fma_128}, .chain = chain_128, .sum = sum_128, .ends = ends_128, .copy = copy_128, .past = past_128};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
-    l = (loops){.fma = {fma_xmm, fma_256}, .chain = chain_256, .sum = sum_256, .ends = ends_256};
+    l = (loops){.fma = {fma_xmm, fma_256},
+                .chain = chain_256,
+                .sum = sum_256,
+                .ends = ends_256,
+                .copy = copy_256,
+                .past = past_256};
   if (__builtin_cpu_supports("avx512f"))
-    l = (loops){.fma = {fma_xmm, fma_256, fma_512}, .chain = chain_512, .sum = sum_512, .ends = ends_512};
+    l = (loops){.fma = {fma_xmm, fma_256, fma_512},
+                .chain = chain_512,
+                .sum = sum_512,
+                .ends = ends_512,
+                .copy = copy_512,
+                .past = past_512};
   if (__builtin_cpu_supports("avxvnni")) l.dot_i8 = dot_i8_256;
   if (__builtin_cpu_supports("avx512vnni")) l.dot_i8 = dot_i8_512;
   if (__builtin_cpu_supports("avx512bf16")) l.dot_bf16 = dot_bf16_512;
@@ -216,28 +246,6 @@ static double load_ns(const loops *l, float *data, size_t bytes) {
   double whole = line_ns(l, data, bytes), half = line_ns(l, data, bytes / 2);
   return fmax(2 * whole - half, whole / 2);
 }
-
-/* The first half of an array to the second, in order; past the caches where the processor can do that. */
-#if defined(__x86_64__)
-ISA("sse2") static void copy_half(void *data, size_t floats) {
-  float *from = data, *to = from + floats / 2;
-  for (size_t i = 0; i < floats / 2; i += LINE / sizeof *to) {
-    _Pragma("GCC unroll 4") for (int k = 0; k < 16; k += 4) _mm_store_ps(to + i + k, _mm_load_ps(from + i + k));
-  }
-}
-ISA("sse2") static void copy_half_past(void *data, size_t floats) {
-  float *from = data, *to = from + floats / 2;
-  for (size_t i = 0; i < floats / 2; i += LINE / sizeof *to) {
-    _Pragma("GCC unroll 4") for (int k = 0; k < 16; k += 4) _mm_stream_ps(to + i + k, _mm_load_ps(from + i + k));
-  }
-  _mm_sfence();
-}
-#else
-static void copy_half(void *data, size_t floats) {
-  memcpy((float *)data + floats / 2, data, floats / 2 * sizeof(float));
-}
-static void copy_half_past(void *data, size_t floats) { copy_half(data, floats); }
-#endif
 
 /* What 64 bytes that are written take beside as many that are read, in READ_NS; BYTES are both. The least of some places of
  * the WHOLE bytes of DATA: where pages lie decides how a cache keeps them. */
@@ -508,14 +516,14 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->beside = beside_ns(data, level_bytes(caches, 3));
   c->runs3 = runs_ns(data, level_bytes(caches, 3), 16, false);
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
-  c->write2 = write_ns(copy_half, floats, bytes, level_bytes(caches, 2), c->line2);
-  c->write3 = write_ns(copy_half, floats, bytes, level_bytes(caches, 3), c->line3);
-  c->write4 = write_ns(copy_half, floats, bytes, bytes, c->line4);
-  c->past = write_ns(copy_half_past, floats, bytes, level_bytes(caches, 3), c->line3);
+  c->write2 = write_ns(l.copy, floats, bytes, level_bytes(caches, 2), c->line2);
+  c->write3 = write_ns(l.copy, floats, bytes, level_bytes(caches, 3), c->line3);
+  c->write4 = write_ns(l.copy, floats, bytes, bytes, c->line4);
+  c->past = write_ns(l.past, floats, bytes, level_bytes(caches, 3), c->line3);
   c->sharedwrite4 = c->write4, c->sharedpast = c->past;
   if (threads > 1) {
-    c->sharedwrite4 = shared_write_ns(pool, copy_half, floats, bytes, threads, c->shared4);
-    c->sharedpast = shared_write_ns(pool, copy_half_past, floats, level_bytes(caches, 3), threads, c->line3);
+    c->sharedwrite4 = shared_write_ns(pool, l.copy, floats, bytes, threads, c->shared4);
+    c->sharedpast = shared_write_ns(pool, l.past, floats, level_bytes(caches, 3), threads, c->line3);
   }
   c->apart = apart_ns(data, level_bytes(caches, 3));
   c->spans = spans_ns(data, level_bytes(caches, 3));

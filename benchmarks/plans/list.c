@@ -196,8 +196,8 @@ static void close_side(side *s) {
 /* Calls for a few milliseconds. */
 static void take_turn(contest *c, side *s) {
   int n = 0;
-  double start = plans_now_s(), end = start;
-  for (; end - start < 5e-3; n++, end = plans_now_s()) (void)tn_call(c->ctx, s->kernel, s->args, s->n);
+  double start = plans_now_s(c->task.threads), end = start;
+  for (; end - start < 5e-3; n++, end = plans_now_s(c->task.threads)) (void)tn_call(c->ctx, s->kernel, s->args, s->n);
   s->least_s = fmin(s->least_s, (end - start) / n);
 }
 
@@ -206,7 +206,7 @@ static double race(contest *c) {
   side sides[2] = {{0}, {0}};
   tn_schedule *planned = autotune_genome_schedule(&c->space, &c->plan);
   bool ok = open_side(c, &sides[0], c->hand, c->hand->program) && open_side(c, &sides[1], planned, c->task.program);
-  for (double end = plans_now_s() + 2 * SIDE_S; ok && plans_now_s() < end;)
+  for (double end = plans_now_s(c->task.threads) + 2 * SIDE_S; ok && plans_now_s(c->task.threads) < end;)
     for (int i = 0; i < 2; i++) take_turn(c, &sides[i]);
   double ratio = ok ? sides[0].least_s / sides[1].least_s : 0;
   for (int i = 0; i < 2; i++) close_side(&sides[i]);

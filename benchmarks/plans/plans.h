@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* Seconds of processor time that the process has taken. */
-double plans_now_s(void);
+/* Seconds of processor time that the process has taken; of a clock on the wall for several THREADS, since what the others
+ * took is counted only when they rest. */
+double plans_now_s(int threads);
 
 /* How many plans a second are ranked by their analytic cost alone, and realized, lowered and scored by a trained model.
  * PROGRAM NULL: three usual ones. 0 when all went well. */

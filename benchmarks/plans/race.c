@@ -109,8 +109,9 @@ static void enter_all(race *r, int n_best, int n_random) {
 
 static void take_turn(race *r, racer *of) {
   int n = 0;
-  double start = plans_now_s(), end = start;
-  for (; end - start < TURN_S; n++, end = plans_now_s()) (void)tn_call(r->ctx, of->kernel, r->args, r->n_args);
+  double start = plans_now_s(r->task.threads), end = start;
+  for (; end - start < TURN_S; n++, end = plans_now_s(r->task.threads))
+    (void)tn_call(r->ctx, of->kernel, r->args, r->n_args);
   of->least_s = fmin(of->least_s, (end - start) / n);
 }
 
@@ -171,7 +172,7 @@ int plans_race(const plans_race_options *options) {
     const schedule_plan *ranked;
     int n = schedule_plans_ranked(r->space.plans, r->group, &ranked);
     for (int i = 0; ok && n > 0 && i < options->n_changed; i++) ok = enter_changed(r, ranked, options->changed[i]);
-    for (double end = plans_now_s() + options->seconds; plans_now_s() < end;)
+    for (double end = plans_now_s(r->task.threads) + options->seconds; plans_now_s(r->task.threads) < end;)
       for (int i = 0; i < r->n; i++) take_turn(r, &r->racers[i]);
     qsort(r->racers, (size_t)r->n, sizeof *r->racers, by_time);
     print(r);

@@ -38,9 +38,9 @@ static autotune_genome *draw(rating *r, int n) {
 /* Plans a second, from the values of their fields to nanoseconds. Values that do not go together are no plans. */
 static double rank(rating *r, const autotune_genome *genomes, int n) {
   int n_ranked = 0;
-  double start = plans_now_s();
+  double start = plans_now_s(1);
   for (int i = 0; i < RANKED; i++) n_ranked += isfinite(autotune_genome_cost(&r->space, &genomes[i % n]));
-  return n_ranked / (plans_now_s() - start);
+  return n_ranked / (plans_now_s(1) - start);
 }
 
 static bool is_same_plan(const rating *r, const schedule_plan *a, const schedule_plan *b) {
@@ -106,10 +106,10 @@ static double score(rating *r, const autotune_genome *genomes) {
   batch *first = calloc(1, sizeof *first), *again = calloc(1, sizeof *again);
   double rate = 0;
   if (first && again && lower_all(r, genomes, first) && teach(r, first)) {
-    double start = plans_now_s();
+    double start = plans_now_s(1);
     bool ok = lower_all(r, genomes, again) &&
               autotune_model_predict(r->model, again->n, again->first_row, again->rows, again->scores) == TN_OK;
-    rate = ok ? again->n_lowered / (plans_now_s() - start) : 0;
+    rate = ok ? again->n_lowered / (plans_now_s(1) - start) : 0;
   }
   if (first) free(first->rows);
   if (again) free(again->rows);
