@@ -108,7 +108,7 @@ static double spilled(const tn_machine *m, const strip_shape *shape, const strip
     ratio = reads_once(m, shape, s) ? (n + loads) / (2 * registers) : (2 * n + OTHERS / 2) / registers;
   if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
   if (reads_once(m, shape, s)) {
-    double rows = (s->rows * (s->reduces ? shape->together : 1) + s->more_rows) * (shape->vectors + 1) +
+    double rows = (s->kept_rows * (s->reduces ? shape->together : 1) + s->kept_more_rows) * (shape->vectors + 1) +
                   (s->reduces ? s->fixed : 0);
     ratio = fmax(ratio, (n + rows + OTHERS + (s->reduces ? 0 : columns)) / registers);
   }
@@ -208,14 +208,13 @@ static double buffer_ns(const strip_facts *f, const strip_shape *shape, const st
 /* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
  * registers have no buffer. */
 static double tile_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
-  static const double exposed = 0.5;
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
     double blocks = row_blocks(shape, s) * ceil(extent(shape->columns, s, 1) / shape->vector);
     double compute = blocks * s->lead * block_ns(f, shape, s);
     double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
-    ns += fmax(compute, moved) + exposed * fmin(compute, moved);
+    ns += cost_overlap(compute, moved);
   }
   return ns;
 }
@@ -490,7 +489,7 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_COLUMNS] = {"columns", "of the last stage in a tile"},
     [STRIP_TOGETHER] = {"together", "rows that share what they load"},
     [STRIP_VECTORS] = {"vectors", "registers that a vector loop is long"},
-    [STRIP_INLINED] = {"inlined", "0 to 3: more and more is computed where it is read"},
+    [STRIP_INLINED] = {"inlined", "0 to 6: more and more is computed where it is read"},
     [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
     [STRIP_ROLLS] = {"rolls",

@@ -5,7 +5,7 @@
 
 #include "schedule/generic.h"
 
-enum { STRIP_LEVELS = 4 };
+enum { STRIP_LEVELS = 7 };
 
 /* A stage of a chain. For a block of R rows of V vectors it loads near * R * V + columns * V + fixed registers: what
  * its taps along a column read serves several rows. */
@@ -19,10 +19,11 @@ typedef struct strip_stage {
   double ops, once;            /* operations of a point, all taps; those of them that rows of a block do not share */
   double near, columns, fixed; /* loads, above */
   double rows, more_rows;      /* rows of vectors that all of these lie in: for each row of the block, and besides */
-  double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
-  double bytes;                /* of an element */
-  double reach, stride;        /* rows more than its own that it reads of one tensor; bytes between such rows */
-  int last_reader;             /* the stage that reads it last; stages stand consumers first */
+  double kept_rows, kept_more_rows; /* those of them that several taps read */
+  double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */
+  double bytes;                     /* of an element */
+  double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */
+  int last_reader;                  /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 
 /* The chain after what costs little to compute again was inlined. */

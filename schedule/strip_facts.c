@@ -10,7 +10,7 @@
 enum { COSTLY_OP = 12, MAX_INLINED_OPS = 400, ROW = 0, COLUMN = 1 };
 
 /* Operations more for each element that a stage's values may cost when they are computed where they are read. */
-static const double most_again[STRIP_LEVELS] = {2, 16, 64, INFINITY};
+static const double most_again[STRIP_LEVELS] = {2, 4, 8, 16, 32, 64, INFINITY};
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
@@ -189,19 +189,32 @@ static void count_reach(const generic_reads *r, int row, strip_stage *out) {
   }
 }
 
-/* Each plane once, for each step of what else is summed up. */
+/* Steps that READ makes in rows and columns of its tensor. */
+static double taps_of(const generic_reads *r, const generic_read *read, int row) {
+  double taps = 1;
+  for (int a = r->n_data; a < r->n_axes; a++)
+    if (uses(read, a) && read->dim[a] >= 0 && (read->dim[a] == read->dim[row] || read->dim[a] == read->dim[row + 1]))
+      taps *= (double)r->extent[a];
+  return taps;
+}
+
+/* Each plane once, for each step of what else is summed up. What is read of a plane stays in registers where several taps
+ * read it. */
 static void count_rows(const generic_reads *r, int row, strip_stage *out) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
-    double times = 1;
+    double times = 1, taps = 0;
     bool is_first = uses(read, row + 1);
     for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, i, k, row);
+    for (int k = i; k < r->n; k++) taps += is_same_plane(r, i, k, row) ? taps_of(r, &r->reads[k], row) : 0;
     for (int a = r->n_data; a < r->n_axes; a++)
       if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != read->dim[row] && read->dim[a] != read->dim[row + 1])))
         times *= (double)r->extent[a];
     if (!is_first) continue;
-    if (uses(read, row)) out->rows += times;
-    out->more_rows += times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
+    double rows = uses(read, row) ? times : 0, more = times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
+    bool is_kept = taps > 1;
+    out->rows += rows, out->more_rows += more;
+    out->kept_rows += is_kept ? rows : 0, out->kept_more_rows += is_kept ? more : 0;
   }
 }
 
