@@ -174,9 +174,17 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
  * that are multiples of a uniform number apart; NULL: it is not. */
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index);
+/* The same in rows, under MASK: lanes that are off touch nothing and are anything. */
+LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                       const tir_expr *index, LLVMValueRef mask);
 
 /* ---- emit_memory.c ----------------------------------------------------------------------------------------------- */
 
+/* N lanes of a mask of LANES: lane i is that of number FROM[i], off where this is LANES. */
+LLVMValueRef codegen_mask_lanes(codegen_emitter *m, LLVMValueRef mask, int lanes, int n, const int *from);
+/* N elements of BUFFER, at POINTER, from INDEX on: those that MASK turns off are 0 and are not touched. */
+LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                     LLVMValueRef index, int n, LLVMValueRef mask);
 /* Values of the elements, 0 where a predicate does not hold. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);

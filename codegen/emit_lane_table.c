@@ -197,39 +197,97 @@ static LLVMValueRef append(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, i
   return codegen_shuffle(m, a, b, 2 * length, from);
 }
 
-/* The rows one behind the other, doubling; then the lanes out of them. */
+/* Which element of which row lane I takes, counted row by row. */
+static int element_of(const table *t, int i, const int64_t *start, int length) {
+  int row = 0;
+  while (t->offset[i] < start[row] || t->offset[i] >= start[row] + length) row++;
+  return row * length + (int)(t->offset[i] - start[row]);
+}
+
+/* N rows one behind the other, doubling; then the lanes out of them. */
+static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, const table *t, const int64_t *start,
+                              int length) {
+  int from[MAX_LANES], all = 1;
+  while (all < n) all *= 2;
+  for (int i = n; i < all; i++) rows[i] = LLVMGetPoison(LLVMTypeOf(rows[0]));
+  for (int width = length; all > 1; all /= 2, width *= 2) {
+    for (int i = 0; i < all / 2; i++) rows[i] = append(m, rows[2 * i], rows[2 * i + 1], width);
+  }
+  for (int i = 0; i < t->lanes; i++) from[i] = element_of(t, i, start, length);
+  return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
+}
+
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
                               int length) {
   LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
   LLVMValueRef rows[MAX_ROWS];
-  int from[MAX_LANES], all = 1;
-  while (all < n) all *= 2;
-  for (int i = 0; i < all; i++) rows[i] = i < n ? load(m, s, start[i], type) : LLVMGetPoison(type);
-  for (int width = length; all > 1; all /= 2, width *= 2) {
-    for (int i = 0; i < all / 2; i++) rows[i] = append(m, rows[2 * i], rows[2 * i + 1], width);
-  }
-  for (int i = 0; i < t->lanes; i++) {
-    int row = 0;
-    while (t->offset[i] < start[row] || t->offset[i] >= start[row] + length) row++;
-    from[i] = row * length + (int)(t->offset[i] - start[row]);
-  }
-  return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
+  for (int i = 0; i < n; i++) rows[i] = load(m, s, start[i], type);
+  return join_rows(m, rows, n, t, start, length);
 }
 
-/* Nothing is emitted when it is NULL. */
+/* The table of an index. */
+static bool open_table(codegen_emitter *m, const tir_expr *index, table *out) {
+  tir_interval range;
+  return codegen_index_range(m, index, &range) && read_table(m, index, out, 0) &&
+         (out->factor == NULL || has_small_rests(out));
+}
+
+static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, const tir_expr *index,
+                        const table *t) {
+  const tir_expr *first = codegen_first_lane(&m->arena, index);
+  return (source){buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_index_int(m, 0),
+                  t->factor != NULL ? codegen_index(m, t->factor) : NULL};
+}
+
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index) {
   table t;
   int64_t start[MAX_ROWS];
-  tir_interval range;
   int length;
-  if (!codegen_index_range(m, index, &range) || !read_table(m, index, &t, 0)) return NULL;
-  if (t.factor != NULL && !has_small_rests(&t)) return NULL;
+  if (!open_table(m, index, &t)) return NULL;
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
-  const tir_expr *first = codegen_first_lane(&m->arena, index);
-  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_index_int(m, 0),
-              t.factor != NULL ? codegen_index(m, t.factor) : NULL};
+  source s = source_of(m, buffer, pointer, index, &t);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
   return load_rows(m, &s, &t, n_rows, start, length);
+}
+
+/* ---- with a mask ------------------------------------------------------------------------------------------------- */
+
+/* Elements of a row that any lane that is on takes. Each turn has one more of the lanes that share an element. NULL: more than
+ * MOST lanes share one. */
+static LLVMValueRef mask_of_row(codegen_emitter *m, LLVMValueRef mask, const table *t, int row, const int64_t *start,
+                                int length) {
+  enum { MOST = 4 };
+  int taken[MAX_LANES] = {0}, from[MOST][MAX_LANES], turns = 0;
+  for (int turn = 0; turn < MOST; turn++)
+    for (int k = 0; k < length; k++) from[turn][k] = t->lanes;
+  for (int i = 0; i < t->lanes; i++) {
+    int k = element_of(t, i, start, length) - row * length;
+    if (k < 0 || k >= length) continue;
+    if (taken[k] == MOST) return NULL;
+    from[taken[k]++][k] = i;
+    turns = RUNTIME_MAX(turns, taken[k]);
+  }
+  LLVMValueRef any = NULL;
+  for (int turn = 0; turn < turns; turn++) {
+    LLVMValueRef on = codegen_mask_lanes(m, mask, t->lanes, length, from[turn]);
+    any = any == NULL ? on : LLVMBuildOr(m->builder, any, on, "");
+  }
+  return any;
+}
+
+LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                       const tir_expr *index, LLVMValueRef mask) {
+  table t;
+  int64_t start[MAX_ROWS];
+  LLVMValueRef on[MAX_ROWS], rows[MAX_ROWS];
+  int length, n = open_table(m, index, &t) ? find_rows(&t, start, &length) : 0;
+  for (int i = 0; i < n; i++)
+    if ((on[i] = mask_of_row(m, mask, &t, i, start, length)) == NULL) return NULL;
+  if (n == 0) return NULL;
+  source s = source_of(m, buffer, pointer, index, &t);
+  for (int i = 0; i < n; i++)
+    rows[i] = codegen_load_masked_run(m, buffer, pointer, element_at(m, &s, start[i]), length, on[i]);
+  return join_rows(m, rows, n, &t, start, length);
 }

@@ -1,12 +1,12 @@
 /* emit_memory.c: loads and stores. A vector access is one of
  *   uniform      all lanes the same element       scalar access and splat
  *   contiguous   base + lane                      vector access; with a mask llvm.masked.load / store
- *   reversed     base - lane                      vector access and reversal
- *   strided      base + 2..4 * lane               vector loads that together cover it, and shuffles
+ *   reversed     base - lane                      vector access and reversal; with a mask, too
+ *   strided      base + 2..4 * lane               vector loads that together cover it, and shuffles; masked ones, too
  *   tabulated    base + constants in groups or rows   words or vectors, and a shuffle (emit_lane_table.c); also where
  *                these are multiples of a number that is not known apart
  *   scattered    anything else                    lane by lane (Zen 5, 16 floats: 0.19 ns an element, its gather 0.29)
- * A masked access that is not contiguous loads element 0, which every buffer has, on the lanes that are off. */
+ * Any other masked access loads element 0, which every buffer has, on the lanes that are off. */
 #include "codegen/emit.h"
 
 enum { MAX_SHUFFLED_STRIDE = 4 };
@@ -190,33 +190,101 @@ static int lanes_of_register(const codegen_emitter *m, const access *a) {
   return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
 }
 
-/* N of the LANES of a mask from FIRST on, those behind its end off. Of conditions that are joined each is taken apart: what is
- * constant in the piece is seen to be before LLVM chooses instructions. */
-static LLVMValueRef mask_piece(codegen_emitter *m, LLVMValueRef mask, int lanes, int first, int n) {
+/* Whether the processor has instructions for masked accesses of such elements. */
+static bool has_masks(const codegen_emitter *m, const access *a) {
+  bool is_x86 = strcmp(m->target->arch->name, "x86_64") == 0;
+  return is_x86 &&
+         (m->target->vector_bytes == 64 || (m->target->vector_bytes == 32 && codegen_element_bytes(a->buffer) >= 4));
+}
+
+/* Of conditions that are joined each is taken apart: what is constant in the piece is seen to be before LLVM chooses
+ * instructions. */
+LLVMValueRef codegen_mask_lanes(codegen_emitter *m, LLVMValueRef mask, int lanes, int n, const int *from) {
   LLVMOpcode op = LLVMIsAInstruction(mask) ? LLVMGetInstructionOpcode(mask) : 0;
-  if (n == lanes) return mask;
   if (op == LLVMAnd || op == LLVMOr) {
-    LLVMValueRef a = mask_piece(m, LLVMGetOperand(mask, 0), lanes, first, n);
-    LLVMValueRef b = mask_piece(m, LLVMGetOperand(mask, 1), lanes, first, n);
+    LLVMValueRef a = codegen_mask_lanes(m, LLVMGetOperand(mask, 0), lanes, n, from);
+    LLVMValueRef b = codegen_mask_lanes(m, LLVMGetOperand(mask, 1), lanes, n, from);
     return op == LLVMAnd ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
   }
-  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, n);
-  for (int i = 0; from != NULL && i < n; i++) from[i] = RUNTIME_MIN(first + i, lanes); /* lane LANES is off */
   return codegen_shuffle(m, mask, LLVMConstNull(LLVMTypeOf(mask)), n, from);
 }
 
-/* Lanes that are off are 0 and touch nothing. The last piece is a whole register, too. */
+/* N of the LANES of a mask from FIRST on, those behind its end off. */
+static LLVMValueRef mask_piece(codegen_emitter *m, LLVMValueRef mask, int lanes, int first, int n) {
+  if (n == lanes) return mask;
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, n);
+  for (int i = 0; from != NULL && i < n; i++) from[i] = RUNTIME_MIN(first + i, lanes);
+  return from != NULL ? codegen_mask_lanes(m, mask, lanes, n, from) : codegen_lane_piece(m, mask, lanes, first, n);
+}
+
+/* N elements from INDEX on, of which those that MASK turns off are 0 and are not touched. */
+static LLVMValueRef load_masked_at(codegen_emitter *m, const access *a, LLVMValueRef index, int n, LLVMValueRef mask) {
+  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
+  LLVMValueRef args[] = {element(m, a, index, false), LLVMConstInt(m->i32, a->align, false), mask,
+                         LLVMConstNull(types[0])};
+  return codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
+}
+
+/* In pieces of a register; the last is a whole one, too. */
+static LLVMValueRef load_masked_run(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes,
+                                    LLVMValueRef mask) {
+  int n = RUNTIME_MIN(lanes_of_register(m, a), lanes);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
+  for (int first = 0; first < lanes; first += n) {
+    int width = RUNTIME_MIN(n, lanes - first);
+    LLVMValueRef part = load_masked_at(m, a, offset(m, index, first), n, mask_piece(m, mask, lanes, first, n));
+    result = codegen_put_piece(m, result, part, lanes, first, width);
+  }
+  return result;
+}
+
+LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                     LLVMValueRef index, int n, LLVMValueRef mask) {
+  const access a = {.buffer = buffer, .pointer = pointer, .align = codegen_element_bytes(buffer), .lanes = n};
+  return load_masked_run(m, &a, index, n, mask);
+}
+
+/* Lanes that are off are 0 and touch nothing. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes);
+  return load_masked_run(m, a, codegen_linear_base(m, a->index), a->lanes, mask);
+}
+
+/* Of lanes FIRST to FIRST + WIDTH of a masked access, N elements a register: where part PART of the elements that they lie among
+ * begins, behind the first lane's; and which lane each element of it is, LANES for those between. False: none is a lane. */
+static bool find_part(const access *a, int first, int width, int n, int part, int64_t *start, int *lane_of_element) {
+  bool is_any = false;
+  int step = a->stride < 0 ? -1 : (int)a->stride;
+  *start = (int64_t)first * a->stride + (step < 0 ? 1 - width : part * n);
+  for (int k = 0; k < n; k++) {
+    int at = step < 0 ? width - 1 - k : (part * n + k) / step;
+    bool is_lane = (step < 0 || (part * n + k) % step == 0) && at >= 0 && at < width;
+    lane_of_element[k] = is_lane ? first + at : a->lanes;
+    is_any |= is_lane;
+  }
+  return is_any;
+}
+
+/* base + stride * lane, backwards or with gaps, by masked loads of whole registers and shuffles. */
+static LLVMValueRef load_masked_strided(codegen_emitter *m, const access *a, LLVMValueRef mask) {
+  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes), parts = a->stride < 0 ? 1 : (int)a->stride;
+  int *lane = RUNTIME_NEW_ARRAY(&m->arena, int, n), *from = RUNTIME_NEW_ARRAY(&m->arena, int, n);
   LLVMValueRef base = codegen_linear_base(m, a->index);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
-  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
+  if (lane == NULL || from == NULL) return codegen_no_memory(m), result;
   for (int first = 0; first < a->lanes; first += n) {
     int width = RUNTIME_MIN(n, a->lanes - first);
-    LLVMValueRef args[] = {element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),
-                           mask_piece(m, mask, a->lanes, first, n), LLVMConstNull(types[0])};
-    LLVMValueRef part = codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
-    result = codegen_put_piece(m, result, part, a->lanes, first, width);
+    LLVMValueRef piece = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, n));
+    for (int part = 0; part < parts; part++) {
+      int64_t start;
+      if (!find_part(a, first, width, n, part, &start, lane)) continue;
+      LLVMValueRef loaded =
+          load_masked_at(m, a, offset(m, base, start), n, codegen_mask_lanes(m, mask, a->lanes, n, lane));
+      for (int i = 0; i < n; i++) from[i] = i;
+      for (int k = 0; k < n; k++)
+        if (lane[k] < a->lanes) from[lane[k] - first] = n + k;
+      piece = codegen_shuffle(m, piece, loaded, n, from);
+    }
+    result = codegen_put_piece(m, result, piece, a->lanes, first, width);
   }
   return result;
 }
@@ -246,6 +314,12 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueR
     value = codegen_splat(m, load_at(m, a, or_zero(m, any, codegen_linear_base(m, a->index)), 1), a->lanes);
   } else if (a->linear && a->stride == 1) {
     return load_masked(m, a, mask);
+  } else if (a->linear && (a->stride == -1 || (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE)) && a->lanes >= 4 &&
+             has_masks(m, a)) {
+    return load_masked_strided(m, a, mask);
+  } else if (!a->linear && has_masks(m, a) &&
+             (value = codegen_load_masked_table(m, a->buffer, a->pointer, a->index, mask)) != NULL) {
+    return or_zero(m, mask, value);
   } else {
     value = load_lanes(m, a, or_zero(m, mask, codegen_value(m, a->index)));
   }
@@ -316,6 +390,25 @@ static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value
   }
 }
 
+/* base - lane: reversed registers. */
+static void store_masked_backwards(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
+  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes);
+  int *lane = RUNTIME_NEW_ARRAY(&m->arena, int, n);
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  for (int first = 0; first < a->lanes && lane != NULL; first += n) {
+    int64_t start;
+    if (!find_part(a, first, RUNTIME_MIN(n, a->lanes - first), n, 0, &start, lane)) continue;
+    LLVMValueRef on = codegen_mask_lanes(m, mask, a->lanes, n, lane);
+    for (int k = 0; k < n; k++) lane[k] = RUNTIME_MIN(lane[k], a->lanes - 1);
+    LLVMValueRef part = codegen_shuffle(m, value, NULL, n, lane);
+    LLVMTypeRef types[] = {LLVMTypeOf(part), m->ptr};
+    LLVMValueRef args[] = {part, element(m, a, offset(m, base, start), false), LLVMConstInt(m->i32, a->align, false),
+                           on};
+    codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
+  }
+  if (lane == NULL) codegen_no_memory(m);
+}
+
 /* Lanes that are off touch nothing; the order is that of the lanes. */
 static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
   LLVMTypeRef wide = LLVMVectorType(m->index, (unsigned)a->lanes);
@@ -333,6 +426,8 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
     LLVMValueRef mask = codegen_value(m, a->predicate);
     if (a->linear && a->stride == 1)
       store_masked(m, a, value, mask);
+    else if (a->linear && a->stride == -1 && has_masks(m, a))
+      store_masked_backwards(m, a, value, mask);
     else
       scatter_masked(m, a, value, mask);
   } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
