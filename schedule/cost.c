@@ -30,6 +30,10 @@ static double fma_of(const tn_machine_costs *c, int bytes) {
   return bytes >= 64 ? c->fma64 : bytes >= 32 ? c->fma32 : c->fma16;
 }
 
+static void unless(double given, double *value, double otherwise) {
+  if (!(given > 0)) *value = otherwise;
+}
+
 /* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways,
  * lines that nobody guesses wait as stores do, unless they are asked for; of a run the first two do, and streams side by
  * side take a third longer. A dot product is as fast as a multiply-add, and the next row hides half of what the last one
@@ -41,21 +45,21 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   if (!(c->name > 0)) c->name = plain_costs.name;
   TN_MACHINE_COSTS(X)
 #undef X
-  if (!(given.write2 > 0)) c->write2 = both_ways * c->line2;
-  if (!(given.write3 > 0)) c->write3 = both_ways * c->line3;
-  if (!(given.write4 > 0)) c->write4 = both_ways * c->line4;
-  if (!(given.past > 0)) c->past = fmax(one_way * c->line4, c->write3);
-  if (!(given.sharedwrite4 > 0)) c->sharedwrite4 = c->write4 * c->shared4 / c->line4;
-  if (!(given.sharedpast > 0)) c->sharedpast = c->past * c->shared4 / c->line4;
-  if (!(given.stray > 0)) c->stray = c->line3 + c->apart;
-  if (!(given.asked > 0)) c->asked = c->line3;
-  if (!(given.stray4 > 0)) c->stray4 = c->line4 + c->stray - c->line3;
-  if (!(given.dot2 > 0)) c->dot2 = fma_of(c, vector_bytes);
-  if (!(given.dot4 > 0)) c->dot4 = fma_of(c, vector_bytes);
-  if (!(given.spans > 0)) c->spans = c->apart;
-  if (!(given.runs3 > 0)) c->runs3 = c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES;
-  if (!(given.ends > 0)) c->ends = one_way * c->chain;
-  if (!(given.beside > 0)) c->beside = (1 + scattered) * c->line3;
+  unless(given.write2, &c->write2, both_ways * c->line2);
+  unless(given.write3, &c->write3, both_ways * c->line3);
+  unless(given.write4, &c->write4, both_ways * c->line4);
+  unless(given.past, &c->past, fmax(one_way * c->line4, c->write3));
+  unless(given.sharedwrite4, &c->sharedwrite4, c->write4 * c->shared4 / c->line4);
+  unless(given.sharedpast, &c->sharedpast, c->past * c->shared4 / c->line4);
+  unless(given.stray, &c->stray, c->line3 + c->apart);
+  unless(given.asked, &c->asked, c->line3);
+  unless(given.stray4, &c->stray4, c->line4 + c->stray - c->line3);
+  unless(given.dot2, &c->dot2, fma_of(c, vector_bytes));
+  unless(given.dot4, &c->dot4, fma_of(c, vector_bytes));
+  unless(given.spans, &c->spans, c->apart);
+  unless(given.runs3, &c->runs3, c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES);
+  unless(given.ends, &c->ends, one_way * c->chain);
+  unless(given.beside, &c->beside, (1 + scattered) * c->line3);
 }
 
 /* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
