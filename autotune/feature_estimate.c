@@ -262,6 +262,9 @@ void feature_estimate(const touch_program *p, const tn_machine *machine, autotun
     b.operations = operations_of(&b);
     double parts = parts_of(b.store);
     double ns = cost_overlap(compute_ns(&b), memory_ns(p, &b, parts > 1));
+    double instructions = b.copies * (b.operations + all_loads(&b) + 1);
+    out->code += instructions * b.steps;
+    out->words += instructions * b.lanes;
     out->work += b.runs * b.steps * (b.operations + all_loads(&b));
     out->statements += b.copies * pieces_of(&b);
     out->ns += cost_threads(machine, ns, parts);

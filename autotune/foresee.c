@@ -13,6 +13,8 @@
 /* Of vector instructions of straight-line code: of twice as many LLVM made about a second, when a usual candidate took 15 ms. With half
  * as many the best of small products, whose reductions are unrolled whole, would be lost. */
 #define MOST_STATEMENTS 4096.0
+/* Measured on kernels for boards whose straight-line code is most of them: 8 to 10 bytes. */
+#define BYTES_OF_INSTRUCTION 8.0
 /* A time-out of less code comes from something else. */
 #define LEAST_TOO_MANY 512.0
 
@@ -54,10 +56,15 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
   return n;
 }
 
+static bool fits_flash(const autotune_space *space, const autotune_estimate *estimate) {
+  double instructions = space->is_in_words ? estimate->words : estimate->code;
+  return space->flash_bytes == 0 || BYTES_OF_INSTRUCTION * instructions <= space->flash_bytes;
+}
+
 bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate) {
   bool is_too_much = space->least_work > 0 && estimate->work > MOST_WORK * space->least_work;
   bool is_too_long = space->too_many > 0 && estimate->statements >= space->too_many;
-  return !is_too_much && !is_too_long && estimate->statements <= MOST_STATEMENTS;
+  return !is_too_much && !is_too_long && estimate->statements <= MOST_STATEMENTS && fits_flash(space, estimate);
 }
 
 void autotune_learn_too_many(autotune_space *space, double statements) {
@@ -86,6 +93,8 @@ static void foresee(autotune_space *space) {
   autotune_estimate estimate;
   const tn_machine machine = autotune_machine(space->task);
   space->machine = cost_fill_machine(&machine);
+  space->flash_bytes = (double)tn_target_flash_bytes(space->task->target);
+  space->is_in_words = !tn_target_has_vectors(space->task->target);
   tn_schedule *s =
       space->n_groups > 0 ? autotune_planned_schedule(space, &space->best) : autotune_generic_schedule(space->task);
   space->scale = 1;

@@ -47,9 +47,10 @@ enum { AUTOTUNE_FEATURES = 176, AUTOTUNE_MAX_ROWS = 32 };
 
 /* What is known of lowered loops before they are compiled (feature_estimate.c). */
 typedef struct autotune_estimate {
-  double work;       /* instructions on vectors, of all threads */
-  double statements; /* of straight-line code, once loops are unrolled and peeled: what LLVM gets */
-  double ns;         /* work or memory, of one run */
+  double work;        /* instructions on vectors, of all threads */
+  double statements;  /* of straight-line code, once loops are unrolled and peeled: what LLVM gets */
+  double code, words; /* instructions of that code, and those where the elements of a vector take one each */
+  double ns;          /* work or memory, of one run */
 } autotune_estimate;
 
 /* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no

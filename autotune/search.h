@@ -136,6 +136,8 @@ typedef struct autotune_space {
   double scale;       /* from an estimate of loops to the cost of plans */
   double least_work;  /* vector instructions */
   double statements;  /* of `auto` */
+  double flash_bytes; /* that code may take; 0: any number */
+  bool is_in_words;   /* the target takes vectors apart */
   double too_many;    /* statements, from which on LLVM took too long in this run; 0: nothing did */
 } autotune_space;
 

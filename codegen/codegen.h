@@ -31,6 +31,8 @@ TN_API const char *tn_target_text(const tn_target *target); /* canonical: same w
 /* Of a parallel loop, unless the machine has fewer at the time. */
 TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */
+TN_API bool tn_target_has_vectors(const tn_target *target);               /* false: they are taken apart into words */
+TN_API int64_t tn_target_flash_bytes(const tn_target *target);            /* for code and constants; 0 when not told */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
 /* The names that LLVM knows of processors of the target's architecture ("cpu=...") and of their features
  * ("features=+..."), in order; NULL outside of them. They live for ever. */

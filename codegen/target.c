@@ -465,6 +465,10 @@ int tn_target_threads(const tn_target *target) { return target != NULL ? target-
 
 int tn_target_vector_bytes(const tn_target *target) { return target != NULL ? target->vector_bytes : 0; }
 
+bool tn_target_has_vectors(const tn_target *target) { return target != NULL && target->has_vectors; }
+
+int64_t tn_target_flash_bytes(const tn_target *target) { return target != NULL ? target->flash_bytes : 0; }
+
 int64_t tn_target_cache_bytes(const tn_target *target, int level) {
   return target != NULL && level >= 1 && level <= 3 ? target->cache_bytes[level] : 0;
 }

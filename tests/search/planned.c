@@ -252,6 +252,18 @@ static void too_much_is_dropped(void **state) {
   assert_true(autotune_is_promising(&unknown, &(autotune_estimate){.work = 4000, .statements = 100}));
 }
 
+/* A board has no room for it, by the elements of vectors where it has none. */
+static void what_flash_cannot_hold_is_dropped(void **state) {
+  (void)state;
+  const autotune_space words = {.flash_bytes = 4096, .is_in_words = true}, vectors = {.flash_bytes = 4096}, any = {0};
+  const autotune_estimate fits = {.code = 100, .words = 400}, too_long = {.code = 400, .words = 1600};
+  assert_true(autotune_is_promising(&words, &fits));
+  assert_false(autotune_is_promising(&words, &too_long));
+  assert_true(autotune_is_promising(&vectors, &too_long));
+  assert_false(autotune_is_promising(&vectors, &(autotune_estimate){.code = 600, .words = 600}));
+  assert_true(autotune_is_promising(&any, &too_long));
+}
+
 /* What took LLVM too long is a limit for the rest of the run, but never for what is as long as `auto`. */
 static void a_time_out_is_learned_from(void **state) {
   (void)state;
@@ -327,6 +339,7 @@ int run_planned_tests(void) {
                                      cmocka_unit_test(ranked_are_distinct),
                                      cmocka_unit_test(plans_that_are_not_normal_apply),
                                      cmocka_unit_test(too_much_is_dropped),
+                                     cmocka_unit_test(what_flash_cannot_hold_is_dropped),
                                      cmocka_unit_test(a_time_out_is_learned_from),
                                      cmocka_unit_test(first_round_is_planned),
                                      cmocka_unit_test(structures_are_tried)};
