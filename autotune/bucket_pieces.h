@@ -6,7 +6,7 @@
 #include "schedule/plan.h"
 
 /* The first values have a kernel each: a block of rows is about as long, so any block of another size would be a part of one. */
-enum { BUCKET_EACH_BELOW = 16, BUCKET_MAX_PIECES = 16 };
+enum { BUCKET_EACH_UP_TO = 32, BUCKET_MAX_PIECES = 16 };
 
 /* The values FIRST to LAST by the schedule of the program with the number SIZE. */
 typedef struct bucket_piece {

@@ -120,7 +120,7 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
 static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lower, int upper) {
   bucket_piece cut[BUCKET_MAX_PIECES];
   int n = 0;
-  for (; first <= last && first < BUCKET_EACH_BELOW; ++first) add_piece(b, (bucket_piece){first, first, first});
+  for (; first <= last && first <= BUCKET_EACH_UP_TO; ++first) add_piece(b, (bucket_piece){first, first, first});
   const bucket_range range = {.program = b->program,
                               .machine = &b->machine,
                               .first = first,

@@ -1,7 +1,7 @@
 /* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for the size alone, in turns, in one process, on
  * the same data: at the buckets' sizes and between them, at sizes that are named here and at drawn ones. LOG has records of the sizes
  * (tenon tune -p M=...); without it (-), and at sizes that it does not have, the static kernels have the generic schedule. Outputs are
- * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]; a SEED of 0: the named sizes, or SIZES, as in 17,40; TARGET: as
+ * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]; a WORKLOAD of "": all; a SEED of 0: the named sizes, or SIZES, as in 17,40; TARGET: as
  * in threads=1. */
 #include <math.h>
 #include <stdio.h>
@@ -501,7 +501,8 @@ int main(int argc, char **argv) {
   double at = 0, between = 0;
   if (!costs || tn_target_set_costs(target, costs) != TN_OK) die(ctx);
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)
-    if (argc <= 4 || strcmp(argv[4], workloads[i].name) == 0) run(ctx, &workloads[i], target, &q, &at, &between);
+    if (argc <= 4 || !argv[4][0] || strcmp(argv[4], workloads[i].name) == 0)
+      run(ctx, &workloads[i], target, &q, &at, &between);
   printf("worst: %.2f at the buckets' sizes, %.2f between them\n", at, between);
   tn_context_free(ctx);
   return isfinite(at) && isfinite(between) ? 0 : 1;

@@ -120,6 +120,8 @@ unsigned codegen_element_bytes(const tir_buffer *buffer);
 
 /* Remembered for the statement. Makes no basic block. */
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
+/* X and Y, the values of A and of what it is compared with. A's dtype decides; unordered floats compare false, but for NE. */
+LLVMValueRef codegen_compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
@@ -174,14 +176,19 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
  * that are multiples of a uniform number apart; NULL: it is not. */
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index);
-/* The same in rows, under MASK: lanes that are off touch nothing and are anything. */
+/* The same in rows, under PREDICATE, which MASK is the value of: lanes that are off touch nothing and are anything. */
 LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
-                                       const tir_expr *index, LLVMValueRef mask);
+                                       const tir_expr *index, const tir_expr *predicate, LLVMValueRef mask);
+/* Lanes of a condition, computed as they are wanted: lane i is that of number FROM[i], off where the condition has no such lane. NULL:
+ * its sides are no base + constants. */
+LLVMValueRef codegen_predicate_lanes(codegen_emitter *m, const tir_expr *predicate, int n, const int *from);
 
 /* ---- emit_memory.c ----------------------------------------------------------------------------------------------- */
 
-/* N lanes of a mask of LANES: lane i is that of number FROM[i], off where this is LANES. */
-LLVMValueRef codegen_mask_lanes(codegen_emitter *m, LLVMValueRef mask, int lanes, int n, const int *from);
+/* N lanes of a mask of LANES, which is the value of PREDICATE (NULL: of none): lane i is that of number FROM[i], off where this is
+ * LANES. */
+LLVMValueRef codegen_mask_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, int lanes, int n,
+                                const int *from);
 /* N elements of BUFFER, at POINTER, from INDEX on: those that MASK turns off are 0 and are not touched. */
 LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                      LLVMValueRef index, int n, LLVMValueRef mask);

@@ -72,8 +72,7 @@ static LLVMValueRef emit_float_division(codegen_emitter *m, const tir_expr *e) {
   return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
 }
 
-/* A's dtype decides; unordered floats compare false, but for NE. */
-static LLVMValueRef compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y) {
+LLVMValueRef codegen_compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y) {
   static const struct {
     LLVMIntPredicate of_signed, of_unsigned;
     LLVMRealPredicate of_float;
@@ -91,7 +90,7 @@ static LLVMValueRef compare(codegen_emitter *m, tir_op op, const tir_expr *a, LL
 /* MIN(a,b) = a < b ? a : b, MAX with >, also for NaN and signed zeros. */
 static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
-  LLVMValueRef first = compare(m, e->op == TIR_MIN ? TIR_LT : TIR_GT, e, a, b);
+  LLVMValueRef first = codegen_compare(m, e->op == TIR_MIN ? TIR_LT : TIR_GT, e, a, b);
   return LLVMBuildSelect(m->builder, first, a, b, "");
 }
 
@@ -104,7 +103,7 @@ static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
   bool wide = e->lanes == 1 && codegen_index_range(m, a, &range) && codegen_index_range(m, b, &range);
   LLVMValueRef x = wide ? codegen_index(m, a) : codegen_value(m, a);
   LLVMValueRef y = wide ? codegen_index(m, b) : codegen_value(m, b);
-  return compare(m, e->op, a, x, y);
+  return codegen_compare(m, e->op, a, x, y);
 }
 
 /* Both sides are evaluated: loads on the right have predicates where they need them (pass guard_loads). */
@@ -133,7 +132,7 @@ static LLVMValueRef compare_piece(codegen_emitter *m, const tir_expr *e, int fir
   if (!is_unsigned_order) a = e->arg[0], b = e->arg[1];
   LLVMValueRef x = codegen_lane_piece(m, codegen_value(m, a), e->lanes, first, width);
   LLVMValueRef y = codegen_lane_piece(m, codegen_value(m, b), e->lanes, first, width);
-  return is_unsigned_order ? LLVMBuildICmp(m->builder, LLVMIntULT, x, y, "") : compare(m, e->op, a, x, y);
+  return is_unsigned_order ? LLVMBuildICmp(m->builder, LLVMIntULT, x, y, "") : codegen_compare(m, e->op, a, x, y);
 }
 
 /* WIDTH lanes of condition E from FIRST on: its comparisons are made of these lanes alone. */

@@ -254,10 +254,45 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 
 /* ---- with a mask ------------------------------------------------------------------------------------------------- */
 
+/* Lanes of an index: a number in all of them and constants. Lane 0's where FROM has none. */
+static LLVMValueRef index_lanes(codegen_emitter *m, const tir_expr *e, int n, const int *from) {
+  table t;
+  LLVMValueRef rest[MAX_LANES];
+  const tir_expr *first = open_table(m, e, &t) && t.factor == NULL ? codegen_first_lane(&m->arena, e) : NULL;
+  if (first == NULL) return NULL;
+  LLVMTypeRef type = codegen_type(m, e->dtype, 1);
+  for (int i = 0; i < n; i++) rest[i] = LLVMConstInt(type, (uint64_t)(from[i] < t.lanes ? t.offset[from[i]] : 0), true);
+  return LLVMBuildAdd(m->builder, codegen_splat(m, codegen_value(m, first), n), LLVMConstVector(rest, (unsigned)n), "");
+}
+
+/* Those that there are. */
+static LLVMValueRef lanes_there(codegen_emitter *m, int lanes, int n, const int *from) {
+  LLVMValueRef on[MAX_LANES];
+  for (int i = 0; i < n; i++) on[i] = LLVMConstInt(m->i1, from[i] < lanes, false);
+  return LLVMConstVector(on, (unsigned)n);
+}
+
+static LLVMValueRef comparison_lanes(codegen_emitter *m, const tir_expr *e, int n, const int *from) {
+  const tir_expr *a = e->arg[0], *b = e->arg[1];
+  LLVMValueRef x = tn_dtype_is_signed((tn_dtype)a->dtype) ? index_lanes(m, a, n, from) : NULL;
+  LLVMValueRef y = x != NULL ? index_lanes(m, b, n, from) : NULL;
+  if (y == NULL) return NULL;
+  return LLVMBuildAnd(m->builder, codegen_compare(m, (tir_op)e->op, a, x, y), lanes_there(m, e->lanes, n, from), "");
+}
+
+LLVMValueRef codegen_predicate_lanes(codegen_emitter *m, const tir_expr *predicate, int n, const int *from) {
+  if (n > MAX_LANES) return NULL;
+  if (tir_class_of(predicate) == TIR_CLASS_COMPARISON) return comparison_lanes(m, predicate, n, from);
+  if (predicate->op != TIR_AND) return NULL;
+  LLVMValueRef x = codegen_predicate_lanes(m, predicate->arg[0], n, from);
+  LLVMValueRef y = x != NULL ? codegen_predicate_lanes(m, predicate->arg[1], n, from) : NULL;
+  return y != NULL ? LLVMBuildAnd(m->builder, x, y, "") : NULL;
+}
+
 /* Elements of a row that any lane that is on takes. Each turn has one more of the lanes that share an element. NULL: more than
  * MOST lanes share one. */
-static LLVMValueRef mask_of_row(codegen_emitter *m, LLVMValueRef mask, const table *t, int row, const int64_t *start,
-                                int length) {
+static LLVMValueRef mask_of_row(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, const table *t,
+                                int row, const int64_t *start, int length) {
   enum { MOST = 4 };
   int taken[MAX_LANES] = {0}, from[MOST][MAX_LANES], turns = 0;
   for (int turn = 0; turn < MOST; turn++)
@@ -271,20 +306,20 @@ static LLVMValueRef mask_of_row(codegen_emitter *m, LLVMValueRef mask, const tab
   }
   LLVMValueRef any = NULL;
   for (int turn = 0; turn < turns; turn++) {
-    LLVMValueRef on = codegen_mask_lanes(m, mask, t->lanes, length, from[turn]);
+    LLVMValueRef on = codegen_mask_lanes(m, predicate, mask, t->lanes, length, from[turn]);
     any = any == NULL ? on : LLVMBuildOr(m->builder, any, on, "");
   }
   return any;
 }
 
 LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
-                                       const tir_expr *index, LLVMValueRef mask) {
+                                       const tir_expr *index, const tir_expr *predicate, LLVMValueRef mask) {
   table t;
   int64_t start[MAX_ROWS];
   LLVMValueRef on[MAX_ROWS], rows[MAX_ROWS];
   int length, n = open_table(m, index, &t) ? find_rows(&t, start, &length) : 0;
   for (int i = 0; i < n; i++)
-    if ((on[i] = mask_of_row(m, mask, &t, i, start, length)) == NULL) return NULL;
+    if ((on[i] = mask_of_row(m, predicate, mask, &t, i, start, length)) == NULL) return NULL;
   if (n == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   for (int i = 0; i < n; i++)

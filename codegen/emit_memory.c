@@ -199,22 +199,27 @@ static bool has_masks(const codegen_emitter *m, const access *a) {
 
 /* Of conditions that are joined each is taken apart: what is constant in the piece is seen to be before LLVM chooses
  * instructions. */
-LLVMValueRef codegen_mask_lanes(codegen_emitter *m, LLVMValueRef mask, int lanes, int n, const int *from) {
+LLVMValueRef codegen_mask_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, int lanes, int n,
+                                const int *from) {
+  LLVMValueRef computed = predicate != NULL ? codegen_predicate_lanes(m, predicate, n, from) : NULL;
+  if (computed != NULL) return computed;
   LLVMOpcode op = LLVMIsAInstruction(mask) ? LLVMGetInstructionOpcode(mask) : 0;
   if (op == LLVMAnd || op == LLVMOr) {
-    LLVMValueRef a = codegen_mask_lanes(m, LLVMGetOperand(mask, 0), lanes, n, from);
-    LLVMValueRef b = codegen_mask_lanes(m, LLVMGetOperand(mask, 1), lanes, n, from);
+    LLVMValueRef a = codegen_mask_lanes(m, NULL, LLVMGetOperand(mask, 0), lanes, n, from);
+    LLVMValueRef b = codegen_mask_lanes(m, NULL, LLVMGetOperand(mask, 1), lanes, n, from);
     return op == LLVMAnd ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
   }
   return codegen_shuffle(m, mask, LLVMConstNull(LLVMTypeOf(mask)), n, from);
 }
 
 /* N of the LANES of a mask from FIRST on, those behind its end off. */
-static LLVMValueRef mask_piece(codegen_emitter *m, LLVMValueRef mask, int lanes, int first, int n) {
+static LLVMValueRef mask_piece(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, int lanes, int first,
+                               int n) {
   if (n == lanes) return mask;
   int *from = RUNTIME_NEW_ARRAY(&m->arena, int, n);
   for (int i = 0; from != NULL && i < n; i++) from[i] = RUNTIME_MIN(first + i, lanes);
-  return from != NULL ? codegen_mask_lanes(m, mask, lanes, n, from) : codegen_lane_piece(m, mask, lanes, first, n);
+  return from != NULL ? codegen_mask_lanes(m, predicate, mask, lanes, n, from)
+                      : codegen_lane_piece(m, mask, lanes, first, n);
 }
 
 /* N elements from INDEX on, of which those that MASK turns off are 0 and are not touched. */
@@ -232,7 +237,8 @@ static LLVMValueRef load_masked_run(codegen_emitter *m, const access *a, LLVMVal
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
   for (int first = 0; first < lanes; first += n) {
     int width = RUNTIME_MIN(n, lanes - first);
-    LLVMValueRef part = load_masked_at(m, a, offset(m, index, first), n, mask_piece(m, mask, lanes, first, n));
+    LLVMValueRef part =
+        load_masked_at(m, a, offset(m, index, first), n, mask_piece(m, a->predicate, mask, lanes, first, n));
     result = codegen_put_piece(m, result, part, lanes, first, width);
   }
   return result;
@@ -246,7 +252,9 @@ LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffe
 
 /* Lanes that are off are 0 and touch nothing. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  return load_masked_run(m, a, codegen_linear_base(m, a->index), a->lanes, mask);
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  if (a->predicate->op == TIR_BROADCAST) base = or_zero(m, codegen_value(m, a->predicate->arg[0]), base);
+  return load_masked_run(m, a, base, a->lanes, mask);
 }
 
 /* Of lanes FIRST to FIRST + WIDTH of a masked access, N elements a register: where part PART of the elements that they lie among
@@ -278,7 +286,7 @@ static LLVMValueRef load_masked_strided(codegen_emitter *m, const access *a, LLV
       int64_t start;
       if (!find_part(a, first, width, n, part, &start, lane)) continue;
       LLVMValueRef loaded =
-          load_masked_at(m, a, offset(m, base, start), n, codegen_mask_lanes(m, mask, a->lanes, n, lane));
+          load_masked_at(m, a, offset(m, base, start), n, codegen_mask_lanes(m, a->predicate, mask, a->lanes, n, lane));
       for (int i = 0; i < n; i++) from[i] = i;
       for (int k = 0; k < n; k++)
         if (lane[k] < a->lanes) from[lane[k] - first] = n + k;
@@ -318,7 +326,7 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueR
              has_masks(m, a)) {
     return load_masked_strided(m, a, mask);
   } else if (!a->linear && has_masks(m, a) &&
-             (value = codegen_load_masked_table(m, a->buffer, a->pointer, a->index, mask)) != NULL) {
+             (value = codegen_load_masked_table(m, a->buffer, a->pointer, a->index, a->predicate, mask)) != NULL) {
     return or_zero(m, mask, value);
   } else {
     value = load_lanes(m, a, or_zero(m, mask, codegen_value(m, a->index)));
@@ -385,7 +393,7 @@ static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value
     LLVMValueRef part = codegen_lane_piece(m, value, a->lanes, first, n);
     LLVMTypeRef types[] = {LLVMTypeOf(part), m->ptr};
     LLVMValueRef args[] = {part, element(m, a, offset(m, base, first), false), LLVMConstInt(m->i32, a->align, false),
-                           mask_piece(m, mask, a->lanes, first, n)};
+                           mask_piece(m, a->predicate, mask, a->lanes, first, n)};
     codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
   }
 }
@@ -398,7 +406,7 @@ static void store_masked_backwards(codegen_emitter *m, const access *a, LLVMValu
   for (int first = 0; first < a->lanes && lane != NULL; first += n) {
     int64_t start;
     if (!find_part(a, first, RUNTIME_MIN(n, a->lanes - first), n, 0, &start, lane)) continue;
-    LLVMValueRef on = codegen_mask_lanes(m, mask, a->lanes, n, lane);
+    LLVMValueRef on = codegen_mask_lanes(m, a->predicate, mask, a->lanes, n, lane);
     for (int k = 0; k < n; k++) lane[k] = RUNTIME_MIN(lane[k], a->lanes - 1);
     LLVMValueRef part = codegen_shuffle(m, value, NULL, n, lane);
     LLVMTypeRef types[] = {LLVMTypeOf(part), m->ptr};

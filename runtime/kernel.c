@@ -134,6 +134,7 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
   if (n_symbols > 0 && !copy_symbols(kernel, &args[0])) return false;
   place_parameters(kernel);
   for (int i = 0; i < n_numbers; ++i) kernel->types[n_args + i] = &ffi_type_sint64;
+  kernel->by_words = runtime_call_of_words(n_args + n_numbers, kernel->types);
   kernel->shapes = shapes_text(kernel);
   return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_numbers), &ffi_type_sint32,
                                         kernel->types) == FFI_OK;

@@ -8,6 +8,11 @@
 #include "runtime/base.h"
 #include "runtime/stages.h"
 
+/* Calls a function with the words that VALUES point to (words.c). */
+typedef int32_t (*runtime_word_call)(tn_kernel_fn fn, void *const *values);
+/* For a function with N parameters. NULL: one of them is no word, or there are many; libffi calls it. */
+runtime_word_call runtime_call_of_words(int n, ffi_type *const *types);
+
 /* A built function with what a call has to check and to give. The arena is the kernel's own and ends with it; OWNER
  * is what holds the code, given back by RELEASE. */
 struct tn_kernel {
@@ -21,12 +26,13 @@ struct tn_kernel {
   size_t *bytes; /* of each argument's data; unknown where symbols decide */
   int n_symbols;
   const runtime_symbol *symbols;
-  int n_strides;    /* that the function takes, of all strided arguments */
-  int *place;       /* of each argument among the function's parameters: pointers first, then values */
-  ffi_type **types; /* by place */
-  int n_bound;      /* arguments before these, which calls do not give */
-  DLTensor **bound; /* what they are; the kernel owns them */
-  ffi_cif cif;      /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
+  int n_strides;              /* that the function takes, of all strided arguments */
+  int *place;                 /* of each argument among the function's parameters: pointers first, then values */
+  ffi_type **types;           /* by place */
+  int n_bound;                /* arguments before these, which calls do not give */
+  DLTensor **bound;           /* what they are; the kernel owns them */
+  ffi_cif cif;                /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
+  runtime_word_call by_words; /* NULL: by libffi */
   void (*release)(void *owner);
   void *owner;
   const char *shapes;       /* of all arguments, for recordings: "f32[8,8] f32[8]" */
@@ -54,9 +60,13 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
 /* Calls; what the kernel returned. */
 static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_arg result = 0;
-  runtime_stages *stages = call->kernel->stages;
+  const tn_kernel *kernel = call->kernel;
+  runtime_stages *stages = kernel->stages;
   uint64_t start = stages != NULL ? runtime_stages_enter(stages) : 0;
-  ffi_call((ffi_cif *)&call->kernel->cif, call->kernel->fn, &result, call->values);
+  if (kernel->by_words != NULL)
+    result = (ffi_arg)kernel->by_words(kernel->fn, call->values);
+  else
+    ffi_call((ffi_cif *)&kernel->cif, kernel->fn, &result, call->values);
   if (stages != NULL) runtime_stages_leave(stages, start);
   return (int32_t)result;
 }

@@ -288,7 +288,10 @@ static bool can_leave(const placing *at, const tir_expr *load) {
   for (int i = 0; i < load->n_args && i < load->u.buffer->ndim; i++) {
     const tir_expr *index = tir_simplify(at->arena, at->env, load->arg[i]);
     tir_interval range = tir_bounds(at->env, index);
-    if (range.lo < 0 || range.hi >= load->u.buffer->shape[i]) return true;
+    const tir_expr *size = load->u.buffer->size[i];
+    if (range.lo < 0) return true;
+    if (!size && range.hi >= load->u.buffer->shape[i]) return true;
+    if (size && !tir_prove(at->arena, at->env, tir_binary(at->arena, TIR_LT, index, size))) return true;
   }
   return load->n_args != load->u.buffer->ndim; /* one more: a predicate */
 }

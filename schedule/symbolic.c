@@ -48,6 +48,14 @@ static bool disturbs(const waiting *w, const schedule_step *step) {
   return false;
 }
 
+/* A hint to part a loop that part_factored has parted. */
+static bool is_parted(const tn_schedule *s, const schedule_step *step) {
+  const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
+  bool is_pragma = step->kind == SCHEDULE_STEP_PR && st && step->iter >= 0 && step->iter < st->n_leaves;
+  return is_pragma && strncmp(step->text, "loop_partition_hint$", strlen("loop_partition_hint$")) == 0 &&
+         schedule_pragma_value(schedule_leaf(st, step->iter), SCHEDULE_PRAGMA_PARTITION) > 0;
+}
+
 static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting *w) {
   schedule_step step = symbolic_step(s, given);
   if (has_to_wait(s, &step) && w->n < RUNTIME_COUNT(w->steps)) {
@@ -55,6 +63,7 @@ static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting 
     w->steps[w->n++] = step;
     return TN_OK;
   }
+  if (is_parted(s, &step)) return TN_OK;
   tn_status status = w->n > 0 && disturbs(w, &step) ? TN_ERROR_SCHEDULE : schedule_apply_step(s, &step);
   if (status == TN_OK && step.kind == SCHEDULE_STEP_CA) status = apply_waiting(s, w, step.stage);
   return status == TN_OK && w->n > 0 && s->n_stages != w->n_stages ? TN_ERROR_SCHEDULE : status;
