@@ -42,7 +42,8 @@ static tn_status apply_waiting(tn_schedule *s, waiting *w, int stage) {
 
 /* What waits says positions of loops, which other steps would shift. */
 static bool disturbs(const waiting *w, const schedule_step *step) {
-  bool is_harmless = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS || step->kind == SCHEDULE_STEP_CA;
+  bool is_harmless = step->kind == SCHEDULE_STEP_AN || step->kind == SCHEDULE_STEP_SS ||
+                     step->kind == SCHEDULE_STEP_CA || step->kind == SCHEDULE_STEP_TL;
   for (int i = 0; i < w->n && !is_harmless; i++)
     if (w->steps[i].stage == step->stage) return true;
   return false;

@@ -223,6 +223,56 @@ static void strides_of_extent_one_do_not_matter(void **state) {
   assert_int_equal(tn_call(f->ctx, kernel, (DLTensor *[]){&t}, 1), TN_OK);
 }
 
+/* ---- how many words a call passes -------------------------------------------------------------------------------- */
+
+enum { MOST_WORDS = 10 };
+
+/* Each parameter has its own weight, so that none can stand for another. */
+static int32_t weigh(int n, const int32_t *const *words) {
+  int32_t sum = 0;
+  for (int i = 0; i < n; ++i) sum = sum * 3 + *words[i];
+  return sum;
+}
+
+#define P const int32_t *
+static int32_t take1(P a) { return weigh(1, (P[]){a}); }
+static int32_t take2(P a, P b) { return weigh(2, (P[]){a, b}); }
+static int32_t take3(P a, P b, P c) { return weigh(3, (P[]){a, b, c}); }
+static int32_t take4(P a, P b, P c, P d) { return weigh(4, (P[]){a, b, c, d}); }
+static int32_t take5(P a, P b, P c, P d, P e) { return weigh(5, (P[]){a, b, c, d, e}); }
+static int32_t take6(P a, P b, P c, P d, P e, P f) { return weigh(6, (P[]){a, b, c, d, e, f}); }
+static int32_t take7(P a, P b, P c, P d, P e, P f, P g) { return weigh(7, (P[]){a, b, c, d, e, f, g}); }
+static int32_t take8(P a, P b, P c, P d, P e, P f, P g, P h) { return weigh(8, (P[]){a, b, c, d, e, f, g, h}); }
+static int32_t take9(P a, P b, P c, P d, P e, P f, P g, P h, P i) { return weigh(9, (P[]){a, b, c, d, e, f, g, h, i}); }
+static int32_t take10(P a, P b, P c, P d, P e, P f, P g, P h, P i, P j) {
+  return weigh(10, (P[]){a, b, c, d, e, f, g, h, i, j});
+}
+#undef P
+
+/* Few are passed as they are, many by libffi. The results are no statuses, so the message says them. */
+static void every_word_arrives(void **state) {
+  fixture *f = *state;
+  static const tn_kernel_fn takers[] = {
+      (tn_kernel_fn)take1, (tn_kernel_fn)take2, (tn_kernel_fn)take3, (tn_kernel_fn)take4, (tn_kernel_fn)take5,
+      (tn_kernel_fn)take6, (tn_kernel_fn)take7, (tn_kernel_fn)take8, (tn_kernel_fn)take9, (tn_kernel_fn)take10};
+  runtime_kernel_arg args[MOST_WORDS];
+  DLTensor *given[MOST_WORDS];
+  int32_t want = 0;
+  for (int n = 1; n <= MOST_WORDS; ++n) {
+    char says[64];
+    args[n - 1] = (runtime_kernel_arg){.name = "x", .dtype = TN_I32, .ndim = 0, .is_output = true};
+    given[n - 1] = tn_array_new(f->ctx, TN_I32, 0, NULL);
+    *(int32_t *)given[n - 1]->data = n;
+    want = want * 3 + n;
+    tn_kernel *kernel = runtime_kernel_new(f->ctx, "words", takers[n - 1], n, args, NULL, NULL);
+    assert_int_equal(tn_call(f->ctx, kernel, given, n), TN_ERROR_CALL);
+    snprintf(says, sizeof says, "returned %d:", want);
+    assert_non_null(strstr(tn_context_message(f->ctx), says));
+    tn_context_clear(f->ctx);
+  }
+  for (int n = 0; n < MOST_WORDS; ++n) tn_array_free(given[n]);
+}
+
 static void count_release(void *owner) { ++*(int *)owner; }
 
 static void a_context_frees_its_kernels(void **state) {
@@ -336,6 +386,7 @@ int test_call(void) {
       WITH_FIXTURE(a_kernel_with_a_strange_result),
       WITH_FIXTURE(rank_zero_and_no_shape),
       WITH_FIXTURE(strides_of_extent_one_do_not_matter),
+      WITH_FIXTURE(every_word_arrives),
       WITH_FIXTURE(a_kernel_copies_its_description),
       cmocka_unit_test(a_context_frees_its_kernels),
   };
