@@ -258,11 +258,27 @@ static int64_t block_length(const tn_schedule *s, const schedule_stage *st, cons
   return RUNTIME_MAX(shortest / MANY, 1);
 }
 
+/* Tiles of one row of vectors. A tail is computed as a whole tile with masks, so that a tile is to be a small part of the loop; and as many
+ * vectors as additions are in flight lose nothing by being fewer. */
+static int64_t row_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
+  enum { FEW = 4, IN_FLIGHT = 8 };
+  bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;
+  const schedule_axis *tile = is_cut ? &st->axes[r->many[1]] : NULL;
+  const schedule_relation *inner = tile && tile->used_by >= 0 ? &st->relations[tile->used_by] : NULL;
+  if (!inner || inner->is_fuse || inner->n != 2) return 0;
+  const schedule_axis *lanes = &st->axes[inner->many[1]];
+  if (lanes->annotation != SCHEDULE_VECTORIZE || tile->extent <= IN_FLIGHT * lanes->extent) return 0;
+  return least_extent(s, &st->axes[r->one]) < FEW * tile->extent ? IN_FLIGHT * lanes->extent : 0;
+}
+
 static bool shorten_blocks(const tn_schedule *s, const schedule_stage *st, const made_split *made, int n,
                            int64_t *lengths) {
   bool changed = false;
   for (int i = 0; i < n; i++) {
-    int64_t length = made[i].tensor == st->tensors ? block_length(s, st, &st->relations[made[i].relation]) : 0;
+    bool is_its = made[i].tensor == st->tensors;
+    const schedule_relation *r = is_its ? &st->relations[made[i].relation] : NULL;
+    int64_t blocks = is_its ? block_length(s, st, r) : 0,
+            length = blocks > 0 || !is_its ? blocks : row_length(s, st, r);
     if (length > 0 && (lengths[i] == 0 || length < lengths[i])) lengths[i] = length, changed = true;
   }
   return changed;

@@ -358,6 +358,27 @@ static void no_range_is_left_as_it_is(void **state) {
   }
 }
 
+/* What is left behind the last tile is computed as a whole one: of a few tiles that would be much. Eight vectors are as quick. */
+static void long_tiles_become_short(void **state) {
+  fixture *f = *state;
+  static const int64_t sizes[] = {1000};
+  tn_param m = {"M", 1000};
+  const char *average = "symbol 600<=M<=4096\ninput A: f32[M+4]\nC[i<M] = sum[k<5](A[i+k] * W[k])";
+  tn_program *any = tn_program_parse(f->ctx, average, 0, NULL);
+  f->target = tn_target_new(f->ctx, "triple=x86_64-linux-gnu cpu=znver4 threads=1");
+  f->program = tn_program_parse(f->ctx, average, 1, &m);
+  append(f,
+         "[[\"SP\",2,0,1000,[384],1,\"guard\"],[\"SP\",2,1,384,[16],1,\"guard\"],[\"RE\",2,[0,3,1,2]],[\"AN\",2,3,2]]",
+         3e-6, true);
+  tn_schedule *s = tn_apply_buckets(any, f->target, f->log, "M", 1, sizes, NULL);
+  check_ok(f->ctx);
+  char *text = tn_schedule_print(variant_of(s, 999)->schedule, TN_FORM_TEXT);
+  assert_string_equal(text,
+                      "split(C, i, 128, tail=peel); split(C, i.inner, 16); reorder(C, i.outer, k, i.inner.outer, "
+                      "i.inner.inner); vectorize(C, i.inner.inner)\n");
+  free(text);
+}
+
 /* All values have a variant, the first ones and the sizes one each; one schedule may have several ranges. */
 static void variants_cover_the_symbol(void **state) {
   const struct row *row = *state;
@@ -493,6 +514,7 @@ static void variants_do_not_overlap_and_are_whole(void **state) {
 
 int run_buckets(void) {
   const struct CMUnitTest tests[] = {WITH_LOG(records_are_used), WITH_LOG(threads_share_many_parts),
+                                     WITH_LOG(long_tiles_become_short),
                                      cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
   return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
          CHECK_TABLE("the values of a symbol in pieces", rows, variants_cover_the_symbol) +
