@@ -85,6 +85,20 @@ static void native_caches(void **state) {
   assert_int_equal(tn_target_cache_bytes(target, 4), 0);
 }
 
+/* A small board has no vectors and says what its flash holds; who does not say so has no limit. */
+static void what_a_board_has(void **state) {
+  (void)state;
+  const tn_target *board = tn_target_new(K.ctx, "triple=riscv32-unknown-elf ram=64K flash=256K");
+  const tn_target *large = tn_target_new(K.ctx, "triple=aarch64-linux-gnu");
+  check_ok(K.ctx);
+  assert_false(tn_target_has_vectors(board));
+  assert_int_equal(tn_target_flash_bytes(board), 256 << 10);
+  assert_true(tn_target_has_vectors(large));
+  assert_int_equal(tn_target_flash_bytes(large), 0);
+  assert_false(tn_target_has_vectors(NULL));
+  assert_int_equal(tn_target_flash_bytes(NULL), 0);
+}
+
 /* The wide registers count only when the operating system saves them: the compiler's run time asks XGETBV too. */
 static void native_vectors(void **state) {
   (void)state;
@@ -290,11 +304,11 @@ static void same_text_same_auto(void **state) {
 }
 
 int test_targets(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(native),         cmocka_unit_test(native_caches),
-                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
-                                            cmocka_unit_test(fatal_error),    cmocka_unit_test(diagnosed_error),
-                                            cmocka_unit_test(carries_costs),  cmocka_unit_test(carries_caches),
-                                            cmocka_unit_test(measures),       cmocka_unit_test(same_text_same_auto)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(native),          cmocka_unit_test(native_caches),      cmocka_unit_test(what_a_board_has),
+      cmocka_unit_test(native_vectors),  cmocka_unit_test(null_in_null_out),   cmocka_unit_test(fatal_error),
+      cmocka_unit_test(diagnosed_error), cmocka_unit_test(carries_costs),      cmocka_unit_test(carries_caches),
+      cmocka_unit_test(measures),        cmocka_unit_test(same_text_same_auto)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
          CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
          CHECK_TABLE("targets refused", wrong_rows, refuse);
