@@ -6,11 +6,12 @@
  * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
  * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, whole vectors are loaded,
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
- * there are no registers wait on the stack, which is near. What is read is what the stores read one by one. */
+ * there are no registers wait on the stack, which is near. What is read is what the stores read one by one. Under a condition that all share a lane that is
+ * off is a row that is not read: zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { BLOCK_BYTES = 16, MAX_TURNED = 64, MAX_LANES = 256, LEAST_STRIDE = 5 };
+enum { BLOCK_BYTES = 16, MAX_TURNED = 64, MAX_LANES = 256, LEAST_STRIDE = 5, MOST_ROW_BYTES = 64, MOST_MASKED = 64 };
 
 /* ALL stores, each with a load of LANES elements that lie a STEP, at most STRIDE, apart, one element on from the store's before. N of
  * them at a time, a block's elements, are turned. */
@@ -19,6 +20,7 @@ typedef struct turn {
   int n, all, lanes;
   int64_t stride;
   codegen_step step;
+  LLVMValueRef on, zeros; /* a bit of each row that is read, and what is read of the others; NULL: all are */
   const tir_expr *loads[MAX_TURNED];
   LLVMValueRef vectors[MAX_TURNED];
 } turn;
@@ -50,9 +52,15 @@ static const tir_expr *turned_load(codegen_emitter *m, const tir_stmt *s) {
   finding f = {.m = m};
   if (s->kind != TIR_STORE || s->u.store.n_index != 1) return NULL;
   tir_walk_expr(s->u.store.value, find_turned, &f);
-  bool fits = f.is_one && tir_predicate(f.load) == NULL && f.load->u.buffer != s->u.store.buffer &&
-              f.load->dtype != TN_BOOL && f.load->lanes == s->u.store.index[0]->lanes;
+  bool fits = f.is_one && f.load->u.buffer != s->u.store.buffer && f.load->dtype != TN_BOOL &&
+              f.load->lanes == s->u.store.index[0]->lanes;
   return fits ? f.load : NULL;
+}
+
+/* The same condition, or none. */
+static bool same_lanes_on(const tir_expr *a, const tir_expr *b) {
+  const tir_expr *one = tir_predicate(a), *other = tir_predicate(b);
+  return one == NULL || other == NULL ? one == other : tir_equal(one, other);
 }
 
 /* B begins BY elements behind A, and goes on by the same step. */
@@ -60,7 +68,7 @@ static bool follows(codegen_emitter *m, const tir_expr *a, const tir_expr *b, in
   tir_linear form;
   codegen_step one, other;
   tir_linear_zero(&form);
-  if (a->u.buffer != b->u.buffer || a->lanes != b->lanes) return false;
+  if (a->u.buffer != b->u.buffer || a->lanes != b->lanes || !same_lanes_on(a, b)) return false;
   if (!codegen_has_step(m, a->arg[0], &one) || !codegen_has_step(m, b->arg[0], &other) || one.by != other.by)
     return false;
   if (one.times != other.times && (one.times == NULL || other.times == NULL || !tir_equal(one.times, other.times)))
@@ -86,6 +94,7 @@ static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
     if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->m, t->loads[0], load, t->all))
       break;
   }
+  fits = fits && (tir_predicate(t->loads[0]) == NULL || t->lanes <= MOST_MASKED);
   if (!fits || t->all < t->n || codegen_find(t->m, t->loads[0]->u.buffer) == NULL) return false;
   bool is_whole = t->lanes * BLOCK_BYTES / t->n == t->m->target->vector_bytes;
   t->all = is_whole && t->all >= t->lanes && t->stride >= t->lanes ? t->lanes : t->n;
@@ -101,6 +110,12 @@ static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
   LLVMValueRef at = LLVMBuildNSWAdd(m->builder, base, codegen_steps(m, &t->step, row), "");
   LLVMTypeRef element = codegen_memory_type(m, buffer->dtype, 1);
   LLVMValueRef place = LLVMBuildInBoundsGEP2(m->builder, element, codegen_find(m, buffer)->value, &at, 1, "");
+  if (t->on != NULL) {
+    LLVMTypeRef bits = LLVMTypeOf(t->on);
+    LLVMValueRef is_on = LLVMBuildAnd(m->builder, t->on, LLVMConstInt(bits, UINT64_C(1) << row, false), "");
+    is_on = LLVMBuildICmp(m->builder, LLVMIntNE, is_on, LLVMConstNull(bits), "");
+    place = LLVMBuildSelect(m->builder, is_on, place, t->zeros, "");
+  }
   LLVMValueRef part = LLVMBuildLoad2(m->builder, codegen_memory_type(m, buffer->dtype, n), place, "");
   LLVMSetAlignment(part, codegen_element_bytes(buffer));
   return part;
@@ -158,10 +173,27 @@ static void turn_blocks(const turn *t, LLVMValueRef *vectors) {
   }
 }
 
+/* Rows are whole vectors at the most. */
+static void read_condition(turn *t) {
+  codegen_emitter *m = t->m;
+  const tir_expr *predicate = tir_predicate(t->loads[0]);
+  if (predicate == NULL) return;
+  LLVMTypeRef type = LLVMArrayType2(m->i8, MOST_ROW_BYTES);
+  t->on =
+      LLVMBuildBitCast(m->builder, codegen_value(m, predicate), LLVMIntTypeInContext(m->llvm, (unsigned)t->lanes), "");
+  t->zeros = LLVMAddGlobal(m->module, type, "");
+  LLVMSetInitializer(t->zeros, LLVMConstNull(type));
+  LLVMSetGlobalConstant(t->zeros, true);
+  LLVMSetLinkage(t->zeros, LLVMPrivateLinkage);
+  LLVMSetUnnamedAddress(t->zeros, LLVMGlobalUnnamedAddr);
+  LLVMSetAlignment(t->zeros, BLOCK_BYTES);
+}
+
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
   turn t = {.m = m};
   if (!find_block(&t, n, stmts)) return 0;
   codegen_forget(m);
+  read_condition(&t);
   LLVMValueRef base = codegen_linear_base(m, t.loads[0]->arg[0]);
   for (int i = 0; i < t.n && t.all > t.n; i++) load_whole(&t, base, i);
   for (int i = 0; i < t.n && t.all == t.n; i++) t.vectors[i] = load_blocks(&t, base, i);
