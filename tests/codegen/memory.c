@@ -205,6 +205,24 @@ static void turn_with_tail(const char *dtype, size_t item, int rows) {
   tn_schedule_free(s);
 }
 
+/* Rows of 20 elements, of which the last one that is read ends in the tile: not all of a tile's stores read the same rows. */
+static void turn_to_the_end(void) {
+  enum { LENGTH = 290 };
+  tn_schedule *s = tn_schedule_new(
+      tn_program_parse(K.ctx, "input A: f32[290]; C[i<16, j<16] = select(20*j + i < 290, A[20*j + i], 7)", 0, NULL));
+  tn_schedule_apply(s, "vectorize(C, j); unroll(C, i)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  float *a = kit_guarded(LENGTH * sizeof *a), c[16][16];
+  for (int k = 0; k < LENGTH; ++k) a[k] = (float)(k + 100);
+  assert_int_equal(((int32_t (*)(void *, void *))tn_kernel_function(kernel))(a, c), 0);
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) assert_true(c[i][j] == (20 * j + i < LENGTH ? a[20 * j + i] : 7));
+  kit_guarded_free(a, LENGTH * sizeof *a);
+  tn_kernel_free(kernel);
+  tn_schedule_free(s);
+}
+
 static void turned_under_masks(void **state) {
   (void)state;
   static const struct {
@@ -213,6 +231,7 @@ static void turned_under_masks(void **state) {
   } dtypes[] = {{"f32", 4}, {"u8", 1}, {"i16", 2}, {"i64", 8}};
   for (int d = 0; d < 4; ++d)
     for (int rows = 17; rows < 34; rows += 3) turn_with_tail(dtypes[d].dtype, dtypes[d].item, rows);
+  turn_to_the_end();
 }
 
 /* ---- scattered --------------------------------------------------------------------------------------------------- */
