@@ -27,6 +27,9 @@ static const struct matmul_row {
     {"fused, split, parallel", ALL, "fuse(C, i, j); split(C, i.j.fused, 50); parallel(C, i.j.fused.outer)"},
     {"nparts, cache inside", ALL,
      "split(C, i, nparts=3); cache_read(A, local, C); compute_at(A.local, C, i.inner); parallel(C, i.outer)"},
+    {"rows of a block in full, those behind the last one", ROWS_OF_M,
+     "cache_write(C, local); split(C, i, 16, tail=peel); compute_at(C.local, C, i.outer); "
+     "split(C.local, i.c, 16, tail=pad); reorder(C.local, i.c.outer, k, i.c.inner, j.c)"},
     {"small numbers, 32-bit indices", "symbol M<=300, N<=48, K<=32\nC[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])", TILED},
 };
 
