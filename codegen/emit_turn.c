@@ -173,20 +173,27 @@ static void turn_blocks(const turn *t, LLVMValueRef *vectors) {
   }
 }
 
-/* Rows are whole vectors at the most. */
+/* As long as the longest row, a whole vector; in the module once. */
+static LLVMValueRef zeros_of(codegen_emitter *m) {
+  static const char name[] = "turned.zeros";
+  LLVMTypeRef type = LLVMArrayType2(m->i8, MOST_ROW_BYTES);
+  LLVMValueRef zeros = LLVMGetNamedGlobal(m->module, name);
+  if (zeros != NULL) return zeros;
+  zeros = LLVMAddGlobal(m->module, type, name);
+  LLVMSetInitializer(zeros, LLVMConstNull(type));
+  LLVMSetGlobalConstant(zeros, true);
+  LLVMSetLinkage(zeros, LLVMPrivateLinkage);
+  LLVMSetAlignment(zeros, BLOCK_BYTES);
+  return zeros;
+}
+
 static void read_condition(turn *t) {
   codegen_emitter *m = t->m;
   const tir_expr *predicate = tir_predicate(t->loads[0]);
   if (predicate == NULL) return;
-  LLVMTypeRef type = LLVMArrayType2(m->i8, MOST_ROW_BYTES);
   t->on =
       LLVMBuildBitCast(m->builder, codegen_value(m, predicate), LLVMIntTypeInContext(m->llvm, (unsigned)t->lanes), "");
-  t->zeros = LLVMAddGlobal(m->module, type, "");
-  LLVMSetInitializer(t->zeros, LLVMConstNull(type));
-  LLVMSetGlobalConstant(t->zeros, true);
-  LLVMSetLinkage(t->zeros, LLVMPrivateLinkage);
-  LLVMSetUnnamedAddress(t->zeros, LLVMGlobalUnnamedAddr);
-  LLVMSetAlignment(t->zeros, BLOCK_BYTES);
+  t->zeros = zeros_of(m);
 }
 
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts) {

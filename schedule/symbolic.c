@@ -53,7 +53,8 @@ static bool disturbs(const waiting *w, const schedule_step *step) {
 static bool is_parted(const tn_schedule *s, const schedule_step *step) {
   const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
   bool is_pragma = step->kind == SCHEDULE_STEP_PR && st && step->iter >= 0 && step->iter < st->n_leaves;
-  return is_pragma && strncmp(step->text, "loop_partition_hint$", strlen("loop_partition_hint$")) == 0 &&
+  const char *key = schedule_pragma_key(SCHEDULE_PRAGMA_PARTITION);
+  return is_pragma && strncmp(step->text, key, strlen(key)) == 0 &&
          schedule_pragma_value(schedule_leaf(st, step->iter), SCHEDULE_PRAGMA_PARTITION) > 0;
 }
 
@@ -275,10 +276,9 @@ static bool shorten_blocks(const tn_schedule *s, const schedule_stage *st, const
                            int64_t *lengths) {
   bool changed = false;
   for (int i = 0; i < n; i++) {
-    bool is_its = made[i].tensor == st->tensors;
-    const schedule_relation *r = is_its ? &st->relations[made[i].relation] : NULL;
-    int64_t blocks = is_its ? block_length(s, st, r) : 0,
-            length = blocks > 0 || !is_its ? blocks : row_length(s, st, r);
+    if (made[i].tensor != st->tensors) continue;
+    const schedule_relation *r = &st->relations[made[i].relation];
+    int64_t blocks = block_length(s, st, r), length = blocks > 0 ? blocks : row_length(s, st, r);
     if (length > 0 && (lengths[i] == 0 || length < lengths[i])) lengths[i] = length, changed = true;
   }
   return changed;
