@@ -285,6 +285,9 @@ typedef struct worker_sample {
 } worker_sample;
 /* Poisons the outputs, or what of them will be compared. */
 void worker_poison_outputs(const worker_program *p, const worker_sample *sample);
+/* Whether element FLAT of an output may be GOT because of roundings alone, by the evaluator (worker_rounding.c). False
+ * where that is not known: integers, programs that call functions or whose single elements take too long. */
+bool worker_is_rounding(tn_program *program, const worker_data *data, int output, int64_t flat, double got);
 /* Compares outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error and sets
  * share. */
 bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer);

@@ -21,13 +21,6 @@ void worker_data_free(worker_data *data) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* The distance of 1 to the next value. */
-static double unit_of(tn_dtype dtype) {
-  static const double units[TN_DTYPE_COUNT] = {
-      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = FLT_EPSILON, [TN_F64] = DBL_EPSILON};
-  return units[dtype];
-}
-
 /* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits.
  * What is stored as f16 or bf16 may fall on either side of a tie. */
 static double float_tolerance(const tn_program *program) {
@@ -38,7 +31,7 @@ static double float_tolerance(const tn_program *program) {
     for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
     terms += here;
     for (int v = 0; v < op->n_outputs; ++v) {
-      double unit = unit_of(op->outputs[v].dtype);
+      double unit = runtime_float_unit(op->outputs[v].dtype);
       bool is_half = runtime_is_half(op->outputs[v].dtype);
       epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
       half = fmax(half, is_half ? unit : 0);

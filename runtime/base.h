@@ -385,6 +385,8 @@ double runtime_half_value(tn_dtype dtype, uint16_t bits);
 uint16_t runtime_half_bits(tn_dtype dtype, double value);
 /* VALUE as a float dtype holds it. */
 double runtime_rounded(tn_dtype dtype, double value);
+/* The distance of 1 to the next value of a float dtype; 0 for others. */
+double runtime_float_unit(tn_dtype dtype);
 /* The size of the data. False: no memory holds it. */
 bool runtime_array_has_bytes(const DLTensor *array, size_t *bytes);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */

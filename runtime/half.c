@@ -1,5 +1,6 @@
 /* half.c: f16 (IEEE binary16) and bf16 (the upper half of an f32) on the host, bit by bit, for evaluating and checking:
  * no compiler's half type is needed. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -67,4 +68,10 @@ uint16_t runtime_half_bits(tn_dtype dtype, double value) {
 double runtime_rounded(tn_dtype dtype, double value) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, runtime_half_bits(dtype, value));
   return dtype == TN_F32 ? (double)(float)value : value;
+}
+
+double runtime_float_unit(tn_dtype dtype) {
+  static const double units[TN_DTYPE_COUNT] = {
+      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = FLT_EPSILON, [TN_F64] = DBL_EPSILON};
+  return units[dtype];
 }

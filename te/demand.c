@@ -96,9 +96,9 @@ static te_cell element_at(te_run *run, te_source *source, bool is_defined, const
 }
 
 /* An element of a tensor that has an array is looked up there; IS_DEFINED: is computed all the same, from the arrays of
- * what it reads. */
+ * what it reads. CHANCE: NULL, or where roundings go. */
 static tn_status evaluate_at(tn_program *program, DLTensor *const *args, int n_args, bool is_defined,
-                             const tn_tensor *tensor, const int64_t *index, double *value) {
+                             runtime_rng *chance, const tn_tensor *tensor, const int64_t *index, double *value) {
   int64_t symbols[TE_MAX_SYMBOLS] = {0};
   tn_status status = te_check_args(program, args, n_args, is_defined, symbols);
   if (status == TN_OK) status = check_place(program, tensor, index, symbols);
@@ -106,8 +106,9 @@ static tn_status evaluate_at(tn_program *program, DLTensor *const *args, int n_a
   te_run run;
   te_cell cell = {0};
   bool is_float = tn_dtype_is_float(tensor->dtype);
-  if (te_run_start(&run, program, args, is_defined, symbols))
-    cell = element_at(&run, te_source_of(&run, tensor), is_defined, index);
+  bool started = te_run_start(&run, program, args, is_defined, symbols);
+  run.chance = chance;
+  if (started) cell = element_at(&run, te_source_of(&run, tensor), is_defined, index);
   te_run_end(&run);
   if (run.failed) return run.status;
   *value = is_float ? cell.f : (double)cell.i;
@@ -121,12 +122,17 @@ tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args,
   if (!program || !RUNTIME_GIVEN(ctx, args) || !RUNTIME_GIVEN(ctx, tensor) || !RUNTIME_GIVEN(ctx, value) ||
       (tensor->ndim > 0 && !RUNTIME_GIVEN(ctx, index)))
     return TN_ERROR_ARGUMENT;
-  return evaluate_at(program, args, n_args, false, tensor, index, value);
+  return evaluate_at(program, args, n_args, false, NULL, tensor, index, value);
 }
 
 tn_status te_evaluate_stage_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                                const int64_t *index, double *value) {
-  return evaluate_at(program, args, n_args, true, tensor, index, value);
+  return evaluate_at(program, args, n_args, true, NULL, tensor, index, value);
+}
+
+tn_status te_evaluate_by_chance(tn_program *program, DLTensor *const *args, int n_args, runtime_rng *chance,
+                                const tn_tensor *tensor, const int64_t *index, double *value) {
+  return evaluate_at(program, args, n_args, false, chance, tensor, index, value);
 }
 
 /* ---- what it costs ----------------------------------------------------------------------------------------------- */

@@ -287,6 +287,16 @@ static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) 
   return p->identity ? te_node_value(p->identity[v], run) : identity(p->r->combiner, op->outputs[v].dtype);
 }
 
+/* A float with a rounding error of DTYPE that chance chose, up to twice as large as a true one. Sums of halves are
+ * made in f32. */
+static double by_chance(runtime_rng *chance, tn_dtype dtype, double x) {
+  return x * (1 + runtime_float_unit(dtype) * (2 * runtime_random_unit(chance) - 1));
+}
+
+static double sum_by_chance(te_run *run, tn_dtype dtype, double x) {
+  return run->chance ? by_chance(run->chance, runtime_is_half(dtype) ? TN_F32 : dtype, x) : x;
+}
+
 /* VALUES combined with MORE, in place. */
 static void combine(const parts *p, const te_op *op, te_run *run, te_cell *values, const te_cell *more) {
   assert(p->source && "a reduction");
@@ -294,6 +304,8 @@ static void combine(const parts *p, const te_op *op, te_run *run, te_cell *value
     tn_dtype dtype = op->outputs[0].dtype;
     values[0] = p->source[0]->is_float ? combine_floats(p->r->combiner, values[0], more[0])
                                        : combine_integers(p->r->combiner, dtype, values[0], more[0]);
+    bool is_rounded = p->r->combiner == TIR_REDUCE_SUM || p->r->combiner == TIR_REDUCE_PROD;
+    if (p->source[0]->is_float && is_rounded) values[0].f = sum_by_chance(run, dtype, values[0].f);
     return;
   }
   memcpy(run->pair, values, sizeof *values * (size_t)p->n);
@@ -326,8 +338,12 @@ void te_element(te_run *run, const te_source *source, const te_node *body, te_ce
     reduce(op, body, run, values);
   else
     for (int v = 0; v < op->n_outputs; v++) values[v] = te_node_value(is_tuple ? body->arg[v] : body, run);
-  for (int v = 0; v < op->n_outputs; v++)
-    if (tn_dtype_is_float(op->outputs[v].dtype)) values[v].f = runtime_rounded(op->outputs[v].dtype, values[v].f);
+  for (int v = 0; v < op->n_outputs; v++) {
+    tn_dtype dtype = op->outputs[v].dtype;
+    if (!tn_dtype_is_float(dtype)) continue;
+    if (run->chance) values[v].f = by_chance(run->chance, dtype, values[v].f);
+    values[v].f = runtime_rounded(dtype, values[v].f);
+  }
 }
 
 /* ---- whole tensors ----------------------------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct te_run {
   int depth;                        /* on demand: expression levels on the stack */
   int64_t own_vars[TE_MAX_VARS];    /* vars while whole tensors are evaluated */
   te_cell pair[2 * TIR_MAX_VALUES]; /* what a tuple's combiner is given: its left values, then its right ones */
+  runtime_rng *chance;              /* NULL: as it is; else roundings go where chance says */
   bool failed;
   tn_status status; /* of the failure */
 };

@@ -130,6 +130,11 @@ double te_demand_terms(const tn_program *program, const tn_tensor *tensor);
  * there. */
 tn_status te_evaluate_stage_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                                const int64_t *index, double *value);
+/* tn_evaluate_at where each step of a sum and each element that is stored gets a rounding error that CHANCE chooses, up to
+ * twice as large as a true one: how far several answers lie apart says what roundings may do to this element (stochastic
+ * arithmetic: Vignes, "Discrete Stochastic Arithmetic for Validating Results of Numerical Software", 2004). */
+tn_status te_evaluate_by_chance(tn_program *program, DLTensor *const *args, int n_args, runtime_rng *chance,
+                                const tn_tensor *tensor, const int64_t *index, double *value);
 /* tn_program_flops without what depends on layout_free inputs alone. */
 double te_call_flops(const tn_program *program);
 /* "f(A, x)": the call of an EXTERN. */

@@ -62,6 +62,11 @@ typedef struct fixture {
   runtime_kernel_arg arg;
 } fixture;
 
+static tn_program *one_output(tn_context *ctx, tn_dtype dtype) {
+  tn_axis *i = tn_axis_new(ctx, "i", 50), *j = tn_axis_new(ctx, "j", 50);
+  return tn_program_new(ctx, tn_compute(ctx, "C", tn_const(ctx, dtype, 0), i, j));
+}
+
 static void set_up(fixture *f, tn_dtype dtype) {
   *f = (fixture){
       .ctx = check_context(), .scale = {0.5}, .arg = {.name = "C", .dtype = dtype, .ndim = 2, .shape = {50, 50}}};
@@ -71,7 +76,8 @@ static void set_up(fixture *f, tn_dtype dtype) {
   tn_array_fill(f->ctx, f->reference[0], 5);
   f->data =
       (worker_data){.n_args = 1, .args = f->args, .reference = f->reference, .scale = f->scale, .tolerance = 1e-5};
-  f->program = (worker_program){.n_args = 1, .args = &f->arg, .data = &f->data};
+  f->program = (worker_program){.ctx = f->ctx, .n_args = 1, .args = &f->arg, .data = &f->data};
+  f->program.program = one_output(f->ctx, dtype);
 }
 
 static void tear_down(fixture *f, worker_answer *answer) {
@@ -115,6 +121,44 @@ static void one_wrong_float(void **state) {
   check_has(answer.message.data, "1 of 2500 elements are wrong; the worst: C[24, 34] is");
   check_has(answer.message.data, "allowed 1e-05");
   tear_down(&f, &answer);
+}
+
+/* Whether an output that is FACTOR times what the evaluator says passes, with a tolerance of 1e-6. */
+static bool off_by(const char *text, double factor) {
+  fixture f = {.ctx = check_context()};
+  worker_answer answer = {0};
+  tn_program *program = tn_program_parse(f.ctx, text, 0, NULL);
+  assert_non_null(program);
+  DLTensor *args[2], *reference[1];
+  args[0] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){4096});
+  args[1] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){16});
+  reference[0] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){16});
+  for (int i = 0; i < 4096; ++i) ((float *)args[0]->data)[i] = 0.3F + 0.001F * (float)(i % 256);
+  assert_int_equal(tn_evaluate(program, (DLTensor *[]){args[0], reference[0]}, 2), TN_OK);
+  for (int i = 0; i < 16; ++i) ((float *)args[1]->data)[i] = (float)(factor * ((float *)reference[0]->data)[i]);
+  worker_data data = {
+      .n_args = 2, .n_inputs = 1, .args = args, .reference = reference, .scale = (double[]){0}, .tolerance = 1e-6};
+  runtime_kernel_arg described[] = {{.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {4096}},
+                                    {.name = "C", .dtype = TN_F32, .ndim = 1, .shape = {16}}};
+  worker_program p = {.ctx = f.ctx, .program = program, .n_args = 2, .args = described, .data = &data};
+  bool right = worker_check_outputs(&p, &whole, &answer);
+  runtime_str_free(&answer.message);
+  for (int i = 0; i < 2; ++i) tn_array_free(args[i]);
+  tn_array_free(reference[0]);
+  check_context_free(f.ctx);
+  return right;
+}
+
+/* exp makes of a sum's rounding error, relative to the sum, one that is the sum times as large: what is beyond the
+ * tolerance may be right there, and is wrong where nothing is magnified. */
+static void magnified_roundings(void **state) {
+  (void)state;
+  const char *plain = "C[i<16] = sum[k<256](A[i*256+k])";
+  const char *magnified = "G[i<16] = sum[k<256](A[i*256+k] * A[i*256+k]); C[i<16] = exp(G[i])";
+  assert_true(off_by(plain, 1));
+  assert_true(off_by(magnified, 1 + 1e-5));
+  assert_false(off_by(plain, 1 + 1e-4));
+  assert_false(off_by(magnified, 1.01));
 }
 
 static void one_wrong_integer(void **state) {
@@ -221,6 +265,7 @@ int check_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_outputs),
       cmocka_unit_test(close_outputs),
+      cmocka_unit_test(magnified_roundings),
       cmocka_unit_test(one_wrong_float),
       cmocka_unit_test(one_wrong_integer),
       cmocka_unit_test(wrong_beyond_a_double),

@@ -1,0 +1,39 @@
+/* worker_rounding.c: whether an element that is beyond the tolerance is wrong, or is only what roundings may make of it.
+ *
+ * One tolerance serves all elements of a program, and most programs are well within it. But a sigmoid of a large sum, or a
+ * difference of nearly equal ones, magnifies the roundings of what it is made of, in some elements more than in others. So
+ * the evaluator computes such an element several times, with roundings that chance chooses: as far as these answers lie
+ * apart, times a margin, a kernel may be off. */
+#include <math.h>
+
+#include "autotune/worker.h"
+#include "te/graph.h"
+
+enum { ANSWERS = 5 };
+
+static const double margin = 16;
+
+/* The largest distance of ANSWERS answers with other roundings from EXACT; negative where one cannot be had. */
+static double spread_at(tn_program *program, const worker_data *data, const tn_tensor *tensor, const int64_t *index,
+                        double exact) {
+  runtime_rng chance = {.state = data->seed};
+  double spread = 0, value;
+  for (int i = 0; i < ANSWERS; ++i) {
+    if (te_evaluate_by_chance(program, data->args, data->n_args, &chance, tensor, index, &value) != TN_OK) return -1;
+    spread = fmax(spread, fabs(value - exact));
+  }
+  return spread;
+}
+
+bool worker_is_rounding(tn_program *program, const worker_data *data, int output, int64_t flat, double got) {
+  tn_tensor *tensor = tn_program_arg(program, data->n_inputs + output);
+  if (!tn_dtype_is_float(tn_tensor_dtype(tensor)) || !isfinite(got)) return false;
+  if (te_has_externs(program) || worker_is_deep(program)) return false;
+  int64_t index[TN_MAX_RANK];
+  double exact;
+  worker_unravel(data->reference[output], flat, index);
+  bool is_known = tn_evaluate_at(program, data->args, data->n_args, tensor, index, &exact) == TN_OK;
+  double spread = is_known ? spread_at(program, data, tensor, index, exact) : -1;
+  if (spread < 0) tn_context_clear(program->ctx); /* the element counts as wrong, which is said */
+  return spread >= 0 && fabs(got - exact) <= margin * spread;
+}
