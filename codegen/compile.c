@@ -15,14 +15,15 @@
 /* The IR is vectorised and unrolled when it comes here. What earns its time (docs/codegen.md has the measurements):
  *   sroa        register tiles and flags become SSA values
  *   early-cse   address arithmetic shared by unrolled statements
+ *   dse         of an element that unrolled steps of a sum store one after the other, all stores but the last
  *   licm        loads and addresses out of inner loops
  *   instcombine masks, selects and shuffles in the forms that instruction selection knows */
 static const char pass_list[] =
-    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
+    "function(sroa,early-cse<memssa>,dse,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
 
 /* The same, with loops unrolled that say so (unroll_explicit 0). */
 static const char unrolling_pass_list[] =
-    "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,loop-mssa(licm),"
+    "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,dse,loop-mssa(licm),"
     "instcombine<max-iterations=1;no-verify-fixpoint>)";
 
 /* Where LLVM IR was linked in: its functions are inlined where that is worth it, and go when nobody calls them. */
