@@ -1,5 +1,6 @@
 /* family_points.c: stages without a reduction: vectors along the axis in which memory is contiguous, threads over
- * the outer loops (TVM: schedule_injective, schedule_broadcast). */
+ * the outer loops (TVM: schedule_injective, schedule_broadcast). And filters over images whose colours are interleaved: their
+ * taps are unrolled inside of the vectors' loop. */
 #include <math.h>
 
 #include "schedule/cost.h"
@@ -42,14 +43,29 @@ static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
   return generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
 }
 
-/* LOOPS are the stage's loops in order, outermost first; those without a vector can be shared among
- * threads. EVEN: no row is to have a rest. */
+/* A filter's taps, unrolled around the vector, which stays in registers for all of them. */
+static bool unroll_taps(generic_draft *p, int stage, int n, const int *loops) {
+  int order[SCHEDULE_MAX_AXES], n_order = 0, n_data = p->s->stages[stage].op->n_axes;
+  int n_reduce = p->s->stages[stage].op->n_reduce;
+  if (n_reduce == 0) return true;
+  for (int i = 0; i + 1 < n; i++) order[n_order++] = loops[i];
+  for (int a = 0; a < n_reduce; a++) order[n_order++] = n_data + a;
+  order[n_order++] = loops[n - 1];
+  if (!generic_order(p, stage, n_order, order)) return false;
+  for (int a = 0; a < n_reduce; a++)
+    if (!generic_annotate(p, stage, n_data + a, SCHEDULE_UNROLL)) return false;
+  return true;
+}
+
+/* LOOPS are the stage's loops in order, outermost first, without those of a filter's taps; those without a vector can be
+ * shared among threads. EVEN: no row is to have a rest. */
 static bool arrange(generic_draft *p, int stage, bool even, int *n, int *loops) {
   generic_reads r;
   *n = p->s->stages[stage].op->n_axes;
   for (int a = 0; a < *n; a++) loops[a] = a;
   if (!generic_read_all(p, stage, &r)) return true;
-  return join_rows(p, stage, &r, even, n, loops) && vectorize_last(p, stage, n, loops);
+  return join_rows(p, stage, &r, even, n, loops) && vectorize_last(p, stage, n, loops) &&
+         unroll_taps(p, stage, *n, loops);
 }
 
 bool generic_inner_injective(generic_draft *p, int stage) {
@@ -83,11 +99,12 @@ static double far_ns(const tn_machine *m, double row, double stride) {
   return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
 }
 
-/* Any stage without a reduction, so that a group that no other family takes has a plan. */
+/* Any stage without a reduction, so that a group that no other family takes has a plan; and interleaved filters. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   generic_reads r;
-  bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && d->s->stages[stage].op->n_reduce == 0;
+  bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor &&
+              (d->s->stages[stage].op->n_reduce == 0 || generic_is_interleaved(d, stage));
   points_facts *f = fits ? RUNTIME_NEW(d->arena, points_facts) : NULL;
   if (!f) return NULL;
   *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};

@@ -303,9 +303,26 @@ static planned_group *add_group(schedule_plans *plans) {
   return pg && RUNTIME_PUSH(&plans->groups, pg) ? pg : NULL;
 }
 
+/* Whether some plan of a group is not refused, on a copy. */
+static bool can_realize(const generic_draft *p, const planned_group *pg) {
+  generic_draft draft = *p;
+  draft.s = tn_schedule_copy(p->s);
+  bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
+  tn_schedule_free(draft.s);
+  return ok;
+}
+
+/* The group of a root that nothing else is computed with. */
+static void form_alone(const generic_draft *p, const tn_tensor *root, generic_group *g) {
+  generic_form_group(p, generic_stage(p, root), NULL, g);
+  g->n = 0;
+  g->anchor = g->padding = NULL;
+  for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < root->ndim;
+}
+
 /* A chain of stencils, if there is one and no primitive refuses its strips. False: no memory. */
 static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
-  generic_draft *p = &plans->draft, draft = *p;
+  generic_draft *p = &plans->draft;
   generic_group g;
   if (!generic_form_strip(p, generic_stage(p, root), t, &g)) return true;
   planned_group *pg = add_group(plans);
@@ -313,16 +330,13 @@ static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_tak
   pg->group = g;
   pg->kind = kind_of(p, &g);
   rank_plans(p, pg, &schedule_family_strip);
-  draft.s = tn_schedule_copy(p->s);
-  bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
-  tn_schedule_free(draft.s);
-  if (ok) return generic_take_group(t, &g);
+  if (can_realize(p, pg)) return generic_take_group(t, &g);
   plans->groups.n--;
   return true;
 }
 
-/* Forms the group that ends in ROOT, ranks its plans and takes its stages, so that later groups leave them alone.
- * False: no memory. */
+/* Forms the group that ends in ROOT, ranks its plans and takes its stages, so that later groups leave them alone. Where no
+ * plan serves all stages together the root is a group of its own, and the others will be. False: no memory. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   const generic_draft *p = &plans->draft;
   planned_group *pg = add_group(plans);
@@ -330,6 +344,12 @@ static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_tak
   generic_form_group(p, generic_stage(p, root), t, &pg->group);
   pg->kind = kind_of(p, &pg->group);
   rank_plans(p, pg, NULL);
+  bool is_alone = pg->group.n == 0 && (!pg->group.anchor || pg->group.anchor == root) && !pg->group.padding;
+  if (!is_alone && !can_realize(p, pg)) {
+    form_alone(p, root, &pg->group);
+    pg->kind = kind_of(p, &pg->group);
+    rank_plans(p, pg, NULL);
+  }
   return generic_take_group(t, &pg->group);
 }
 
@@ -629,10 +649,7 @@ static bool suits(const generic_draft *p, const generic_group *g, operator_kind 
 /* Elementwise and simple reductions are schedules of one stage. */
 static void leave_alone(const generic_draft *p, generic_group *g, operator_kind kind) {
   if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION || family_of(kind, g) == &schedule_family_tile) return;
-  generic_form_group(p, generic_stage(p, g->root), NULL, g);
-  g->n = 0;
-  g->anchor = g->padding = NULL;
-  for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
+  form_alone(p, g->root, g);
 }
 
 static tn_status refuse_operator(generic_draft *p, int stage, const char *call, operator_kind found, int kind) {

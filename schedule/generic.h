@@ -150,6 +150,9 @@ void generic_inline_stages(generic_draft *p, const generic_taken *t);
 /* In a chain of stencils: how many short axes TENSOR has behind its columns (the positions of a window, channels), which
  * it is stored in front of, so that vectors go along columns. 0 for inputs, outputs, and where a reader does not go along. */
 int generic_trailing(const generic_draft *p, const tn_tensor *tensor);
+/* Taps along rows whose columns, shorter than a vector, lie without gaps one row after the other (an image's colours behind
+ * its columns): both loops are one, of vectors. The stage is a group of its own. */
+bool generic_is_interleaved(const generic_draft *p, int stage);
 /* How often each element of STAGE is read. */
 double generic_reads_of_element(const generic_draft *p, int stage);
 /* Operations more for each element of STAGE when it is inlined; INFINITY: it cannot be (strip_facts.c). */
@@ -166,7 +169,7 @@ static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor)
 /* For each data axis of a group's root, the axis of a member that goes along with it; NULL: it is no member. */
 const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member);
 
-/* The group's only stage, no reduction (family_points.c). */
+/* The group's only stage, without a reduction, or an interleaved filter (family_points.c). */
 bool generic_injective(generic_draft *p, const generic_group *g);
 /* Arranges a stage without a reduction that is computed inside others' loops: VECTOR is its axis to vectorize. */
 bool generic_inner_injective(generic_draft *p, int stage);

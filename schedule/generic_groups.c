@@ -91,14 +91,34 @@ static bool uses_by_taps_only(const generic_draft *p, const generic_reads *r) {
   return true;
 }
 
-/* A stage of rows and columns that reduces no more than a filter's taps. */
-static bool is_stencil(const generic_draft *p, int stage) {
+/* A stage of rows and columns that reduces no more than a filter's taps. R: what it reads. */
+static bool is_of_taps(const generic_draft *p, int stage, generic_reads *r) {
   const te_op *op = p->s->stages[stage].op;
-  generic_reads r;
   int64_t steps = 1;
-  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 2 || !generic_read_all(p, stage, &r)) return false;
+  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 2 || !generic_read_all(p, stage, r)) return false;
   for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
-  return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(p, &r));
+  return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(p, r));
+}
+
+/* Columns that no vector fits are none. */
+static bool is_stencil(const generic_draft *p, int stage) {
+  generic_reads r;
+  return is_of_taps(p, stage, &r) && r.extent[column_of(p, &r)] >= generic_lanes(p, stage);
+}
+
+/* Two reads of one tensor, or a window's steps. */
+static bool has_taps(const generic_reads *r) {
+  bool has = r->n_axes > r->n_data;
+  for (int i = 0; i < r->n; i++)
+    for (int k = 0; k < i; k++) has |= r->reads[k].tensor == r->reads[i].tensor;
+  return has;
+}
+
+bool generic_is_interleaved(const generic_draft *p, int stage) {
+  generic_reads r;
+  if (!is_of_taps(p, stage, &r) || !has_taps(&r)) return false;
+  int last = r.n_data - 1;
+  return r.extent[last] < generic_lanes(p, stage) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
 }
 
 /* A filter over windows that lie in rows. */
@@ -191,6 +211,33 @@ static bool turns_reads(const generic_draft *p, int stage) {
   return turns;
 }
 
+/* Elements between those that lanes read, the most of all reads of a stage; 0: nothing, or nobody knows. */
+static int64_t lanes_apart(const generic_draft *p, int stage) {
+  generic_reads r;
+  int64_t most = 0;
+  if (!generic_read_all(p, stage, &r) || r.n_data == 0) return 0;
+  for (int i = 0; i < r.n; i++) {
+    int64_t stride;
+    if (generic_stride(&r.reads[i], r.n_data - 1, &stride)) most = RUNTIME_MAX(most, llabs(stride));
+  }
+  return most;
+}
+
+/* Whether a reader's lanes would read elements that lie farther apart than those of the stage and of the reader do: of a
+ * pyramid's levels, each reads every second element, and two together every fourth. */
+static bool draws_lanes_apart(const generic_draft *p, int stage) {
+  int64_t own = lanes_apart(p, stage);
+  if (own < 2) return false;
+  generic_draft draft = *p;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  draft.s = tn_schedule_copy(p->s);
+  bool draws = !draft.s || schedule_compute_inline(draft.s, stage) != TN_OK;
+  for (int i = 0; !draws && i < n && i < RUNTIME_COUNT(readers); i++)
+    draws = lanes_apart(&draft, readers[i]) > RUNTIME_MAX(own, lanes_apart(p, readers[i]));
+  tn_schedule_free(draft.s);
+  return draws;
+}
+
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
 static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) {
@@ -205,6 +252,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
   bool selects = !body || tir_has_op(body, TIR_SELECT);
   if (is_copy) return !u.by_tile || !turns_reads(p, stage);
   if (is_costly) return u.reads <= 1 && u.n_readers == 1;
+  if (draws_lanes_apart(p, stage)) return false;
   if (u.by_window) return false;
   if (spares_chains && is_read_by_stencils(p, stage) && generic_computed_again(p, stage) > little) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
@@ -389,7 +437,7 @@ static bool join(const generic_draft *p, generic_group *g, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   bool window, channel, tileable = generic_is_tileable(p, stage, &window, &channel);
   generic_reads r;
-  if (!generic_read_all(p, stage, &r)) return false;
+  if (!generic_read_all(p, stage, &r) || generic_is_interleaved(p, stage)) return false;
   double ns = generic_cost_ns(p, &r);
   if (tileable && ends_in_root(p, g, stage)) {
     g->anchor = st->tensors;
@@ -449,6 +497,7 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
   for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
   if (!generic_read_all(p, stage, &r)) return;
   g->ns = generic_cost_ns(p, &r);
+  if (generic_is_interleaved(p, stage)) return;
   if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
   for (int i = stage - 1; i >= 0; i--) {
     if (!is_free(p, i, t)) continue;
