@@ -65,6 +65,22 @@ static const generic_case cases[] = {
     {"conv", CONV2D, "O", "conv"},
     {"conv_relu", CONV2D RELU, "R", "conv"},
     {"depthwise", DEPTHWISE, "O", "depthwise"},
+    {"interleaved",
+     "input I: f32[514,514,3]\nC[y<512, x<512, c<3] = I[y,x,c] + I[y,x+1,c]*2 + I[y,x+2,c] + I[y+1,x+1,c]", "C",
+     "injective"},
+    {"interleaved_sums",
+     "input I: f32[516,516,3]\nA[y<516, x<512, c<3] = sum[k<5](I[y,x+k,c])\n"
+     "B[y<512, x<512, c<3] = sum[k<5](A[y+k,x,c])",
+     "B", "pool"},
+    {"pool_and_sum",
+     "input X: f32[4,64,64,3]\nY[n<4, h<62, w<62, c<3] = max[r<3, s<3](X[n,h+r,w+s,c])\n"
+     "Z[n<4, c<3] = sum[h<62, w<62](Y[n,h,w,c])",
+     "Z", "reduce"},
+    {"pyramid",
+     "input X: f32[512,512]\n"
+     "D[y<256, x<256] = X[y*2,x*2] + X[y*2+1,x*2] + X[y*2,x*2+1] + X[y*2+1,x*2+1]\n"
+     "E[y<128, x<128] = D[y*2,x*2] + D[y*2+1,x*2] + D[y*2,x*2+1] + D[y*2+1,x*2+1]",
+     "E", "injective"},
     {"gather", "input A: f32[1000], X: i32[500]\nC[i<500] = A[X[i]] + 1", "C", "injective"},
 };
 
