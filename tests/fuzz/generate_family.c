@@ -7,7 +7,7 @@
 
 enum { MAX_CHAIN = 6, MAX_GRID = 3, MAX_WINDOW = 5 };
 
-/* One tensor of a chain, over [channels,] [rows,] columns. */
+/* One tensor of a chain, over [channels,] [rows,] columns; or over rows, columns and interleaved colours. */
 typedef struct grid {
   char name[16];
   int rank;
@@ -18,6 +18,7 @@ typedef struct chain {
   generator *g;
   const char *dtype;
   bool is_float, is_padded; /* padded: every stage has the first one's extents */
+  int behind;               /* axes behind the columns */
   int n;
   grid grids[2 * MAX_CHAIN];
 } chain;
@@ -87,6 +88,9 @@ static void put_tap(chain *x, const shaping *s, const grid *from, const int64_t 
 
 static const char *const no_window[MAX_GRID] = {NULL};
 
+/* The axis of columns; rows, where there are some, stand before it. */
+static int column_of(const chain *x, const shaping *s) { return s->rank - 1 - x->behind; }
+
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static const char *coefficient(chain *x) {
@@ -103,8 +107,9 @@ static void put_taps(chain *x, shaping *s, const grid *from) {
   bool in_rows = chance(g, 70), in_columns = !in_rows || chance(g, 70);
   for (int k = 0; k < n; k++) {
     int64_t offset[MAX_GRID] = {0};
-    if (in_columns) offset[s->rank - 1] = below(g, width + 1);
-    if (in_rows && s->rank > 1) offset[s->rank - 2] = below(g, width + 1);
+    int column = column_of(x, s);
+    if (in_columns) offset[column] = below(g, width + 1);
+    if (in_rows && column > 0) offset[column - 1] = below(g, width + 1);
     for (int d = 0; d < s->rank; d++) most[d] = RUNTIME_MAX(most[d], offset[d]);
     put(g, k == 0 ? "" : chance(g, 75) ? " + " : " - ");
     if (chance(g, 60)) runtime_str_addf(g->out, "%s(%s) * ", x->dtype, coefficient(x));
@@ -121,10 +126,10 @@ static void put_window(chain *x, shaping *s, const grid *from) {
   int64_t most[MAX_GRID] = {0}, none[MAX_GRID] = {0},
           w[MAX_GRID] = {1 + below(g, MAX_WINDOW), 1 + below(g, MAX_WINDOW)};
   bool in_rows = s->rank > 1 && chance(g, 60), in_columns = !in_rows || chance(g, 65), weighs = chance(g, 30);
-  int n = 0;
+  int n = 0, column = column_of(x, s);
   runtime_str_addf(g->out, "%s[", combiners[weighs ? 0 : below(g, RUNTIME_COUNT(combiners))]);
-  if (in_rows) reduce[s->rank - 2] = "r", most[s->rank - 2] = w[0] - 1;
-  if (in_columns) reduce[s->rank - 1] = "s", most[s->rank - 1] = w[1] - 1;
+  if (in_rows) reduce[column - 1] = "r", most[column - 1] = w[0] - 1;
+  if (in_columns) reduce[column] = "s", most[column] = w[1] - 1;
   for (int d = 0; d < s->rank; d++)
     if (reduce[d]) runtime_str_addf(g->out, "%s%s<%lld", n++ ? ", " : "", reduce[d], (long long)most[d] + 1);
   put(g, "](");
@@ -147,7 +152,7 @@ static void put_points(chain *x, shaping *s, const grid *from) {
   const grid *other = choose(x);
   if (other->rank > s->rank) other = from;
   for (int d = 0; d < s->rank; d++) here[d] = there[d] = x->is_padded ? 1 : 0;
-  if (other == from || chance(g, 40)) there[s->rank - 1] += below(g, 3); /* elsewhere: a margin that is cut off */
+  if (other == from || chance(g, 40)) there[column_of(x, s)] += below(g, 3); /* elsewhere: a margin that is cut off */
   int at = (int)below(g, RUNTIME_COUNT(forms));
   bool is_root = x->is_float && chance(g, 15);
   put(g, is_root ? "sqrt(abs(" : "");
@@ -170,6 +175,25 @@ static void put_channels(chain *x, shaping *s, const grid *from) {
                      (long long)c);
 }
 
+/* The next level of a pyramid: of rows, columns or both every second one, with those between. */
+static void put_halves(chain *x, shaping *s, const grid *from) {
+  generator *g = x->g;
+  int column = column_of(x, s), n = 2 + (int)below(g, 3);
+  bool halves[MAX_GRID] = {false};
+  halves[column] = column == 0 || chance(g, 80);
+  if (column > 0) halves[column - 1] = !halves[column] || chance(g, 70);
+  for (int k = 0; k < n; k++) {
+    put(g, k == 0 ? from->name : chance(g, 75) ? " + " : " - ");
+    if (k > 0) put(g, from->name);
+    for (int d = 0; d < s->rank; d++) {
+      const char *name = axis_names[s->rank - 1][d];
+      runtime_str_addf(g->out, halves[d] ? "%s%s*2 + %d" : "%s%s", d ? ", " : "[", name, (int)below(g, 2));
+    }
+    put(g, "]");
+  }
+  for (int d = 0; d < s->rank; d++) s->shape[d] /= halves[d] ? 2 : 1;
+}
+
 /* As many axes as FROM has, or more of another tensor. */
 static shaping shape_like(chain *x, const grid *from) {
   const grid *first = &x->grids[0];
@@ -188,8 +212,11 @@ static void stencil_stage(chain *x, int number) {
   int64_t kind = below(g, 100);
   shaping whole = s;
   g->out = &body;
-  if (from->rank == 3 && chance(g, 25))
+  bool halves = !x->is_padded && s.rank == from->rank && chance(g, 10);
+  if (from->rank == 3 && x->behind == 0 && chance(g, 25))
     put_channels(x, &s, from);
+  else if (halves)
+    put_halves(x, &s, from);
   else
     (kind < 40 ? put_taps : kind < 70 ? put_window : put_points)(x, &s, from);
   g->out = all;
@@ -214,10 +241,14 @@ static void stencil_chain(generator *g) {
   static const char *const dtypes[] = {"f32", "f32", "f32", "f32", "f64", "i32", "i16", "u8"};
   chain x = {.g = g, .dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))], .is_padded = chance(g, 25)};
   x.is_float = x.dtype[0] == 'f';
-  int rank = chance(g, 15) ? 1 : chance(g, 20) ? 3 : 2, n = 2 + (int)below(g, MAX_CHAIN - 1);
+  int rank = chance(g, 15) ? 1 : chance(g, 30) ? 3 : 2, n = 2 + (int)below(g, MAX_CHAIN - 1);
   int64_t columns = 8 + below(g, chance(g, 50) ? 30 : 110), rows = 6 + below(g, 24);
   int64_t shape[MAX_GRID] = {rank == 3 ? 1 + below(g, 3) : rows, rank == 3 ? rows : columns, columns};
   if (rank == 1) shape[0] = 8 + below(g, 300);
+  if (rank == 3 && chance(g, 40)) {
+    x.behind = 1;
+    shape[0] = rows, shape[1] = columns, shape[2] = 1 + below(g, 5);
+  }
   x.grids[x.n++] = new_input(&x, rank, shape);
   for (int i = 0; i < n; i++) stencil_stage(&x, i);
 }
