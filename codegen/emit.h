@@ -185,8 +185,6 @@ LLVMValueRef codegen_predicate_lanes(codegen_emitter *m, const tir_expr *predica
 
 /* ---- emit_tail.c ------------------------------------------------------------------------------------------------- */
 
-/* Whether masked accesses of any elements are about as quick as plain ones. */
-bool codegen_has_cheap_masks(const codegen_emitter *m);
 /* Whether a vector of conditions holds on some first lanes and on no other: how many, in the index type; it may be below 0, or more than
  * there are. */
 bool codegen_leading_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef *count);

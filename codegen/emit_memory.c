@@ -315,7 +315,7 @@ static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
 static LLVMValueRef is_any_on(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask) {
   LLVMTypeRef type = LLVMTypeOf(mask);
   LLVMValueRef count;
-  if (!codegen_has_cheap_masks(m) && codegen_leading_lanes(m, predicate, &count))
+  if (!codegen_has_cheap_masks(m->target) && codegen_leading_lanes(m, predicate, &count))
     return LLVMBuildICmp(m->builder, LLVMIntSGT, count, codegen_index_int(m, 0), "");
   return codegen_intrinsic(m, "llvm.vector.reduce.or", 1, &type, 1, &mask);
 }
@@ -451,7 +451,8 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   LLVMValueRef count;
   bool is_row = a->linear && a->stride == 1;
-  if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m) && codegen_leading_lanes(m, a->predicate, &count)) {
+  if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
+      codegen_leading_lanes(m, a->predicate, &count)) {
     LLVMValueRef place = element(m, a, codegen_linear_base(m, a->index), false);
     codegen_store_leading(m, value, a->lanes, place, a->align, count);
   } else if (a->predicate != NULL) {

@@ -56,11 +56,6 @@ bool codegen_leading_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMVa
   }
 }
 
-bool codegen_has_cheap_masks(const codegen_emitter *m) {
-  enum { BYTES_WITH_MASKS = 64 };
-  return strcmp(m->target->arch->name, "x86_64") == 0 && m->target->vector_bytes == BYTES_WITH_MASKS;
-}
-
 /* ---- stores ------------------------------------------------------------------------------------------------------ */
 
 /* What is left to be stored: a vector, its place, and how many of its first lanes. */
