@@ -25,6 +25,8 @@ typedef enum codegen_form {
 } codegen_form;
 
 /* What loop IR's passes have to know about a target. */
+/* Whether masked accesses of any elements are about as quick as plain ones. */
+bool codegen_has_cheap_masks(const tn_target *target);
 tir_pass_options codegen_pass_options(const tn_target *target);
 /* FUNC has gone through tir_run_pipeline. An object for codegen_load (CODEGEN_KERNEL), which defines one symbol,
  * func->name, and leaves those open that the function calls without bringing them along as LLVM IR. The same input

@@ -183,6 +183,20 @@ LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buf
  * its sides are no base + constants. */
 LLVMValueRef codegen_predicate_lanes(codegen_emitter *m, const tir_expr *predicate, int n, const int *from);
 
+/* ---- emit_tail.c ------------------------------------------------------------------------------------------------- */
+
+/* Whether a vector of conditions holds on some first lanes and on no other: how many, in the index type; it may be below 0, or more than
+ * there are. */
+bool codegen_leading_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef *count);
+/* The first COUNT of the LANES of VALUE, elements of BYTES, at PLACE, without masks. May end in another block. */
+void codegen_store_leading(codegen_emitter *m, LLVMValueRef value, int lanes, LLVMValueRef place, unsigned bytes,
+                           LLVMValueRef count);
+/* Whether codegen_load_leading can load so many elements of BYTES: less than a word, where words have masks. */
+bool codegen_can_load_leading(const codegen_emitter *m, int lanes, unsigned bytes);
+/* COUNT elements of the array at POINTER from INDEX on, as a vector of TYPE whose other lanes are 0 and touch nothing but element 0. */
+LLVMValueRef codegen_load_leading(codegen_emitter *m, LLVMTypeRef type, int lanes, LLVMValueRef pointer,
+                                  LLVMValueRef index, unsigned bytes, LLVMValueRef count);
+
 /* ---- emit_memory.c ----------------------------------------------------------------------------------------------- */
 
 /* N lanes of a mask of LANES, which is the value of PREDICATE (NULL: of none): lane i is that of number FROM[i], off where this is

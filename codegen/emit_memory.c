@@ -311,14 +311,33 @@ static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
   return or_zero(m, codegen_splat(m, condition, a->lanes), value);
 }
 
+/* Whether a mask, the value of PREDICATE, lets any lane through. */
+static LLVMValueRef is_any_on(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask) {
+  LLVMTypeRef type = LLVMTypeOf(mask);
+  LLVMValueRef count;
+  if (!codegen_has_cheap_masks(m->target) && codegen_leading_lanes(m, predicate, &count))
+    return LLVMBuildICmp(m->builder, LLVMIntSGT, count, codegen_index_int(m, 0), "");
+  return codegen_intrinsic(m, "llvm.vector.reduce.or", 1, &type, 1, &mask);
+}
+
+/* By how many of the first lanes are on. NULL: not by that. */
+static LLVMValueRef load_leading(codegen_emitter *m, const access *a) {
+  LLVMValueRef count;
+  bool is_row = a->linear && a->stride == 1 && codegen_can_load_leading(m, a->lanes, a->align);
+  if (!is_row || !codegen_leading_lanes(m, a->predicate, &count)) return NULL;
+  LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, a->lanes);
+  return codegen_load_leading(m, type, a->lanes, a->pointer, codegen_linear_base(m, a->index), a->align, count);
+}
+
 /* Loads nothing that a false predicate forbids: the index becomes 0 there. */
-static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  LLVMValueRef value;
+static LLVMValueRef load_guarded(codegen_emitter *m, const access *a) {
+  LLVMValueRef value = load_leading(m, a), mask;
+  if (value != NULL) return value;
+  mask = codegen_value(m, a->predicate);
   if (a->lanes == 1) {
     value = load_at(m, a, or_zero(m, mask, scalar_index(m, a)), 1);
   } else if (a->linear && a->stride == 0) {
-    LLVMTypeRef type = LLVMTypeOf(mask);
-    LLVMValueRef any = codegen_intrinsic(m, "llvm.vector.reduce.or", 1, &type, 1, &mask);
+    LLVMValueRef any = is_any_on(m, a->predicate, mask);
     value = codegen_splat(m, load_at(m, a, or_zero(m, any, codegen_linear_base(m, a->index)), 1), a->lanes);
   } else if (a->linear && a->stride == 1) {
     return load_masked(m, a, mask);
@@ -364,7 +383,7 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
     value = load_all_or_none(m, &a);
   else if (a.predicate != NULL)
-    value = load_guarded(m, &a, codegen_value(m, a.predicate));
+    value = load_guarded(m, &a);
   else if (a.lanes == 1)
     value = load_at(m, &a, scalar_index(m, &a), 1);
   else
@@ -430,7 +449,13 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
 /* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
  * instructions that LLVM makes good code of. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
-  if (a->predicate != NULL) {
+  LLVMValueRef count;
+  bool is_row = a->linear && a->stride == 1;
+  if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
+      codegen_leading_lanes(m, a->predicate, &count)) {
+    LLVMValueRef place = element(m, a, codegen_linear_base(m, a->index), false);
+    codegen_store_leading(m, value, a->lanes, place, a->align, count);
+  } else if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);
     if (a->linear && a->stride == 1)
       store_masked(m, a, value, mask);

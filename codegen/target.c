@@ -494,10 +494,17 @@ static int vector_registers(const tn_target *target) {
   return is_few || strcmp(target->arch->name, "armv7") == 0 ? 16 : 32;
 }
 
+/* AVX-512 has masks for all elements and accesses. */
+bool codegen_has_cheap_masks(const tn_target *target) {
+  enum { BYTES_WITH_MASKS = 64 };
+  return strcmp(target->arch->name, "x86_64") == 0 && target->vector_bytes == BYTES_WITH_MASKS;
+}
+
 tir_pass_options codegen_pass_options(const tn_target *target) {
   return (tir_pass_options){.vector_registers = vector_registers(target),
                             .vector_bytes = target->vector_bytes,
-                            .index_bits = target->address_bits};
+                            .index_bits = target->address_bits,
+                            .masks_are_dear = !codegen_has_cheap_masks(target)};
 }
 
 /* A value: the cpu's name lives as long as the target. */

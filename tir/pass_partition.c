@@ -154,20 +154,6 @@ static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_
                  body_of(at, s, min, n));
 }
 
-/* The loop whose first N of EXTENT iterations have no checks. */
-static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n) {
-  runtime_arena *arena = at->p->arena;
-  if (s->u.loop.kind != TIR_PARALLEL) {
-    tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
-    const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
-    const tir_stmt *parts[2] = {main_part, part_of(at, s, min + n, extent - n, rest_kind)};
-    return tir_seq(arena, 2, parts);
-  }
-  const tir_expr *var = tir_var_expr(arena, s->u.loop.var), *end = tir_int(arena, s->u.loop.var->dtype, min + n);
-  const tir_stmt *main_part = body_of(at, s, min, n), *rest = body_of(at, s, min + n, extent - n);
-  return whole_of(at, s, tir_if(arena, tir_binary(arena, TIR_LT, var, end), main_part, rest));
-}
-
 /* ---- extents that symbols decide --------------------------------------------------------------------------------- */
 
 /* The search for a condition under which an iteration is a full block: see version_for. */
@@ -180,7 +166,20 @@ typedef struct block {
       begin; /* FULL is BEGIN + LOST < END, END a symbol: a rest of 1 .. LOST begins there. NULL: it is not of that form */
   const tir_expr *end;
   int64_t lost;
-  const tir_stmt *vector;    /* the vectorized loop that the walk is in, or NULL */
+  const tir_stmt *vector; /* the vectorized loop that the walk is in, or NULL */
+  const tir_stmt *body;
+  bool takes_numbers;     /* conditions with numbers on one side are looked at, too */
+  struct guard {          /* what of FULL says which iterations there are, and not what they compute */
+    const tir_expr *full; /* NULL: nothing, or several conditions do */
+    const tir_expr *begin, *end;
+    int64_t lost;
+    bool is_any, is_around; /* there was one; the walk is under one */
+    bool is_not_of_all;     /* what others see is stored without one */
+  } guard;
+  int n_full; /* of how many conditions FULL is */
+  const tir_expr
+      *none; /* that the block takes the second side of selects between two loads. NULL: there are none, or several */
+  bool has_choices;          /* there is such a select */
   int64_t lanes, most_lanes; /* of it, where a condition was on it, at most as many as a vector has; 0: there is none */
 } block;
 
@@ -190,12 +189,12 @@ static const tir_expr *add_part(runtime_arena *arena, const tir_expr *sum, const
   return sum != NULL ? tir_binary(arena, TIR_ADD, sum, part) : part;
 }
 
-/* Whether a term is of the loops inside: then it is put at the end where the form is greatest. */
-static bool at_greatest(const block *b, const tir_term *t, tir_linear *form) {
+/* Whether a term is of the loops inside: then it is put at the end where the form is greatest, or LEAST. */
+static bool at_extreme(const block *b, const tir_term *t, bool least, tir_linear *form) {
   for (const tir_env *at = b->env; at != NULL; at = at->outer) {
     if (t->atom->op != TIR_VAR || at->var != t->atom->u.var) continue;
     if (at->range.lo == INT64_MIN || at->range.hi == INT64_MAX) return false;
-    return tir_linear_add_const(form, t->coef * (t->coef > 0 ? at->range.hi : at->range.lo));
+    return tir_linear_add_const(form, t->coef * ((t->coef > 0) != least ? at->range.hi : at->range.lo));
   }
   return false;
 }
@@ -208,28 +207,59 @@ static bool uses_inner(const block *b, const tir_expr *e) {
   return false;
 }
 
-/* left - right < 0 for the last of the iterations inside, or NULL. */
-static const tir_expr *for_last(block *b, const tir_expr *less) {
+/* left - right < 0 for an iteration inside: LEFT + LOST < RIGHT, neither of which changes inside. */
+typedef struct sides {
+  const tir_expr *left, *right;
+  int64_t lost;
+} sides;
+
+/* o*32 + 31 - 1024 < 0 is o*32 + 31 < 1024. */
+static void compare_with_number(const block *b, sides *s) {
+  int64_t length;
+  if (s->left == NULL || s->left->op != TIR_MUL || !tir_is_int(s->left->arg[1], &length)) return;
+  s->right = tir_int(b->arena, s->left->dtype, length - 1 - s->lost);
+  s->lost = length - 1;
+}
+
+/* For the last of the iterations inside, or the first. False: it is not of that form. */
+static bool sides_of(const block *b, const tir_expr *less, bool first, sides *out) {
   tir_linear form, constant;
-  const tir_expr *left = NULL, *right = NULL;
-  tn_dtype dtype = less->arg[0]->dtype;
+  *out = (sides){0};
   tir_linear_zero(&form);
   tir_linear_zero(&constant);
-  if (!tir_linear_add_expr(&form, less->arg[0], 1) || !tir_linear_add_expr(&form, less->arg[1], -1)) return NULL;
+  if (!tir_linear_add_expr(&form, less->arg[0], 1) || !tir_linear_add_expr(&form, less->arg[1], -1)) return false;
   tir_linear_add_const(&constant, form.constant);
   for (int i = 0; i < form.n; i++) {
     const tir_term *t = &form.terms[i];
-    if (at_greatest(b, t, &constant)) continue;
-    if (uses_inner(b, t->atom)) return NULL;
+    if (at_extreme(b, t, first, &constant)) continue;
+    if (uses_inner(b, t->atom)) return false;
     if (t->coef > 0)
-      left = add_part(b->arena, left, t->atom, t->coef);
+      out->left = add_part(b->arena, out->left, t->atom, t->coef);
     else
-      right = add_part(b->arena, right, t->atom, -t->coef);
+      out->right = add_part(b->arena, out->right, t->atom, -t->coef);
   }
-  if (left == NULL || right == NULL) return NULL;
-  b->begin = left, b->end = right, b->lost = constant.constant;
-  left = tir_binary(b->arena, TIR_ADD, left, tir_int(b->arena, dtype, constant.constant));
-  return tir_binary(b->arena, TIR_LT, left, right);
+  out->lost = constant.constant;
+  if (b->takes_numbers && out->right == NULL) compare_with_number(b, out);
+  return out->left != NULL && out->right != NULL;
+}
+
+static const tir_expr *less_expr(const block *b, const sides *s) {
+  const tir_expr *lost = tir_int(b->arena, s->left->dtype, s->lost);
+  return tir_binary(b->arena, TIR_LT, tir_binary(b->arena, TIR_ADD, s->left, lost), s->right);
+}
+
+/* left - right < 0 for the last of the iterations inside, or NULL. */
+static const tir_expr *for_last(block *b, const tir_expr *less) {
+  sides s;
+  if (!sides_of(b, less, false, &s)) return NULL;
+  b->begin = s.left, b->end = s.right, b->lost = s.lost;
+  return less_expr(b, &s);
+}
+
+/* The opposite for the first of them, and so for all: or NULL. */
+static const tir_expr *for_none(const block *b, const tir_expr *less) {
+  sides s;
+  return sides_of(b, less, true, &s) ? tir_unary(b->arena, TIR_NOT, less_expr(b, &s)) : NULL;
 }
 
 static void look_at_block(block *b, const tir_stmt *s);
@@ -250,25 +280,58 @@ static void note_lanes(block *b, const tir_expr *cond) {
   b->lanes = RUNTIME_MAX(b->lanes, RUNTIME_MIN(extent, b->most_lanes));
 }
 
+/* Whether ALL, joined conditions or NULL, has PART among them. */
+static bool is_part_of(const tir_expr *all, const tir_expr *part) {
+  while (all != NULL && all->op == TIR_AND && !tir_equal(all->arg[1], part)) all = all->arg[0];
+  return all != NULL && (all->op == TIR_AND || tir_equal(all, part));
+}
+
+/* The condition that for_last has looked at. */
+static void note_guard(block *b, const tir_expr *full) {
+  struct guard *g = &b->guard;
+  if (!g->is_any)
+    g->full = full, g->begin = b->begin, g->end = b->end, g->lost = b->lost;
+  else if (g->full != NULL && !tir_equal(g->full, full))
+    g->full = NULL;
+  g->is_any = g->is_around = true;
+}
+
+static void note_store(block *b, const tir_buffer *buffer) {
+  b->guard.is_not_of_all |= !b->guard.is_around && !tir_allocates(b->body, buffer);
+}
+
 /* Conditions that are no comparisons with < are left in: the version is then checked as before, only
  * not faster. */
-static void look_at_cond(block *b, const tir_expr *cond) {
+static void look_at_cond(block *b, const tir_expr *cond, bool is_guard) {
   tir_conds conds = {0};
   if (!tir_conds_add(&conds, cond)) return;
   for (int i = 0; i < conds.n; i++) {
     const tir_expr *part = conds.item[i], *full = NULL;
     if (part->op == TIR_LT && part->lanes == 1 && tir_uses_var(part, b->var)) full = for_last(b, part);
     if (full != NULL) note_lanes(b, part);
-    if (full == NULL || (b->full != NULL && tir_equal(b->full, full))) continue;
+    if (full != NULL && is_guard) note_guard(b, full);
+    if (full == NULL || is_part_of(b->full, full)) continue;
     b->full = b->full != NULL ? tir_binary(b->arena, TIR_AND, b->full, full) : full;
+    b->n_full++;
   }
+}
+
+/* Of tensors that are joined, each from some iteration on. */
+static void look_at_choice(block *b, const tir_expr *select) {
+  const tir_expr *cond = select->arg[0];
+  bool is_one = cond->op == TIR_LT && cond->lanes == 1 && tir_uses_var(cond, b->var);
+  if (!is_one || !tir_reads_memory(select->arg[1]) || !tir_reads_memory(select->arg[2])) return;
+  const tir_expr *none = for_none(b, cond);
+  bool is_same = b->has_choices && b->none != NULL && none != NULL && tir_equal(b->none, none);
+  if (!is_same) b->none = b->has_choices ? NULL : none;
+  b->has_choices = true;
 }
 
 /* What a sum takes of an element that is not there stands in its value. */
 static tir_walk look_at_value(void *user, const tir_expr *e) {
   block *b = user;
-  if (e->op == TIR_SELECT) look_at_cond(b, e->arg[0]);
-  if (e->op == TIR_LOAD && tir_predicate(e) != NULL) look_at_cond(b, tir_predicate(e));
+  if (e->op == TIR_SELECT) look_at_cond(b, e->arg[0], false), look_at_choice(b, e);
+  if (e->op == TIR_LOAD && tir_predicate(e) != NULL) look_at_cond(b, tir_predicate(e), false);
   return TIR_WALK_ON;
 }
 
@@ -280,12 +343,15 @@ static void look_at_block(block *b, const tir_stmt *s) {
     look_under(b, tir_env_loop(b->arena, b->env, s), s->u.loop.body);
     b->vector = outer;
   } else if (s->kind == TIR_IF) {
-    look_at_cond(b, s->u.branch.cond);
+    bool is_around = b->guard.is_around;
+    look_at_cond(b, s->u.branch.cond, true);
     look_at_block(b, s->u.branch.then_body);
+    b->guard.is_around = is_around;
   } else if (s->kind == TIR_SEQ) {
     for (int i = 0; i < s->u.seq.n; i++) look_at_block(b, s->u.seq.stmts[i]);
   } else if (s->kind == TIR_STORE) {
     tir_walk_expr(s->u.store.value, look_at_value, b);
+    note_store(b, s->u.store.buffer);
   } else if (tir_body(s) != NULL) {
     look_at_block(b, tir_body(s));
   }
@@ -388,13 +454,142 @@ static int64_t lanes_of(const state *at, const tir_stmt *s) {
   return (vector > 0 ? vector : DEFAULT_VECTOR_BYTES) / bytes;
 }
 
+/* ---- ends without masks ------------------------------------------------------------------------------------------ */
+
+/* Blocks that are moved to the end of a loop, shorter ones first. */
+typedef struct ends {
+  state *at;
+  const block *b;
+  const tir_env *env;
+  int64_t length; /* of the loop's blocks */
+} ends;
+
+/* Whether what is left at the end of a loop can be a block that begins earlier. */
+static bool may_move(const state *at, const block *b, const tir_stmt *s) {
+  const struct guard *g = &b->guard;
+  int64_t min, length;
+  bool is_known = g->full != NULL && !g->is_not_of_all && g->end->dtype == b->var->dtype;
+  if (!at->p->options.moves_ends || !is_known || b->lanes == 0 || s->u.loop.kind == TIR_PARALLEL) return false;
+  bool is_block = g->begin->op == TIR_MUL && g->begin->arg[0]->op == TIR_VAR && g->begin->arg[0]->u.var == b->var &&
+                  tir_is_int(g->begin->arg[1], &length) && length == g->lost + 1;
+  return is_block && tir_is_int(s->u.loop.min, &min) && min == 0 && tir_may_repeat(s->u.loop.body);
+}
+
+/* That so many iterations are enough for what is left. */
+static const tir_expr *fits_in(const ends *v, int64_t n) {
+  runtime_arena *arena = v->at->p->arena;
+  const struct guard *g = &v->b->guard;
+  const tir_expr *limit = tir_binary(arena, TIR_ADD, g->begin, tir_int(arena, g->begin->dtype, n));
+  return tir_binary(arena, TIR_LE, g->end, limit);
+}
+
+/* S as the last N iterations, where FITS holds. NULL: it cannot be moved. */
+static const tir_stmt *version_moved(const ends *v, int64_t n, const tir_expr *fits) {
+  runtime_arena *arena = v->at->p->arena;
+  const tir_expr *end = v->b->guard.end, *begin = tir_binary(arena, TIR_SUB, end, tir_int(arena, end->dtype, n));
+  const tir_stmt *body = tir_block_moved(arena, tir_with_own_buffers(arena, v->b->body), v->b->var, v->length, begin);
+  return body != NULL ? partition_under(v->at, tir_env_cond(v->env, fits), body) : NULL;
+}
+
+/* The next shorter block: a vector less, or half of it where that would be many. */
+static int64_t shorter(const ends *v, int64_t n) {
+  enum { FEW = 4 };
+  int64_t lanes = v->b->lanes;
+  if (n <= FEW * lanes) return (n - 1) / lanes * lanes;
+  return (n / 2 + lanes - 1) / lanes * lanes;
+}
+
+/* That the loop is as long as a block. */
+static const tir_expr *as_long(runtime_arena *arena, const block *b) {
+  return tir_binary(arena, TIR_LE, tir_int(arena, b->guard.end->dtype, b->guard.lost + 1), b->guard.end);
+}
+
+static bool is_long(const state *at, const block *b, const tir_env *env) {
+  return tir_prove(at->p->arena, env, as_long(at->p->arena, b));
+}
+
+/*   if (M <= o*32 + 8) S of M - 8 .. M - 1 else if (M <= o*32 + 16) S of M - 16 .. M - 1 ... else S of M - 32 .. M - 1
+ * What is left at the end as blocks without conditions, where the loop is as long as a block. NULL: it cannot be. */
+static const tir_stmt *version_ends(state *at, const block *b, const tir_env *env, int64_t growth) {
+  ends v = {at, b, env, b->guard.lost + 1};
+  const tir_stmt *rest = NULL;
+  for (int64_t n = v.length; n > 0; n = shorter(&v, n)) {
+    const tir_expr *fits = fits_in(&v, n), *exceeds = tir_unary(at->p->arena, TIR_NOT, fits);
+    bool is_small = at->stores + growth <= at->p->options.max_unrolled_body;
+    if (!is_small || (rest != NULL && tir_prove(at->p->arena, env, exceeds))) break;
+    const tir_stmt *moved = version_moved(&v, n, fits);
+    if (moved == NULL) break;
+    at->stores += growth;
+    rest = rest == NULL || tir_prove(at->p->arena, env, fits) ? moved : tir_if(at->p->arena, fits, moved, rest);
+  }
+  return rest;
+}
+
+/* A block that takes the second side of all selects has a version; and one that is whole, but for these, is no end. */
+static const tir_stmt *version_choices(state *at, const block *b, const tir_env *env, const tir_stmt *rest) {
+  runtime_arena *arena = at->p->arena;
+  if (b->none == NULL) return rest;
+  const tir_expr *cond = b->guard.full != NULL ? tir_binary(arena, TIR_AND, b->none, b->guard.full) : b->none;
+  const tir_stmt *second = partition_under(at, tir_env_cond(env, cond), tir_with_own_buffers(arena, b->body));
+  at->stores += tir_count_stores(b->body);
+  return rest != NULL && second != NULL ? tir_if(arena, cond, second, rest) : NULL;
+}
+
+/* REST, the whole body under its conditions, in versions that have no masks. */
+static const tir_stmt *without_masks(state *at, const block *b, const tir_env *env, const tir_stmt *s,
+                                     const tir_stmt *rest) {
+  runtime_arena *arena = at->p->arena;
+  if (!at->p->options.masks_are_dear) return rest;
+  const tir_stmt *end = may_move(at, b, s) ? version_ends(at, b, env, tir_count_stores(b->body)) : NULL;
+  if (end != NULL && b->n_full > 1) {
+    const tir_stmt *mixed = partition_under(at, tir_env_cond(env, b->guard.full), tir_with_own_buffers(arena, b->body));
+    end = mixed != NULL ? tir_if(arena, b->guard.full, mixed, end) : NULL;
+  }
+  if (end != NULL) rest = is_long(at, b, env) ? end : tir_if(arena, as_long(arena, b), end, rest);
+  return version_choices(at, b, env, rest);
+}
+
+/* The one block that is left behind whole ones, iteration AT_BLOCK. NULL: with masks, if any. */
+static const tir_stmt *last_block(state *at, const tir_stmt *s, int64_t at_block) {
+  tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {at_block, at_block}};
+  runtime_arena *arena = at->p->arena;
+  tn_dtype dtype = s->u.loop.var->dtype;
+  if (!at->p->options.moves_ends) return NULL;
+  block b = {.arena = arena,
+             .var = s->u.loop.var,
+             .body = s->u.loop.body,
+             .takes_numbers = true,
+             .most_lanes = lanes_of(at, s)};
+  look_at_block(&b, b.body);
+  if (b.n_full != 1 || b.has_choices || !may_move(at, &b, s) || !is_long(at, &b, &env)) return NULL;
+  const tir_stmt *end = version_ends(at, &b, &env, tir_count_stores(b.body));
+  return end == NULL ? NULL
+                     : tir_for(arena, s->u.loop.var, tir_int(arena, dtype, at_block), tir_int(arena, dtype, 1),
+                               TIR_SERIAL, end);
+}
+
+/* The loop whose first N of EXTENT iterations have no checks. */
+static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n) {
+  runtime_arena *arena = at->p->arena;
+  if (s->u.loop.kind != TIR_PARALLEL) {
+    tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
+    const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
+    const tir_stmt *end = extent - n == 1 ? last_block(at, s, min + n) : NULL;
+    const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, s, min + n, extent - n, rest_kind)};
+    return tir_seq(arena, 2, parts);
+  }
+  const tir_expr *var = tir_var_expr(arena, s->u.loop.var), *end = tir_int(arena, s->u.loop.var->dtype, min + n);
+  const tir_stmt *main_part = body_of(at, s, min, n), *rest = body_of(at, s, min + n, extent - n);
+  return whole_of(at, s, tir_if(arena, tir_binary(arena, TIR_LT, var, end), main_part, rest));
+}
+
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
  *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
  * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
 static const tir_stmt *version_for(state *at, const tir_stmt *s) {
-  block b = {.arena = at->p->arena, .var = s->u.loop.var, .most_lanes = lanes_of(at, s)};
-  tir_env env = tir_env_loop(at->p->arena, at->env, s);
   const tir_stmt *body = s->u.loop.body;
+  block b = {.arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s)};
+  tir_env env = tir_env_loop(at->p->arena, at->env, s);
   int64_t growth = tir_count_stores(body);
   look_at_block(&b, body);
   if (b.full != NULL && at->stores + growth <= at->p->options.max_unrolled_body) {
@@ -402,6 +597,7 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
     tir_env full = tir_env_cond(&env, b.full);
     const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
     rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
+    rest = rest != NULL ? without_masks(at, &b, &env, s, rest) : NULL;
     body = main_part != NULL && rest != NULL ? tir_if(at->p->arena, b.full, main_part, rest) : NULL;
   } else {
     body = partition_under(at, env, body);

@@ -105,6 +105,16 @@ static const struct regression {
     {"one lane more than registers, masked", "symbol M<=40\ninput A: f32[M], B: i16[M]; S[i<M] = i16(A[i]) + B[i]",
      "vectorize(S, i, 33)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
+    /* Ends without masks begin at any iteration; what is divided needs blocks at multiples of their length. */
+    {"an end that begins earlier", "S[i<13] = max(A[12 - i], A[i]) * 2",
+     "split(S, i, 4, tail=peel); vectorize(S, i.inner)"},
+    {"an end that divides", "S[i<13] = max(A[12 - i], A[i % 2])", "split(S, i, 4, tail=peel); vectorize(S, i.inner)"},
+    {"ends of groups", "S[i<13] = sum[j<4](A[i//4*4 + j])", "split(S, i, 4, tail=peel); vectorize(S, i.inner)"},
+    {"an end of bytes that a symbol decides", "symbol M<=70\ninput A: u8[M], B: u8[M]\nS[i<M] = A[i] + B[i]",
+     "split(S, i, 32, tail=mask); vectorize(S, i.inner)"},
+    {"an end of two tensors that are joined",
+     "symbol M<=70\ninput A: f32[M], B: f32[40]\nS[i<M + 40] = select(i < M, A[i], B[i - M])",
+     "split(S, i, 32, tail=peel); vectorize(S, i.inner)"},
 };
 
 static void agrees(void **state) {
