@@ -31,7 +31,10 @@ static void note(lowering *l, schedule_unfit unfit) {
 const tir_expr *schedule_index_int(lowering *l, int64_t value) {
   if (!fits(l->index_dtype, (tir_interval){value, value}))
     note(l, (schedule_unfit){.what = "a number", .most = (double)value});
-  return tir_int(l->arena, l->index_dtype, value);
+  const tir_expr **known = &l->ints[(uint64_t)value % LOWER_INTS];
+  if (!*known || (*known)->u.i != value || (*known)->dtype != l->index_dtype)
+    *known = tir_int(l->arena, l->index_dtype, value);
+  return *known;
 }
 
 const tir_expr *schedule_index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {

@@ -184,13 +184,15 @@ static tn_status walk_path(const schedule_call *c, int stage, int last, path_sta
                              schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
                              schedule_stage_name(st));
   }
+  int tensor = schedule_tensor_position(st);
   for (int i = 0; i <= last; i++) {
-    if (i == schedule_tensor_position(st) && path->vector_axis)
+    if (i == tensor && path->vector_axis)
       return schedule_refuse(c,
                              "the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its "
                              "own vectors; leave that loop serial, or unroll it",
                              st->intrin->name, schedule_stage_name(st), path->vector_axis);
-    SCHEDULE_TRY(step_into(c, st, i, path));
+    bool has_rules = schedule_leaf(st, i)->annotation >= SCHEDULE_VECTORIZE;
+    if (has_rules) SCHEDULE_TRY(step_into(c, st, i, path));
   }
   return TN_OK;
 }

@@ -270,6 +270,8 @@ static void visit(walk_state *w, const tir_stmt *s) {
 
 /* ---- from stores to rows ----------------------------------------------------------------------------------------- */
 
+static size_t loops_bytes(const touch_store *store) { return sizeof *store->loops * (size_t)store->depth; }
+
 /* Drops constant stores to buffers that are also written otherwise. */
 static void drop_inits(touch_program *p) {
   int kept = 0;
@@ -278,7 +280,8 @@ static void drop_inits(touch_program *p) {
     for (int k = 0; p->stores[i].is_constant && k < p->n_stores; ++k) {
       drop |= !p->stores[k].is_constant && p->stores[k].buffer == p->stores[i].buffer;
     }
-    if (!drop && kept != i) p->stores[kept] = p->stores[i];
+    if (!drop && kept != i)
+      memcpy(&p->stores[kept], &p->stores[i], offsetof(touch_store, loops) + loops_bytes(&p->stores[i]));
     kept += !drop;
   }
   p->n_stores = kept;

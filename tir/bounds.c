@@ -358,6 +358,23 @@ int tir_known_decide(tir_known *known, const tir_expr *cond) {
   return answer >= 0 ? answer : decide_structurally(known, cond);
 }
 
+/* Whether every value of the loops' variables is possible beside every other, and each atom of FORM is one. Then both ends of the
+ * form's interval are values that it takes. */
+static bool takes_its_ends(const tir_known *known, const tir_linear *form) {
+  if (known->n_facts > 0 || known->n_conds > 0) return false;
+  for (int i = 0; i < form->n; i++)
+    if (form->terms[i].atom->op != TIR_VAR) return false;
+  return form->n > 0;
+}
+
+bool tir_known_refutes(tir_known *known, const tir_expr *cond) {
+  tir_linear form;
+  if (tir_class_of(cond) != TIR_CLASS_COMPARISON || cond->op == TIR_NE || cond->lanes > 1) return false;
+  if (!comparison_form(known, cond, &form) || !takes_its_ends(known, &form)) return false;
+  tir_interval r = tir_linear_bounds(known, &form);
+  return r.lo < r.hi && tir_interval_is_closed(r) && tir_decide_sign(cond->op, r) != 1;
+}
+
 /* ---- the public question ----------------------------------------------------------------------------------------- */
 
 /* Gives "unbounded" instead of the ends of a dtype of 32 bits or more, so that a caller sees that

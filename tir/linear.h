@@ -92,6 +92,9 @@ void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form);
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype);
 /* 1: COND holds, 0: its opposite holds, -1: unknown. Allocates nothing. */
 int tir_known_decide(tir_known *known, const tir_expr *cond);
+/* Whether values of the loops' variables are known for which COND, that was not decided, does not hold: then no simplification of it
+ * finds that it does. */
+bool tir_known_refutes(tir_known *known, const tir_expr *cond);
 /* The values of a form for which (form OP 0) holds; of != all. */
 tir_interval tir_comparison_range(tir_op op);
 /* Decides (form OP 0) from an interval of the form. */

@@ -234,11 +234,13 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
   return tir_memo_end_for(arena, &s.memo) ? result : NULL;
 }
 
-/* Asks the bounds first, which allocates nothing, and simplifies only where they do not know. */
+/* Asks the bounds first, which allocates nothing, and simplifies only where they do not know: for a tail's condition,
+ * which fails in the last block, they do. */
 bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
   tir_simplifier s;
   start(&s, arena, env);
   int64_t value = tir_known_decide(&s.known, cond);
+  if (value < 0 && tir_known_refutes(&s.known, cond)) value = 0;
   if (value < 0) {
     const tir_expr *result = tir_simplify_node(&s, cond);
     if (result == NULL || !tir_is_int(result, &value)) value = 0;
