@@ -100,20 +100,24 @@ typedef struct step {
   _Alignas(ALIGNMENT) unsigned char bytes[ALIGNMENT];
 } step;
 
-static void *take_small(runtime_chunk *chunk, size_t offset, size_t size) {
-  step *steps = (step *)(chunk->data + offset);
-  for (size_t i = 0; i < size / ALIGNMENT; i++) steps[i] = (step){{0}};
-  return steps;
+/* Any size, apart from the usual small ones. */
+static void *alloc_any(runtime_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 4) return runtime_arena_lacks(arena);
+  size_t size = (RUNTIME_MAX(bytes, (size_t)1) + GAP + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (!arena->head || size > arena->head->bytes - arena->used) return alloc_in_new_chunk(arena, size, bytes);
+  void *result = take(arena->head, arena->used, bytes);
+  arena->used += size;
+  return result;
 }
 
 void *runtime_alloc(runtime_arena *arena, size_t bytes) {
-  if (bytes > SIZE_MAX / 4) return runtime_arena_lacks(arena);
-  size_t size = (RUNTIME_MAX(bytes, (size_t)1) + GAP + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   runtime_chunk *head = arena->head;
-  if (!head || size > head->bytes - arena->used) return alloc_in_new_chunk(arena, size, bytes);
-  size_t offset = arena->used;
+  size_t size = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (bytes == 0 || bytes > SMALL || !head || size > head->bytes - arena->used) return alloc_any(arena, bytes);
+  step *steps = (step *)(head->data + arena->used);
   arena->used += size;
-  return size <= SMALL ? take_small(head, offset, size) : take(head, offset, bytes);
+  for (size_t i = 0; i < size / ALIGNMENT; i++) steps[i] = (step){{0}};
+  return steps;
 }
 
 void *runtime_copy(runtime_arena *arena, const void *data, size_t bytes) {

@@ -197,16 +197,17 @@ static tn_status walk_path(const schedule_call *c, int stage, int last, path_sta
   return TN_OK;
 }
 
-/* Every stage's path from the root, so also those of stages computed inside of others. */
+/* Every stage's path from the root, so also those of stages computed inside of others. Most stages have nothing that
+ * three of the four are about. */
 tn_status schedule_check_paths(const schedule_call *c) {
   for (int i = 0; i < c->s->n_stages; i++) {
     const schedule_stage *st = &c->s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
-    SCHEDULE_TRY(schedule_check_intrin(c, i));
+    if (st->intrin) SCHEDULE_TRY(schedule_check_intrin(c, i));
     SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &path));
-    SCHEDULE_TRY(schedule_check_overlaps(c, i));
-    SCHEDULE_TRY(schedule_check_buffering(c, i));
+    if (st->n_relations) SCHEDULE_TRY(schedule_check_overlaps(c, i));
+    if (st->buffering != SCHEDULE_BUFFER_ONCE) SCHEDULE_TRY(schedule_check_buffering(c, i));
   }
   return schedule_check_scans(c);
 }

@@ -97,7 +97,7 @@ static bool add_division(const touch_store *store, const tir_expr *e, int64_t sc
   return true;
 }
 
-static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype); }
+static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !runtime_is_float(e->arg[0]->dtype); }
 
 /* Adds SCALE * E. The sum may overflow for absurd extents: then the index counts as not linear, and its
  * interval is asked of tir_bounds, which saturates. */

@@ -75,7 +75,7 @@ static void count_operation(touch_store *store, const tir_expr *e) {
   if (e->op == TIR_SELECT) store->math[TOUCH_select_op] += e->lanes;
   if (tir_class_of(e) == TIR_CLASS_LOGIC) store->math[TOUCH_bool_op] += e->lanes;
   if (e->n_args == 0) return;
-  double *math = store->math + (tn_dtype_is_float(e->arg[0]->dtype) ? TOUCH_float_mad : TOUCH_int_mad);
+  double *math = store->math + (runtime_is_float(e->arg[0]->dtype) ? TOUCH_float_mad : TOUCH_int_mad);
   math_class class = class_of(e, math);
   if (class != MATH_CLASSES) math[class] += e->lanes;
 }

@@ -7,7 +7,8 @@
 /* ---- dtypes as integer ranges ------------------------------------------------------------------------------------ */
 
 /* Smallest and largest value of an integer dtype (bool: 0, 1). */
-tir_interval tir_dtype_range(tn_dtype dtype);
+extern const tir_interval tir_dtype_ranges[TN_DTYPE_COUNT];
+static inline tir_interval tir_dtype_range(tn_dtype dtype) { return tir_dtype_ranges[dtype]; }
 /* Value wrapped in two's complement to the dtype (bool: != 0). */
 int64_t tir_wrap(tn_dtype dtype, int64_t value);
 
