@@ -262,6 +262,7 @@ struct tn_context {
   tn_context_options options;
   tn_status status;
   char message[4096];
+  int n_quiet; /* quiet stretches around (runtime_quiet_begin) */
   struct {
     void *data;
     void (*release)(void *data); /* NULL: nothing to do, the data lies in the arena */

@@ -106,6 +106,7 @@ void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx) {
   quiet->status = ctx->status;
   if (quiet->status != TN_OK) memcpy(quiet->message, ctx->message, sizeof quiet->message);
   ctx->options.on_message = NULL;
+  ctx->n_quiet++;
   tn_context_clear(ctx);
 }
 
@@ -113,6 +114,7 @@ void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx) {
 static void restore(const runtime_quiet *quiet) {
   tn_context *ctx = quiet->ctx;
   ctx->options.on_message = quiet->on_message;
+  ctx->n_quiet--;
   tn_context_clear(ctx);
   if (quiet->status == TN_OK) return;
   ctx->status = quiet->status;

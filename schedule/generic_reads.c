@@ -50,7 +50,13 @@ static const tir_expr *own_body(const generic_draft *p, const te_op *op) {
   tn_program *program = p->s->program;
   const tir_expr *body = schedule_known_body(program, op);
   if (body) return body;
-  body = without_idle_selects(&program->ctx->arena, op, op->body);
+  runtime_arena *arena = &program->ctx->arena;
+  bool had_failed = arena->failed;
+  arena->failed = false;
+  body = without_idle_selects(arena, op, op->body);
+  bool lacks = arena->failed || !body;
+  arena->failed |= had_failed;
+  if (lacks) return runtime_arena_lacks(p->arena);
   schedule_keep_body(program, op, body);
   return body;
 }
