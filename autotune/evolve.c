@@ -279,7 +279,8 @@ static bool has_untried(choosing *c, const autotune_individual *individual) {
     const runtime_map_value *tried = runtime_map_find(c->p->e->tried, traits[i]);
     has = (!tried || tried->i < TRIED_ENOUGH) && !runtime_map_find(&c->traits, traits[i]);
   }
-  for (int i = 0; i < n && has; i++) (void)runtime_map_at(&c->traits, traits[i]);
+  for (int i = 0; i < n && has; i++)
+    (void)runtime_map_at(&c->traits, traits[i]); /* take_best asks whether all are there */
   return has;
 }
 
@@ -312,7 +313,7 @@ static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out
   }
   int n_liked = autotune_model_is_trained(p->e->model) ? n / LIKED_BEST : 0;
   bool ok = order && take_untried(&c, order, n / UNTRIED) &&
-            take(&c, order, RUNTIME_MAX(n / FAMILIES, 1), n - n_liked) && take(&c, order, n, n);
+            take(&c, order, RUNTIME_MAX(n / FAMILIES, 1), n - n_liked) && take(&c, order, n, n) && !c.traits.failed;
   *n_out = c.n_out;
   runtime_map_free(&c.taken);
   runtime_map_free(&c.families);

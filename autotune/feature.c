@@ -30,7 +30,7 @@ static bool is_first_store(const touch_program *p, int store) {
 int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
                       autotune_estimate *estimate) {
   touch_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;
-  if (!p) return 0;
+  if (!p) return lowered && lowered->body ? -1 : 0;
   touch_collect(lowered, p);
   int n = 0;
   for (int i = 0; i < p->n_stores && n < AUTOTUNE_MAX_ROWS; ++i) {

@@ -12,12 +12,13 @@
 typedef struct body {
   const touch_store *store;
   const tn_machine *machine;
-  int depth;                         /* loops that run: one instruction stands for those inside */
-  double lanes, steps;               /* of the vectorized loops, and instructions that are needed for them */
-  double runs;                       /* of the statement, each of STEPS instructions */
-  double copies;                     /* of the statement in straight-line code */
-  double operations;                 /* of one run and step */
-  bool is_expanded[TOUCH_MAX_LOOPS]; /* the loop vanishes into straight-line code */
+  int depth;                            /* loops that run: one instruction stands for those inside */
+  double lanes, steps;                  /* of the vectorized loops, and instructions that are needed for them */
+  double runs;                          /* of the statement, each of STEPS instructions */
+  double copies;                        /* of the statement in straight-line code */
+  double operations;                    /* of one run and step */
+  bool is_expanded[TOUCH_MAX_LOOPS];    /* the loop vanishes into straight-line code */
+  bool in_registers[TOUCH_MAX_BUFFERS]; /* what the store touches */
 } body;
 
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
@@ -30,14 +31,17 @@ static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
   return bytes <= (double)m->vector_registers * m->vector_bytes;
 }
 
+static bool is_in_registers(const body *b, const touch_region *touched) {
+  return b->in_registers[touched - b->store->touched];
+}
+
 /* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
  * says. */
 static bool indexes_registers(const body *b, int loop) {
   assert(loop >= 0 && loop < TOUCH_MAX_LOOPS);
   for (int t = 0; t < b->store->n_touched; ++t) {
     const touch_region *touched = &b->store->touched[t];
-    if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_register(b->machine, touched->buffer))
-      return true;
+    if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_in_registers(b, touched)) return true;
   }
   return false;
 }
@@ -63,6 +67,7 @@ static body body_of(const touch_store *store, const tn_machine *m) {
   body b = {.store = store, .machine = m, .depth = store->instruction_depth, .lanes = 1, .runs = 1, .copies = 1};
   for (int i = 0; i < b.depth; ++i) b.lanes *= store->loops[i].kind == TIR_VECTORIZED ? store->loops[i].extent : 1;
   b.steps = ceil(b.lanes * bytes_of(store->buffer) / m->vector_bytes);
+  for (int t = 0; t < store->n_touched; ++t) b.in_registers[t] = is_register(m, store->touched[t].buffer);
   expand_loops(&b);
   return b;
 }
@@ -85,7 +90,7 @@ static bool is_gathered(const body *b, const touch_region *touched) {
 /* Of one run and step: what is read stays in a register while copies that do not move it go by. */
 static double loads_of(const body *b, const touch_region *touched) {
   double share = 1;
-  if (is_register(b->machine, touched->buffer)) return 0;
+  if (is_in_registers(b, touched)) return 0;
   for (int i = 0; i < b->depth; ++i)
     if (b->is_expanded[i] && !(touched->used >> i & 1)) share /= b->store->loops[i].extent;
   return share * (is_gathered(b, touched) ? b->lanes / b->steps : 1);
@@ -208,7 +213,7 @@ static double chain_ns(const body *b) {
   for (int i = 0; i < b->depth; ++i)
     if (b->is_expanded[i] && sums->used >> i & 1) chains *= b->store->loops[i].extent;
   bool is_moving = b->depth > 0 && sums->used >> (b->depth - 1) & 1;
-  return is_moving && !is_register(b->machine, sums->buffer) ? 0 : b->machine->costs.chain / chains;
+  return is_moving && !is_in_registers(b, sums) ? 0 : b->machine->costs.chain / chains;
 }
 
 /* The most of three limits: arithmetic, loads, and the latency of the accumulators' chain. They overlap
@@ -230,8 +235,7 @@ static double memory_ns(const touch_program *p, const body *b, bool is_shared) {
     double bytes = 0, line = cost_line(b->machine, cache + 1, is_shared);
     int level = touch_loop_in_cache(p, b->store, b->machine, cache);
     for (int t = 0; t < b->store->n_touched; ++t)
-      if (!is_register(b->machine, b->store->touched[t].buffer))
-        bytes += touch_bytes_into(b->store, &b->store->touched[t], level);
+      if (!is_in_registers(b, &b->store->touched[t])) bytes += touch_bytes_into(b->store, &b->store->touched[t], level);
     ns += bytes / COST_LINE * fmax(line - nearer, 0);
     nearer = line;
   }

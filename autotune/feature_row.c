@@ -9,14 +9,32 @@ typedef struct row_state {
   const touch_program *program;
   const touch_store *store; /* of all stores to the buffer the one that runs most often */
   double line_bytes;
+  int n_buffers; /* that have entries */
   double row[FEATURE_COUNT];
 } row_state;
 
-/* TVM's: log2(1 + |x|) with the sign of x. Most entries are 0 or 1, which stay what they are. */
-static float slog(double x) {
-  if (x == 0 || x == 1) return (float)x;
-  return (float)(x < 0 ? -log2(1 - x) : log2(1 + x));
+/* TVM's: log2(1 + |x|) with the sign of x. */
+static float slog(double x) { return (float)(x < 0 ? -log2(1 - x) : log2(1 + x)); }
+
+/* Whether X is neither 0 nor 1, asked of its bits: quicker than comparing doubles, which may be unordered. */
+static bool needs_log(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (bits << 1 != 0) & (bits != UINT64_C(0x3ff0000000000000));
 }
+
+/* Most entries are 0 or 1, which stay what they are; the others are found first, without branches, of which half would be guessed
+ * wrong. */
+static void slog_all(int n, const double *in, float *out) {
+  int logs[FEATURE_COUNT], n_logs = 0;
+  for (int i = 0; i < n; ++i) {
+    out[i] = (float)in[i];
+    logs[n_logs] = i;
+    n_logs += needs_log(in[i]);
+  }
+  for (int i = 0; i < n_logs; ++i) out[logs[i]] = slog(in[logs[i]]);
+}
+
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
 
 /* ---- computation ------------------------------------------------------------------------------------------------- */
@@ -209,7 +227,8 @@ static void fill_buffers(row_state *r) {
     for (; at > 0 && comes_before(&a, &sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
     sorted[at] = a;
   }
-  for (int i = 0; i < RUNTIME_MIN(n, FEATURE_BUFFERS); ++i) {
+  r->n_buffers = RUNTIME_MIN(n, FEATURE_BUFFERS);
+  for (int i = 0; i < r->n_buffers; ++i) {
     write_access(r->row + feature_b0_read + (ptrdiff_t)FEATURE_PER_BUFFER * i, &sorted[i]);
   }
 }
@@ -315,6 +334,14 @@ static const touch_store *most_run(const touch_program *p, int first) {
   return best;
 }
 
+/* The entries of buffers that the store does not have are 0. */
+static void fill_logs(const row_state *r, float *row) {
+  int unused = feature_b0_read + FEATURE_PER_BUFFER * r->n_buffers;
+  slog_all(unused, r->row, row);
+  memset(row + unused, 0, sizeof *row * (size_t)(feature_curve_0 - unused));
+  slog_all(FEATURE_COUNT - feature_curve_0, r->row + feature_curve_0, row + feature_curve_0);
+}
+
 void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, float *row) {
   row_state r = {.program = p, .store = most_run(p, first), .line_bytes = RUNTIME_MAX(cache_line_bytes, 1)};
   fill_math(&r, first);
@@ -326,5 +353,5 @@ void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, f
   fill_curve(&r);
   fill_scopes(&r);
   fill_own(&r);
-  for (int i = 0; i < FEATURE_COUNT; ++i) row[i] = slog(r.row[i]);
+  fill_logs(&r, row);
 }

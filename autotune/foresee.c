@@ -40,7 +40,8 @@ static int look_at(const autotune_space *space, const tn_schedule *s, runtime_ar
   int n = f ? autotune_features(f, space->task->cache_line_bytes, &space->machine, rows, estimate) : 0;
   runtime_quiet_end(&quiet);
   runtime_arena_reset(arena);
-  return n;
+  if (n < 0) runtime_fail(space->task->ctx, TN_ERROR_MEMORY, "out of memory for the features of a candidate");
+  return n < 0 ? 0 : n;
 }
 
 /* Without a plan's cost the loops' own estimate stands in, brought to the plans' scale, doubled (DOUBT), on top of the cost

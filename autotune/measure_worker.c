@@ -53,8 +53,9 @@ static int64_t send_bytes(measure_pool *pool, measure_worker *w, const measure_r
   bool encoded = request->header && json_object_set_new(request->header, "id", json_integer(id)) == 0 &&
                  protocol_encode(request->header, request->payload, request->payload_bytes, &w->out);
   json_decref(request->header);
-  /* No fault of the candidate's: the tune ends with an error. */
-  if (w->out.failed) runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
+  /* No fault of the candidate's: the tune ends with an error. A header is never too long: the text of a program has a limit. */
+  if (!encoded && request->payload_bytes <= PROTOCOL_MAX_PAYLOAD)
+    runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a request to a worker");
   if (!encoded) runtime_str_free(&w->out);
   flush(w);
   return encoded ? id : 0;
@@ -421,6 +422,8 @@ static void receive(measure_pool *pool, measure_worker *w) {
     protocol_message message;
     result = protocol_decode(&w->in, block, (size_t)n, &message);
     if (result == PROTOCOL_DONE) take_message(pool, w, &message);
+    if (result == PROTOCOL_BROKEN && w->in.lacks_memory)
+      runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for an answer of a worker");
     if (result == PROTOCOL_BROKEN) lose_garbage(pool, w, w->in.why);
   }
 }

@@ -36,12 +36,16 @@ static json_t *choice_json(const autotune_choice *choice) {
 }
 
 /* The sketch is named by its number, which holds for one version of the rules: autotune_genome_of
- * checks by hash. */
+ * checks by hash. NULL without memory, for any part of it. */
 static json_t *sketch_json(const autotune_space *space, const autotune_genome *genome) {
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   json_t *tiles = json_array(), *stages = json_array();
   for (int h = 0; h < sketch->n_holes; h++) json_array_append_new(tiles, tile_json(&genome->tiles[h]));
   for (int s = 0; s < stages_of(sketch); s++) json_array_append_new(stages, choice_json(&genome->choices[s]));
+  bool is_whole = (int)json_array_size(tiles) == sketch->n_holes && (int)json_array_size(stages) == stages_of(sketch);
+  for (size_t s = 0; is_whole && s < json_array_size(stages); s++)
+    is_whole = json_array_size(json_array_get(stages, s)) == CHOICES;
+  if (!is_whole) return json_decref(tiles), json_decref(stages), NULL;
   return json_pack("[{s:s, s:i, s:o, s:o}]", "family", "sketch", "sketch", genome->sketch, "tiles", tiles, "stages",
                    stages);
 }
@@ -60,6 +64,7 @@ char *autotune_genome_text(const autotune_space *space, const autotune_genome *g
 
 void autotune_genome_say(const autotune_space *space, const autotune_genome *genome, tn_schedule *s) {
   char *text = autotune_genome_text(space, genome);
+  if (!text) runtime_fail(space->task->ctx, TN_ERROR_MEMORY, "out of memory for the plan of a candidate");
   if (text) (void)schedule_set_plan(s, text);
   free(text);
 }
@@ -136,7 +141,10 @@ static tn_status read_plans(const autotune_space *space, const char *text, autot
 }
 
 tn_status autotune_genome_read(const autotune_space *space, const char *text, autotune_genome *out) {
-  json_t *json = json_loads(text, 0, NULL);
+  json_error_t error;
+  json_t *json = json_loads(text, 0, &error);
+  if (!json && error.text[0] == '\0')
+    return runtime_fail(space->task->ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
   const json_t *first = json_array_get(json, 0);
   const char *family = json_string_value(json_object_get(first, "family"));
   bool is_sketch = family && strcmp(family, "sketch") == 0;

@@ -62,6 +62,11 @@ static protocol_result broken(protocol_decoder *d, const char *fmt, ...) {
   return PROTOCOL_BROKEN;
 }
 
+static protocol_result without_memory(protocol_decoder *d) {
+  d->lacks_memory = true;
+  return broken(d, "out of memory for a message");
+}
+
 static size_t part_bytes(const protocol_decoder *d) { return d->part == PROTOCOL_LENGTH ? LENGTH_BYTES : d->want; }
 
 size_t protocol_wanted(const protocol_decoder *d) { return d->why[0] ? 0 : part_bytes(d) - d->have; }
@@ -117,10 +122,13 @@ static protocol_result take_length(protocol_decoder *d) {
   return PROTOCOL_MORE;
 }
 
-/* Twice the same key is refused: which one counts would be anybody's guess. */
+/* Twice the same key is refused: which one counts would be anybody's guess. Of a text that is no JSON the parser says what is
+ * wrong with it; it says nothing where an allocation failed. */
 static protocol_result take_header(protocol_decoder *d, protocol_message *out) {
   json_error_t error;
   d->header = json_loadb(d->bytes, d->have, JSON_REJECT_DUPLICATES, &error);
+  if (!d->header && (error.text[0] == '\0' || json_error_code(&error) == json_error_out_of_memory))
+    return without_memory(d);
   if (!d->header) return broken(d, "a message's header is not JSON: %.80s", error.text);
   if (!json_is_object(d->header)) return broken(d, "a message's header is not a JSON object");
   int64_t n = protocol_int(d->header, "payload", 0);
@@ -135,7 +143,7 @@ protocol_result protocol_decode(protocol_decoder *d, const void *data, size_t n,
   *out = (protocol_message){0};
   if (d->why[0]) return PROTOCOL_BROKEN;
   if (n > protocol_wanted(d)) return broken(d, "more bytes than the message has");
-  if (!make_room(d, n)) return broken(d, "out of memory for a message");
+  if (!make_room(d, n)) return without_memory(d);
   memcpy(d->bytes + d->have, data, n);
   d->have += n;
   if (protocol_wanted(d) > 0) return PROTOCOL_MORE;

@@ -38,7 +38,8 @@ typedef struct protocol_decoder {
   char *bytes; /* of this part */
   size_t have, want, cap;
   json_t *header;
-  char why[160]; /* why it is broken; "" while it is not */
+  char why[160];     /* why it is broken; "" while it is not */
+  bool lacks_memory; /* it is broken for want of memory here: no fault of who sent */
 } protocol_decoder;
 
 /* How many bytes are missing until the current part is complete: reading no more never takes from the next message. */

@@ -119,23 +119,32 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i) {
   return search && i >= 0 && i < search->sequences.n ? search->sequences.data[i] : 0;
 }
 
+/* Whatever is drawn then is not what would have been drawn with memory: it is said, so that the run does not end well. False. */
+static bool lacks_memory(const autotune_search *search) {
+  runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for the search");
+  return false;
+}
+
 /* Whether S is new, can be lowered and is worth compiling. It is known from now on. */
 static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   autotune_estimate estimate;
   uint64_t hash = autotune_schedule_hash(s);
-  if (runtime_map_find(&search->seen, hash) || !runtime_map_at(&search->seen, hash)) return false;
+  if (runtime_map_find(&search->seen, hash)) return false;
+  if (!runtime_map_at(&search->seen, hash)) return lacks_memory(search);
   int n = autotune_schedule_rows(&search->space, s, 0, &search->arena, rows, &estimate);
   return n > 0 && autotune_is_promising(&search->space, &estimate);
 }
 
-/* Without memory a structure is tried once more. */
 static void note_tried(autotune_search *search, const autotune_genome *genome) {
   uint64_t traits[AUTOTUNE_MAX_TRAITS];
   int n = autotune_traits(&search->space, genome, traits);
   for (int i = 0; i < n; i++) {
     runtime_map_value *tried = runtime_map_at(&search->tried, traits[i]);
-    if (tried) tried->i++;
+    if (tried)
+      tried->i++;
+    else
+      lacks_memory(search);
   }
 }
 
@@ -203,7 +212,7 @@ static int propose_fixed(autotune_search *search, fixed which, tn_schedule **out
   tn_schedule *s = make_fixed(search, which);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   bool is_known = s && runtime_map_find(&search->seen, hash);
-  search->has_fixed[which] = s && runtime_map_at(&search->seen, hash);
+  search->has_fixed[which] = s && (runtime_map_at(&search->seen, hash) || lacks_memory(search));
   if (search->has_fixed[which] && !is_known) {
     *out = s;
     number(search, &scope);
@@ -247,7 +256,7 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
 /* Rankings: of what is known, of the analytic costs without what neighbours say, and what these had themselves. */
 enum { RANKED, RANKED_ALONE, ADVISED, N_RANKINGS };
 
-/* Without memory for the population there are none, and random draws fill the round. */
+/* Without memory for the population there are none. */
 static int evolve(autotune_search *search, int n, autotune_individual *out) {
   autotune_evolution evolution = {&search->space,
                                   search->model,
@@ -261,7 +270,8 @@ static int evolve(autotune_search *search, int n, autotune_individual *out) {
   int found = 0;
   autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
-  if (seeds) autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, out, &found);
+  int n_seeds = seeds ? list_seeds(search, MOST_SEEDS, seeds) : 0;
+  if (!seeds || autotune_evolve(&evolution, n_seeds, seeds, n, out, &found) == TN_ERROR_MEMORY) lacks_memory(search);
   free(seeds);
   return found;
 }
@@ -296,7 +306,8 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   int found = 0, at[N_RANKINGS] = {0};
   rankings r = {{0}, {n > 0 ? malloc(sizeof *r.list[0] * 2 * (size_t)n) : NULL}};
   autotune_genome genome;
-  if (!r.list[RANKED]) return 0;
+  if (n < 1) return 0;
+  if (!r.list[RANKED]) return lacks_memory(search);
   r.list[RANKED_ALONE] = r.list[RANKED] + n;
   rank_both(search, n, &r);
   for (bool any = true; any && found < n;) {
@@ -361,7 +372,6 @@ void autotune_search_advise(autotune_search *search, const char *plan) {
   if (fits) autotune_plans_genome(space, by_group, &search->advised[search->n_advised++]);
 }
 
-/* What lacks memory is not learned: the analytic costs rank, as ever. */
 void autotune_search_learn(autotune_search *search, int n, const autotune_neighbour *near) {
   autotune_space *space = &search->space;
   if (space->n_groups == 0) return;
@@ -369,7 +379,7 @@ void autotune_search_learn(autotune_search *search, int n, const autotune_neighb
   for (int rank = 1; rank < ADVISED_OF_EACH; rank++)
     for (int i = 0; i < n; i++)
       if (rank < near[i].n_trials) autotune_search_advise(search, near[i].trials[rank].plan);
-  (void)lessons_learn(space, n, near);
+  if (!lessons_learn(space, n, near)) lacks_memory(search);
 }
 
 /* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,

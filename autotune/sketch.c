@@ -55,6 +55,7 @@ static state branch(const state *st) {
 /* Takes over ST if OK; frees it otherwise. */
 static bool add_state(work *w, state *st, bool ok) {
   if (ok && RUNTIME_PUSH(&w->states, *st)) return true;
+  if (ok) runtime_fail(w->task->ctx, TN_ERROR_MEMORY, "out of memory for sketches");
   tn_schedule_free(st->sketch.base);
   return false;
 }

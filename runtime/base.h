@@ -20,6 +20,20 @@
 #define RUNTIME_SMALL(usual, small) (usual)
 #endif
 
+/* ---- dtypes ------------------------------------------------------------------------------------------------------ */
+
+/* A bit for each dtype of floats. */
+enum {
+  RUNTIME_FLOATS = 0
+#define X(name, text, bytes, code, ctype) | ((code) == kDLFloat || (code) == kDLBfloat) << TN_##name
+  TN_DTYPES(X)
+#undef X
+};
+/* tn_dtype_is_float without a call, which the analyses of expressions ask of every node. */
+static inline bool runtime_is_float(tn_dtype dtype) {
+  return (unsigned)dtype < TN_DTYPE_COUNT && RUNTIME_FLOATS >> dtype & 1;
+}
+
 /* ---- arena: many small allocations with one lifetime ------------------------------------------------------------- */
 
 typedef struct runtime_chunk runtime_chunk;
@@ -248,6 +262,7 @@ struct tn_context {
   tn_context_options options;
   tn_status status;
   char message[4096];
+  int n_quiet; /* quiet stretches around (runtime_quiet_begin) */
   struct {
     void *data;
     void (*release)(void *data); /* NULL: nothing to do, the data lies in the arena */
@@ -286,7 +301,12 @@ typedef struct runtime_quiet {
   tn_status status;
   char message[sizeof((tn_context *)NULL)->message]; /* when status is a failure */
 } runtime_quiet;
-runtime_quiet runtime_quiet_begin(tn_context *ctx);
+void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx);
+static inline runtime_quiet runtime_quiet_begin(tn_context *ctx) {
+  runtime_quiet quiet;
+  runtime_quiet_start(&quiet, ctx);
+  return quiet;
+}
 void runtime_quiet_end(const runtime_quiet *quiet);
 /* Ends it and hands any failure on, as if it came now. Returns its status. */
 tn_status runtime_quiet_end_loud(const runtime_quiet *quiet);

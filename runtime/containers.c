@@ -46,15 +46,19 @@ void runtime_str_addn(runtime_str *s, const char *text, size_t n) {
 
 void runtime_str_add(runtime_str *s, const char *text) { runtime_str_addn(s, text, strlen(text)); }
 
-/* ARGS is read twice, once for the length. A failure of vsnprintf counts as being out of memory. */
+/* Into the room that is there, most texts being short; what is longer is formatted again. A failure of vsnprintf counts as being
+ * out of memory. What did not fit is cut off again, so that a builder that fails ends where it did before. */
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args) {
   va_list again;
+  if (!reserve(s, 0)) return;
+  size_t room = s->cap - s->n;
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, fmt, again);
+  int n = vsnprintf(s->data + s->n, room, fmt, again);
   va_end(again);
   if (n < 0) s->failed = true;
+  if (n < 0 || (size_t)n >= room) s->data[s->n] = '\0';
   if (n < 0 || !reserve(s, (size_t)n)) return;
-  vsnprintf(s->data + s->n, (size_t)n + 1, fmt, args);
+  if ((size_t)n >= room) vsnprintf(s->data + s->n, (size_t)n + 1, fmt, args);
   s->n += (size_t)n;
 }
 

@@ -98,19 +98,23 @@ void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*rel
 
 /* ---- quiet stretches --------------------------------------------------------------------------------------------- */
 
-/* Stretches may be nested. Each must end by one of the two below, in reverse order. */
-runtime_quiet runtime_quiet_begin(tn_context *ctx) {
-  runtime_quiet quiet = {.ctx = ctx, .on_message = ctx->options.on_message, .status = ctx->status};
-  if (quiet.status != TN_OK) memcpy(quiet.message, ctx->message, sizeof quiet.message);
+/* Stretches may be nested. Each must end by one of the two below, in reverse order. The message is no part of what is
+ * cleared and copied where there is none, which is the rule. */
+void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx) {
+  quiet->ctx = ctx;
+  quiet->on_message = ctx->options.on_message;
+  quiet->status = ctx->status;
+  if (quiet->status != TN_OK) memcpy(quiet->message, ctx->message, sizeof quiet->message);
   ctx->options.on_message = NULL;
+  ctx->n_quiet++;
   tn_context_clear(ctx);
-  return quiet;
 }
 
 /* Puts the context back. */
 static void restore(const runtime_quiet *quiet) {
   tn_context *ctx = quiet->ctx;
   ctx->options.on_message = quiet->on_message;
+  ctx->n_quiet--;
   tn_context_clear(ctx);
   if (quiet->status == TN_OK) return;
   ctx->status = quiet->status;

@@ -29,10 +29,7 @@ size_t tn_dtype_bytes(tn_dtype dtype) {
   return row ? row->bytes : 0;
 }
 
-bool tn_dtype_is_float(tn_dtype dtype) {
-  const dtype_row *row = row_of(dtype);
-  return row && (row->code == kDLFloat || row->code == kDLBfloat);
-}
+bool tn_dtype_is_float(tn_dtype dtype) { return runtime_is_float(dtype); }
 
 /* Floats are neither kDLInt nor kDLUInt and count as signed; booleans are unsigned. */
 bool tn_dtype_is_signed(tn_dtype dtype) {

@@ -10,12 +10,14 @@ static void tell(tn_context *ctx, tn_severity severity, const char *text) {
 
 /* The first failure is kept and later ones are only told: the cause of a chain is what a user can act
  * on. STATUS comes back in any case, so that a caller can fail and return in one statement. A message
- * longer than the buffer is cut. */
+ * longer than the buffer is cut. In a quiet stretch, which expects refusals and forgets them, memory that runs out behind one takes
+ * its place: it is what the stretch's end hands on. */
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
   if (!ctx) return status;
   char text[sizeof ctx->message];
   RUNTIME_PRINT_ARGS(text, fmt);
-  if (ctx->status == TN_OK) {
+  bool is_graver = ctx->n_quiet > 0 && status == TN_ERROR_MEMORY;
+  if (ctx->status == TN_OK || is_graver) {
     ctx->status = status;
     memcpy(ctx->message, text, sizeof text);
   }

@@ -47,15 +47,37 @@ const schedule_primitive schedule_rows[SCHEDULE_WORD_COUNT] = {
 #undef COMPOSED
 };
 
+/* The row with a kind's mnemonic. */
+static const uint8_t own_rows[SCHEDULE_STEP_COUNT] = {
+#define STEP(mnemonic, name, how, fields, arguments, keys, usage, about) \
+  [SCHEDULE_STEP_##mnemonic] = SCHEDULE_WORD_##name,
+#define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about)
+#define COMPOSED(name, word, arguments, keys, usage, about)
+    SCHEDULE_PRIMITIVES(STEP, WORD, COMPOSED)
+#undef STEP
+#undef WORD
+#undef COMPOSED
+};
+
+/* Kinds of which some values have a word, and a row, of their own. */
+static const uint64_t with_words = 0
+#define STEP(mnemonic, name, how, fields, arguments, keys, usage, about)
+#define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about) | UINT64_C(1) << SCHEDULE_STEP_##mnemonic
+#define COMPOSED(name, word, arguments, keys, usage, about)
+    SCHEDULE_PRIMITIVES(STEP, WORD, COMPOSED)
+#undef STEP
+#undef WORD
+#undef COMPOSED
+    ;
+_Static_assert(SCHEDULE_STEP_COUNT <= 64, "a bit for each kind");
+
 const schedule_primitive *schedule_row_of(const schedule_step *step) {
-  const schedule_primitive *own = NULL;
-  for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {
+  if (step->kind >= SCHEDULE_STEP_COUNT) return NULL;
+  for (int i = 0; with_words >> step->kind & 1 && i < SCHEDULE_WORD_COUNT; i++) {
     const schedule_primitive *row = &schedule_rows[i];
-    if (row->kind != step->kind || row->kind == SCHEDULE_STEP_COUNT) continue;
-    if (row->least <= step->value && step->value <= row->most) return row;
-    if (row->mnemonic) own = row;
+    if (row->kind == step->kind && row->least <= step->value && step->value <= row->most) return row;
   }
-  return own;
+  return &schedule_rows[own_rows[step->kind]];
 }
 
 /* ---- what was called --------------------------------------------------------------------------------------------- */

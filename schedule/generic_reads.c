@@ -32,10 +32,10 @@ static const tir_expr *choose(void *user, const tir_expr *e) {
 }
 
 /* Zeros around an input of which there are none leave a copy. */
-static const tir_expr *without_idle_selects(const generic_draft *p, const te_op *op, const tir_expr *body) {
+static const tir_expr *without_idle_selects(runtime_arena *arena, const te_op *op, const tir_expr *body) {
   tir_env ranges[GENERIC_MAX_AXES];
-  selects s = {p->arena, NULL};
-  tir_rewriter rewriter = {p->arena, NULL, choose, &s};
+  selects s = {arena, NULL};
+  tir_rewriter rewriter = {arena, NULL, choose, &s};
   if (op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return body;
   for (int a = 0; a < op->n_axes + op->n_reduce; a++) {
     const tn_axis *axis = a < op->n_axes ? op->axes[a] : op->reduce_axes[a - op->n_axes];
@@ -45,13 +45,29 @@ static const tir_expr *without_idle_selects(const generic_draft *p, const te_op 
   return tir_rewrite_expr(&rewriter, body);
 }
 
+/* OP's own body without them: the same in all schedules of the program, which ask for it again and again. */
+static const tir_expr *own_body(const generic_draft *p, const te_op *op) {
+  tn_program *program = p->s->program;
+  const tir_expr *body = schedule_known_body(program, op);
+  if (body) return body;
+  runtime_arena *arena = &program->ctx->arena;
+  bool had_failed = arena->failed;
+  arena->failed = false;
+  body = without_idle_selects(arena, op, op->body);
+  bool lacks = arena->failed || !body;
+  arena->failed |= had_failed;
+  if (lacks) return runtime_arena_lacks(p->arena);
+  schedule_keep_body(program, op, body);
+  return body;
+}
+
 /* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
 static const tir_expr *whole_body(const generic_draft *p, const te_op *op) {
   tir_rewriter rewriter = {p->arena, NULL, look_through, (void *)p};
   const tir_expr *body = op->body;
   for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
     const tir_expr *next = tir_rewrite_expr(&rewriter, body);
-    if (next == body) return without_idle_selects(p, op, body);
+    if (next == body) return turn == 0 ? own_body(p, op) : without_idle_selects(p->arena, op, body);
     body = next;
   }
   return NULL;

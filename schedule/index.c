@@ -31,7 +31,10 @@ static void note(lowering *l, schedule_unfit unfit) {
 const tir_expr *schedule_index_int(lowering *l, int64_t value) {
   if (!fits(l->index_dtype, (tir_interval){value, value}))
     note(l, (schedule_unfit){.what = "a number", .most = (double)value});
-  return tir_int(l->arena, l->index_dtype, value);
+  const tir_expr **known = &l->ints[(uint64_t)value % LOWER_INTS];
+  if (!*known || (*known)->u.i != value || (*known)->dtype != l->index_dtype)
+    *known = tir_int(l->arena, l->index_dtype, value);
+  return *known;
 }
 
 const tir_expr *schedule_index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
@@ -79,7 +82,7 @@ static part look_at_other(lowering *l, const tir_expr *e) {
   part p = {tir_dtype_range((tn_dtype)e->dtype), e->op == TIR_LOAD, NULL};
   for (int i = 0; i < e->n_args && e->op != TIR_LOAD; i++) {
     part arg = look_at(l, e->arg[i]);
-    bool keeps = e->op == TIR_CAST && !tn_dtype_is_float((tn_dtype)e->arg[i]->dtype);
+    bool keeps = e->op == TIR_CAST && !runtime_is_float((tn_dtype)e->arg[i]->dtype);
     if (keeps && tir_interval_within(arg.range, p.range)) p.range = arg.range;
     p.is_data = p.is_data || arg.is_data;
     if (!p.unfit) p.unfit = arg.unfit;
@@ -89,7 +92,7 @@ static part look_at_other(lowering *l, const tir_expr *e) {
 
 /* Only operators of integers can leave int64; a comparison or a float below an index starts anew. */
 static part look_into(lowering *l, const tir_expr *e) {
-  bool is_integer = !tn_dtype_is_float((tn_dtype)e->dtype) && e->dtype != TN_BOOL;
+  bool is_integer = !runtime_is_float((tn_dtype)e->dtype) && e->dtype != TN_BOOL;
   return is_integer && tir_is_index_op((tir_op)e->op) ? look_at_operator(l, e) : look_at_other(l, e);
 }
 

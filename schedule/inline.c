@@ -27,8 +27,8 @@ typedef struct inlining {
   int depth;          /* of all bodies that are being put together, each in the one before */
   int64_t visits;
   uint64_t reads; /* as in lower_stage */
-  const version *slots[SLOTS];
   bool failed;
+  const version *slots[SLOTS]; /* cleared where something is inlined */
 } inlining;
 
 static const tir_expr *put_together(inlining *x, const tir_expr *body);
@@ -172,9 +172,12 @@ static bool reads_inlined(const lowering *l, const te_op *op) {
 
 /* The body is replaced only when it is within the limit. */
 static bool inline_into(lowering *l, lower_stage *ls) {
-  inlining x = {.l = l, .reader = ls};
+  inlining x;
   const tir_expr *body = ls->body;
+  memset(&x, 0, offsetof(inlining, slots));
+  x.l = l, x.reader = ls;
   if (reads_inlined(l, ls->st->op)) {
+    memset(x.slots, 0, sizeof x.slots);
     x.env = axis_ranges(l, ls->st->op);
     x.depth = tir_depth(body);
     body = put_together(&x, body);

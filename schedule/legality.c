@@ -184,27 +184,30 @@ static tn_status walk_path(const schedule_call *c, int stage, int last, path_sta
                              schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
                              schedule_stage_name(st));
   }
+  int tensor = schedule_tensor_position(st);
   for (int i = 0; i <= last; i++) {
-    if (i == schedule_tensor_position(st) && path->vector_axis)
+    if (i == tensor && path->vector_axis)
       return schedule_refuse(c,
                              "the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its "
                              "own vectors; leave that loop serial, or unroll it",
                              st->intrin->name, schedule_stage_name(st), path->vector_axis);
-    SCHEDULE_TRY(step_into(c, st, i, path));
+    bool has_rules = schedule_leaf(st, i)->annotation >= SCHEDULE_VECTORIZE;
+    if (has_rules) SCHEDULE_TRY(step_into(c, st, i, path));
   }
   return TN_OK;
 }
 
-/* Every stage's path from the root, so also those of stages computed inside of others. */
+/* Every stage's path from the root, so also those of stages computed inside of others. Most stages have nothing that
+ * three of the four are about. */
 tn_status schedule_check_paths(const schedule_call *c) {
   for (int i = 0; i < c->s->n_stages; i++) {
     const schedule_stage *st = &c->s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
-    SCHEDULE_TRY(schedule_check_intrin(c, i));
+    if (st->intrin) SCHEDULE_TRY(schedule_check_intrin(c, i));
     SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &path));
-    SCHEDULE_TRY(schedule_check_overlaps(c, i));
-    SCHEDULE_TRY(schedule_check_buffering(c, i));
+    if (st->n_relations) SCHEDULE_TRY(schedule_check_overlaps(c, i));
+    if (st->buffering != SCHEDULE_BUFFER_ONCE) SCHEDULE_TRY(schedule_check_buffering(c, i));
   }
   return schedule_check_scans(c);
 }

@@ -158,7 +158,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   bool streams = schedule_pragma_value(axis, SCHEDULE_PRAGMA_STREAM) > 0;
   if (v->extent == 1) return streams ? tir_attr(l->arena, TIR_STREAM_STORES, 1, body) : body;
-  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
+  const tir_expr *zero = schedule_index_int(l, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   if (!loop) return NULL;
   loop->u.loop.peel =
@@ -218,7 +218,7 @@ static const tir_stmt *store_values(lowering *l, const lower_stage *ls, const ti
   int n = ls->st->n_tensors, n_stmts = 0;
   const tir_stmt *stmts[2 * TIR_MAX_VALUES];
   const tir_buffer *temporary[TIR_MAX_VALUES] = {NULL};
-  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0);
+  const tir_expr *zero = schedule_index_int(l, 0);
   for (int v = 1; v < n; v++) {
     if (!needs_temporary(ls, v, stored[v])) continue;
     tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);

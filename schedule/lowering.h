@@ -70,7 +70,7 @@ typedef struct schedule_warning {
   const struct schedule_warning *before;
 } schedule_warning;
 
-enum { LOWER_PARTS = RUNTIME_SMALL(32, 2) };
+enum { LOWER_PARTS = RUNTIME_SMALL(32, 2), LOWER_INTS = RUNTIME_SMALL(16, 1) };
 
 /* Starts with schedule, context, arena and what is asked for; ends with schedule_lowering_end. */
 typedef struct lowering {
@@ -81,7 +81,8 @@ typedef struct lowering {
   bool is_narrow;                   /* i64 is not to be had: addresses have 32 bits */
   const schedule_warning *warnings; /* the last; said at the end, since all may have to be done again, in i64 */
   schedule_unfit unfit;
-  runtime_map parts; /* expression -> what it can be (index.c) */
+  const tir_expr *ints[LOWER_INTS]; /* numbers made last, by their low bits: a few are most of them */
+  runtime_map parts;                /* expression -> what it can be (index.c) */
   runtime_map_slot small_parts[LOWER_PARTS];
   lower_stage *stages;
   lower_var **symbols; /* as the program numbers them */

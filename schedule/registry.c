@@ -30,6 +30,7 @@ typedef struct derived_entry {
 struct schedule_registry {
   runtime_names names;
   RUNTIME_VEC(derived_entry) derived;
+  runtime_map bodies; /* op -> its body as generic schedules read it */
   tn_schedule *first;
   schedule_registry *next; /* of the same context */
 };
@@ -39,6 +40,7 @@ static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   runtime_names_free(&r->names);
   RUNTIME_VEC_FREE(&r->derived);
+  runtime_map_free(&r->bodies);
   free(r);
 }
 
@@ -233,4 +235,16 @@ const te_op *schedule_find_op(tn_program *program, const char *kind, const void 
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op) {
   derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
   return keep_derived(program, key, op);
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+
+const tir_expr *schedule_known_body(const tn_program *program, const te_op *op) {
+  const schedule_registry *r = program->derived;
+  return runtime_map_get(&r->bodies, op);
+}
+
+void schedule_keep_body(tn_program *program, const te_op *op, const tir_expr *body) {
+  schedule_registry *r = program->derived;
+  if (body) runtime_map_put(&r->bodies, op, body);
 }

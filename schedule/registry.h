@@ -35,4 +35,8 @@ const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b);
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op);
 
+/* What was worked out once of an op's body, in the context's arena; NULL: nothing yet. Without memory it is not kept. */
+const tir_expr *schedule_known_body(const tn_program *program, const te_op *op);
+void schedule_keep_body(tn_program *program, const te_op *op, const tir_expr *body);
+
 #endif

@@ -60,6 +60,7 @@ static bool panel_map(const tiling *t, char *out, size_t n) {
   runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)t->columns);
   if (grouped >= 0) runtime_str_addf(&map, ", d%d%%%d", grouped, t->f->dot_group);
   runtime_str_addf(&map, "]");
+  if (map.failed) runtime_arena_lacks(t->d->arena); /* no refusal: whoever realizes the plan asks for it */
   bool ok = !map.failed && map.n < n;
   if (ok) memcpy(out, map.data, map.n + 1);
   runtime_str_free(&map);
@@ -422,6 +423,7 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
   for (int k = 0; k < ndim; k++)
     if (k != dim) runtime_str_addf(&text, "d%d, ", k);
   runtime_str_addf(&text, "d%d]", dim);
+  if (text.failed) runtime_arena_lacks(t->d->arena);
   bool ok = !text.failed && text.n < sizeof map;
   if (ok) memcpy(map, text.data, text.n + 1);
   runtime_str_free(&text);

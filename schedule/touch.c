@@ -97,7 +97,7 @@ static bool add_division(const touch_store *store, const tir_expr *e, int64_t sc
   return true;
 }
 
-static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype); }
+static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !runtime_is_float(e->arg[0]->dtype); }
 
 /* Adds SCALE * E. The sum may overflow for absurd extents: then the index counts as not linear, and its
  * interval is asked of tir_bounds, which saturates. */
@@ -177,7 +177,8 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, touch_
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
 
-/* The store's entry for a buffer; NULL when there are too many. */
+/* The store's entry for a buffer; NULL when there are too many. Of a new one what the store's loops do not cover is left
+ * as it is; touch_finish fills the rest. */
 static touch_region *find_touched(touch_program *p, const tir_buffer *buffer, bool *is_new) {
   touch_store *store = &p->stores[p->n_stores];
   *is_new = false;
@@ -191,7 +192,11 @@ static touch_region *find_touched(touch_program *p, const tir_buffer *buffer, bo
   *is_new = true;
   ++p->n_touched;
   touch_region *touched = &store->touched[store->n_touched++];
-  *touched = (touch_region){.buffer = buffer, .contiguous = 1};
+  memset(touched, 0, offsetof(touch_region, elements));
+  memset(touched->stride, 0, sizeof *touched->stride * (size_t)store->depth);
+  touched->elements[0] = 0;
+  touched->buffer = buffer;
+  touched->contiguous = 1;
   return touched;
 }
 

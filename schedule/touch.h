@@ -58,12 +58,11 @@ typedef struct touch_region {
  * the arena of its program and points into the IR. */
 typedef struct touch_store {
   const tir_buffer *buffer;
-  const tir_expr *value;             /* NULL: a call's */
-  bool is_constant;                  /* the value reads nothing: a reduction's init */
-  int depth;                         /* loops: at most TOUCH_MAX_LOOPS */
-  touch_loop loops[TOUCH_MAX_LOOPS]; /* outermost first */
-  double outer_prod;                 /* iterations of all loops around */
-  double math[TOUCH_N_MATH];         /* of one evaluation */
+  const tir_expr *value;     /* NULL: a call's */
+  bool is_constant;          /* the value reads nothing: a reduction's init */
+  int depth;                 /* loops: at most TOUCH_MAX_LOOPS */
+  double outer_prod;         /* iterations of all loops around */
+  double math[TOUCH_N_MATH]; /* of one evaluation */
   int n_touched;
   touch_region *touched;   /* [0] is the written buffer */
   double alloc_outer_prod; /* iterations of the loops around the buffer's ALLOC; 1 for parameters */
@@ -71,6 +70,7 @@ typedef struct touch_store {
   int instruction_depth; /* the loops from here on are one instruction, as tensorize says; DEPTH: none are */
   int guards;
   double guard_prod;
+  touch_loop loops[TOUCH_MAX_LOOPS]; /* outermost first; the last member, since what is behind DEPTH is not moved */
 } touch_store;
 
 /* All stores of a function. One block of memory, left uninitialised: only what the counts cover is meant. */

@@ -75,7 +75,7 @@ static void count_operation(touch_store *store, const tir_expr *e) {
   if (e->op == TIR_SELECT) store->math[TOUCH_select_op] += e->lanes;
   if (tir_class_of(e) == TIR_CLASS_LOGIC) store->math[TOUCH_bool_op] += e->lanes;
   if (e->n_args == 0) return;
-  double *math = store->math + (tn_dtype_is_float(e->arg[0]->dtype) ? TOUCH_float_mad : TOUCH_int_mad);
+  double *math = store->math + (runtime_is_float(e->arg[0]->dtype) ? TOUCH_float_mad : TOUCH_int_mad);
   math_class class = class_of(e, math);
   if (class != MATH_CLASSES) math[class] += e->lanes;
 }
@@ -270,6 +270,8 @@ static void visit(walk_state *w, const tir_stmt *s) {
 
 /* ---- from stores to rows ----------------------------------------------------------------------------------------- */
 
+static size_t loops_bytes(const touch_store *store) { return sizeof *store->loops * (size_t)store->depth; }
+
 /* Drops constant stores to buffers that are also written otherwise. */
 static void drop_inits(touch_program *p) {
   int kept = 0;
@@ -278,7 +280,8 @@ static void drop_inits(touch_program *p) {
     for (int k = 0; p->stores[i].is_constant && k < p->n_stores; ++k) {
       drop |= !p->stores[k].is_constant && p->stores[k].buffer == p->stores[i].buffer;
     }
-    if (!drop && kept != i) p->stores[kept] = p->stores[i];
+    if (!drop && kept != i)
+      memcpy(&p->stores[kept], &p->stores[i], offsetof(touch_store, loops) + loops_bytes(&p->stores[i]));
     kept += !drop;
   }
   p->n_stores = kept;

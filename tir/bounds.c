@@ -62,7 +62,7 @@ static tir_interval select_bounds(tir_known *known, const tir_expr *e) {
 /* A cast to bool is "!= 0", not a change of width, and floats have no bounds here. The caller cuts off
  * what the new dtype does not hold. */
 static tir_interval cast_bounds(tir_known *known, const tir_expr *e) {
-  bool is_opaque = tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL;
+  bool is_opaque = runtime_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL;
   return is_opaque ? TIR_UNBOUNDED : tir_known_bounds(known, e->arg[0]);
 }
 
@@ -112,7 +112,7 @@ static tir_interval meet_facts(const tir_known *known, const tir_expr *e, tir_in
  * budget is for. */
 tir_interval tir_known_bounds(tir_known *known, const tir_expr *e) {
   tir_interval all = tir_dtype_range(e->dtype);
-  if (tn_dtype_is_float(e->dtype)) return TIR_UNBOUNDED;
+  if (runtime_is_float(e->dtype)) return TIR_UNBOUNDED;
   if (--known->budget < 0) return all;
   tir_interval r = raw_bounds(known, e);
   if (!tir_interval_within(r, all)) r = all;
@@ -176,7 +176,7 @@ static bool add_exact_parts(tir_known *known, const tir_expr *e, tir_linear *for
     tir_exact_form(known, e->arg[tir_is_int(e->arg[1], &factor) ? 0 : 1], &part);
     return factor != 0 && tir_linear_add(form, &part, factor);
   }
-  if (e->op != TIR_CAST || tn_dtype_is_float(e->arg[0]->dtype)) return false;
+  if (e->op != TIR_CAST || runtime_is_float(e->arg[0]->dtype)) return false;
   tir_exact_form(known, e->arg[0], form);
   return true;
 }
@@ -184,7 +184,7 @@ static bool add_exact_parts(tir_known *known, const tir_expr *e, tir_linear *for
 /* Needs a closed interval: a form with an open end could overflow int64 itself. */
 void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form) {
   tir_linear_zero(form);
-  if (!tn_dtype_is_float(e->dtype) && add_exact_parts(known, e, form)) {
+  if (!runtime_is_float(e->dtype) && add_exact_parts(known, e, form)) {
     tir_interval r = tir_linear_bounds(known, form);
     if (tir_interval_is_closed(r) && tir_interval_within(r, tir_dtype_range(e->dtype))) return;
   }
@@ -234,7 +234,7 @@ tir_interval tir_comparison_range(tir_op op) {
 /* The difference of a comparison's sides as a form; false unless both sides are exact. */
 static bool comparison_form(tir_known *known, const tir_expr *cond, tir_linear *form) {
   const tir_expr *a = cond->arg[0], *b = cond->arg[1];
-  if (tn_dtype_is_float(a->dtype)) return false;
+  if (runtime_is_float(a->dtype)) return false;
   tir_linear right;
   tir_linear_zero(form);
   tir_linear_zero(&right);
@@ -323,7 +323,7 @@ int tir_decide_sign(tir_op op, tir_interval r) {
 static int decide_comparison(tir_known *known, const tir_expr *cond) {
   const tir_expr *a = cond->arg[0], *b = cond->arg[1];
   tir_linear form;
-  if (tn_dtype_is_float(a->dtype)) return -1;
+  if (runtime_is_float(a->dtype)) return -1;
   if (comparison_form(known, cond, &form)) return tir_decide_sign(cond->op, tir_linear_bounds(known, &form));
   tir_interval low = tir_known_bounds(known, a), high = tir_interval_scale(tir_known_bounds(known, b), -1);
   return tir_decide_sign(cond->op, tir_interval_add(low, high));
@@ -356,6 +356,23 @@ int tir_known_decide(tir_known *known, const tir_expr *cond) {
   if (cond->op == TIR_OR) answer = decide_pair(known, cond, 1);
   if (cond->op == TIR_NOT) return (answer = tir_known_decide(known, cond->arg[0])) < 0 ? -1 : !answer;
   return answer >= 0 ? answer : decide_structurally(known, cond);
+}
+
+/* Whether every value of the loops' variables is possible beside every other, and each atom of FORM is one. Then both ends of the
+ * form's interval are values that it takes. */
+static bool takes_its_ends(const tir_known *known, const tir_linear *form) {
+  if (known->n_facts > 0 || known->n_conds > 0) return false;
+  for (int i = 0; i < form->n; i++)
+    if (form->terms[i].atom->op != TIR_VAR) return false;
+  return form->n > 0;
+}
+
+bool tir_known_refutes(tir_known *known, const tir_expr *cond) {
+  tir_linear form;
+  if (tir_class_of(cond) != TIR_CLASS_COMPARISON || cond->op == TIR_NE || cond->lanes > 1) return false;
+  if (!comparison_form(known, cond, &form) || !takes_its_ends(known, &form)) return false;
+  tir_interval r = tir_linear_bounds(known, &form);
+  return r.lo < r.hi && tir_interval_is_closed(r) && tir_decide_sign(cond->op, r) != 1;
 }
 
 /* ---- the public question ----------------------------------------------------------------------------------------- */

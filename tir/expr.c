@@ -50,7 +50,7 @@ const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value) {
 }
 
 const tir_expr *tir_const(runtime_arena *arena, tn_dtype dtype, double value) {
-  return tn_dtype_is_float(dtype) ? tir_float(arena, dtype, value) : tir_int(arena, dtype, (int64_t)value);
+  return runtime_is_float(dtype) ? tir_float(arena, dtype, value) : tir_int(arena, dtype, (int64_t)value);
 }
 
 const tir_expr *tir_var_expr(runtime_arena *arena, const tir_var *var) {
@@ -70,7 +70,7 @@ static bool is_value(const tir_expr *e, double value) {
 }
 
 /* A zero that can be left out of an addition: an integer 0, or the float -0 (x + 0.0 would turn -0 into +0). */
-static bool is_additive_zero(const tir_expr *e) { return is_value(e, tn_dtype_is_float(e->dtype) ? -0.0 : 0.0); }
+static bool is_additive_zero(const tir_expr *e) { return is_value(e, runtime_is_float(e->dtype) ? -0.0 : 0.0); }
 
 /* Whether E is the integer constant VALUE, as a scalar or broadcast. */
 static bool is_int_value(const tir_expr *e, int64_t value) {
@@ -257,7 +257,7 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 
 /* NULL only for a combiner of tuples, whose identities are its own. */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype) {
-  bool is_float = tn_dtype_is_float(dtype);
+  bool is_float = runtime_is_float(dtype);
   tir_interval range = tir_dtype_range(dtype);
   switch (combiner) {
     case TIR_REDUCE_SUM:

@@ -7,23 +7,20 @@
 #include "tir/internal.h"
 
 /* Floats get the range of int64, which means "no bound" to whoever asks. */
-tir_interval tir_dtype_range(tn_dtype dtype) {
-  static const tir_interval ranges[TN_DTYPE_COUNT] = {
-      [TN_BOOL] = {0, 1},
-      [TN_I8] = {INT8_MIN, INT8_MAX},
-      [TN_U8] = {0, UINT8_MAX},
-      [TN_I16] = {INT16_MIN, INT16_MAX},
-      [TN_U16] = {0, UINT16_MAX},
-      [TN_I32] = {INT32_MIN, INT32_MAX},
-      [TN_U32] = {0, UINT32_MAX},
-      [TN_I64] = {INT64_MIN, INT64_MAX},
-      [TN_F16] = {INT64_MIN, INT64_MAX},
-      [TN_BF16] = {INT64_MIN, INT64_MAX},
-      [TN_F32] = {INT64_MIN, INT64_MAX},
-      [TN_F64] = {INT64_MIN, INT64_MAX},
-  };
-  return ranges[dtype];
-}
+const tir_interval tir_dtype_ranges[TN_DTYPE_COUNT] = {
+    [TN_BOOL] = {0, 1},
+    [TN_I8] = {INT8_MIN, INT8_MAX},
+    [TN_U8] = {0, UINT8_MAX},
+    [TN_I16] = {INT16_MIN, INT16_MAX},
+    [TN_U16] = {0, UINT16_MAX},
+    [TN_I32] = {INT32_MIN, INT32_MAX},
+    [TN_U32] = {0, UINT32_MAX},
+    [TN_I64] = {INT64_MIN, INT64_MAX},
+    [TN_F16] = {INT64_MIN, INT64_MAX},
+    [TN_BF16] = {INT64_MIN, INT64_MAX},
+    [TN_F32] = {INT64_MIN, INT64_MAX},
+    [TN_F64] = {INT64_MIN, INT64_MAX},
+};
 
 /* Two's complement, written without shifts of negative numbers, which C leaves open. */
 int64_t tir_wrap(tn_dtype dtype, int64_t value) {

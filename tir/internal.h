@@ -7,7 +7,8 @@
 /* ---- dtypes as integer ranges ------------------------------------------------------------------------------------ */
 
 /* Smallest and largest value of an integer dtype (bool: 0, 1). */
-tir_interval tir_dtype_range(tn_dtype dtype);
+extern const tir_interval tir_dtype_ranges[TN_DTYPE_COUNT];
+static inline tir_interval tir_dtype_range(tn_dtype dtype) { return tir_dtype_ranges[dtype]; }
 /* Value wrapped in two's complement to the dtype (bool: != 0). */
 int64_t tir_wrap(tn_dtype dtype, int64_t value);
 
@@ -27,19 +28,25 @@ static inline const tir_expr *tir_unbroadcast(const tir_expr *e) { return e->op 
 
 /* ---- a map from node to node with a small table on the stack ----------------------------------------------------- */
 
-enum { TIR_MEMO_SLOTS = RUNTIME_SMALL(64, 2) };
-/* Starts with tir_memo_init, ends with runtime_map_free(&memo.map). When memory runs out entries are lost and
- * map.failed is set. */
+/* The first entries stand in a list, which is searched: most expressions have a handful of interior nodes, for which a table costs
+ * more to clear than a search takes. */
+enum { TIR_MEMO_FEW = RUNTIME_SMALL(8, 1), TIR_MEMO_SLOTS = RUNTIME_SMALL(64, 2) };
+/* Starts with tir_memo_init, ends with tir_memo_end. When memory runs out entries are lost, which tir_memo_end says. */
 typedef struct tir_memo {
-  runtime_map map;
+  int n_few;
+  const void *keys[TIR_MEMO_FEW], *values[TIR_MEMO_FEW];
+  runtime_map map; /* all entries but the first ones; no capacity: there are none */
   runtime_map_slot small[TIR_MEMO_SLOTS];
 } tir_memo;
 
-static inline void tir_memo_init(tir_memo *memo) { runtime_map_lend(&memo->map, memo->small, TIR_MEMO_SLOTS); }
+static inline void tir_memo_init(tir_memo *memo) {
+  memo->n_few = 0;
+  memo->map = (runtime_map){0};
+}
 /* Whether all that was put in stands there. Releases the map. */
 static inline bool tir_memo_end(tir_memo *memo) {
   bool is_whole = !memo->map.failed;
-  runtime_map_free(&memo->map);
+  if (memo->map.capacity) runtime_map_free(&memo->map);
   return is_whole;
 }
 /* The same for who answers with NULL or false: ARENA, in which the answer was made, is out of memory then. */
@@ -48,18 +55,31 @@ static inline bool tir_memo_end_for(runtime_arena *arena, tir_memo *memo) {
   if (!is_whole) runtime_arena_lacks(arena);
   return is_whole;
 }
+static inline bool tir_memo_is_empty(const tir_memo *memo) { return memo->n_few == 0; }
 /* NULL for a node that is not in, and for one whose entry was lost without memory: to be computed
  * again. */
 static inline const void *tir_memo_get(const tir_memo *memo, const void *key) {
-  return runtime_map_get(&memo->map, key);
+  for (int i = 0; i < memo->n_few; i++)
+    if (memo->keys[i] == key) return memo->values[i];
+  return memo->map.n ? runtime_map_get(&memo->map, key) : NULL;
 }
 
-/* That memory ended is asked once, by tir_memo_end. */
+/* KEY is not in. That memory ended is asked once, by tir_memo_end. */
 static inline void tir_memo_put(tir_memo *memo, const void *key, const void *value) {
+  if (memo->n_few < TIR_MEMO_FEW) {
+    memo->keys[memo->n_few] = key;
+    memo->values[memo->n_few++] = value;
+    return;
+  }
+  if (!memo->map.capacity) runtime_map_lend(&memo->map, memo->small, TIR_MEMO_SLOTS);
   runtime_map_put(&memo->map, key, value);
 }
 /* True when KEY was not there yet. */
-static inline bool tir_memo_add(tir_memo *memo, const void *key) { return runtime_map_add(&memo->map, key); }
+static inline bool tir_memo_add(tir_memo *memo, const void *key) {
+  if (tir_memo_get(memo, key)) return false;
+  tir_memo_put(memo, key, key);
+  return true;
+}
 
 /* ---- statements with other parts (stmt.c): the same pointer when nothing differs --------------------------------- */
 

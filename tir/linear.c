@@ -79,48 +79,6 @@ int64_t tir_common_divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-/* ---- intervals --------------------------------------------------------------------------------------------------- */
-
-/* Whether an end of an interval means "unbounded". */
-static bool is_open(int64_t end) { return end == INT64_MIN || end == INT64_MAX; }
-
-/* An end that overflows becomes open: that is always a correct bound. */
-tir_interval tir_interval_add(tir_interval a, tir_interval b) {
-  tir_interval sum;
-  if (is_open(a.lo) || is_open(b.lo) || __builtin_add_overflow(a.lo, b.lo, &sum.lo)) sum.lo = INT64_MIN;
-  if (is_open(a.hi) || is_open(b.hi) || __builtin_add_overflow(a.hi, b.hi, &sum.hi)) sum.hi = INT64_MAX;
-  return sum;
-}
-
-/* An end times a factor; an open or overflowing product gives the open end in its direction. */
-static int64_t scale_end(int64_t end, int64_t factor, int64_t open) {
-  int64_t product;
-  return is_open(end) || __builtin_mul_overflow(end, factor, &product) ? open : product;
-}
-
-/* A negative factor swaps the ends. 0 times unbounded is 0. */
-tir_interval tir_interval_scale(tir_interval a, int64_t factor) {
-  if (factor == 0) return (tir_interval){0, 0};
-  int64_t low = factor > 0 ? a.lo : a.hi, high = factor > 0 ? a.hi : a.lo;
-  return (tir_interval){scale_end(low, factor, INT64_MIN), scale_end(high, factor, INT64_MAX)};
-}
-
-tir_interval tir_interval_hull(tir_interval a, tir_interval b) {
-  return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-}
-
-bool tir_interval_is_closed(tir_interval a) { return a.lo != INT64_MIN && a.hi != INT64_MAX; }
-
-bool tir_interval_is_empty(tir_interval a) { return a.lo > a.hi; }
-
-tir_interval tir_interval_meet(tir_interval a, tir_interval b) {
-  return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-}
-
-bool tir_interval_within(tir_interval inner, tir_interval outer) {
-  return inner.lo >= outer.lo && inner.hi <= outer.hi;
-}
-
 /* ---- intervals of operators -------------------------------------------------------------------------------------- */
 
 /* Correct but not sharp for equal operands: x - x is [lo - hi, hi - lo]. Linear forms see that;

@@ -40,19 +40,54 @@ int64_t tir_common_divisor(int64_t a, int64_t b);
 
 #define TIR_UNBOUNDED ((tir_interval){INT64_MIN, INT64_MAX})
 
-/* Results are rounded outwards: an end that int64 does not hold is open. */
-tir_interval tir_interval_add(tir_interval a, tir_interval b);
-tir_interval tir_interval_scale(tir_interval a, int64_t factor);
-tir_interval tir_interval_meet(tir_interval a, tir_interval b);
-tir_interval tir_interval_hull(tir_interval a, tir_interval b);
+/* Results are rounded outwards: an end that int64 does not hold is open. Here, since they are a few instructions each,
+ * of which lowering a schedule takes thousands. */
+
+/* Whether an end of an interval means "unbounded". */
+static inline bool tir_is_open(int64_t end) { return end == INT64_MIN || end == INT64_MAX; }
+
+/* An end that overflows becomes open: that is always a correct bound. */
+static inline tir_interval tir_interval_add(tir_interval a, tir_interval b) {
+  tir_interval sum;
+  if (tir_is_open(a.lo) || tir_is_open(b.lo) || __builtin_add_overflow(a.lo, b.lo, &sum.lo)) sum.lo = INT64_MIN;
+  if (tir_is_open(a.hi) || tir_is_open(b.hi) || __builtin_add_overflow(a.hi, b.hi, &sum.hi)) sum.hi = INT64_MAX;
+  return sum;
+}
+
+/* An end times a factor; an open or overflowing product gives the open end in its direction. */
+static inline int64_t tir_scale_end(int64_t end, int64_t factor, int64_t open) {
+  int64_t product;
+  return tir_is_open(end) || __builtin_mul_overflow(end, factor, &product) ? open : product;
+}
+
+/* A negative factor swaps the ends. 0 times unbounded is 0. */
+static inline tir_interval tir_interval_scale(tir_interval a, int64_t factor) {
+  if (factor == 0) return (tir_interval){0, 0};
+  int64_t low = factor > 0 ? a.lo : a.hi, high = factor > 0 ? a.hi : a.lo;
+  return (tir_interval){tir_scale_end(low, factor, INT64_MIN), tir_scale_end(high, factor, INT64_MAX)};
+}
+
+static inline tir_interval tir_interval_hull(tir_interval a, tir_interval b) {
+  return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+}
+
 /* Bounded on both sides. */
-bool tir_interval_is_closed(tir_interval a);
+static inline bool tir_interval_is_closed(tir_interval a) { return a.lo != INT64_MIN && a.hi != INT64_MAX; }
+
 /* lo > hi: the conditions contradict each other, and what stands there is never evaluated. */
-bool tir_interval_is_empty(tir_interval a);
+static inline bool tir_interval_is_empty(tir_interval a) { return a.lo > a.hi; }
+
+static inline tir_interval tir_interval_meet(tir_interval a, tir_interval b) {
+  return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+}
+
+/* An open end is within an open end only. */
+static inline bool tir_interval_within(tir_interval inner, tir_interval outer) {
+  return inner.lo >= outer.lo && inner.hi <= outer.hi;
+}
+
 /* What OP makes of all values of A (and B, ignored by operators of one operand), over the integers: nothing wraps. */
 tir_interval tir_interval_apply(tir_op op, tir_interval a, tir_interval b);
-/* An open end is within an open end only. */
-bool tir_interval_within(tir_interval inner, tir_interval outer);
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
 
@@ -92,6 +127,9 @@ void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form);
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype);
 /* 1: COND holds, 0: its opposite holds, -1: unknown. Allocates nothing. */
 int tir_known_decide(tir_known *known, const tir_expr *cond);
+/* Whether values of the loops' variables are known for which COND, that was not decided, does not hold: then no simplification of it
+ * finds that it does. */
+bool tir_known_refutes(tir_known *known, const tir_expr *cond);
 /* The values of a form for which (form OP 0) holds; of != all. */
 tir_interval tir_comparison_range(tir_op op);
 /* Decides (form OP 0) from an interval of the form. */

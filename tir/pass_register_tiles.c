@@ -202,6 +202,6 @@ tir_func *tir_pass_register_tiles(tir_pass_context *p, tir_func *f) {
   state at = {.p = &own, .marked = &marked};
   tir_visitor visitor = {.stmt = find_tiles, .user = &at};
   tir_walk_stmt(f->body, &visitor);
-  const tir_stmt *body = marked.map.n > 0 ? mark(&at, f->body) : f->body;
+  const tir_stmt *body = !tir_memo_is_empty(&marked) ? mark(&at, f->body) : f->body;
   return tir_func_with_body(p, f, tir_memo_end_for(p->arena, &marked) ? body : NULL);
 }

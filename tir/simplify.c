@@ -179,7 +179,7 @@ static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
 
 /* A variable that can have one value only is that value. */
 static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
-  if (tn_dtype_is_float(e->dtype)) return e;
+  if (runtime_is_float(e->dtype)) return e;
   tir_interval r = tir_known_bounds(&s->known, e);
   return r.lo == r.hi ? tir_int(s->arena, e->dtype, r.lo) : e;
 }
@@ -187,7 +187,7 @@ static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
 /* By dtype, then by operator. Vectors are simplified in their arguments only. */
 static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   if (e->dtype == TN_BOOL) return tir_simplify_bool(s, e);
-  if (tn_dtype_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
+  if (runtime_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
   tir_class class = tir_class_of(e);
   if (class == TIR_CLASS_SUM) return simplify_sum(s, e);
   if (class == TIR_CLASS_DIVISION) return simplify_division(s, e);
@@ -234,11 +234,13 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
   return tir_memo_end_for(arena, &s.memo) ? result : NULL;
 }
 
-/* Asks the bounds first, which allocates nothing, and simplifies only where they do not know. */
+/* Asks the bounds first, which allocates nothing, and simplifies only where they do not know: for a tail's condition,
+ * which fails in the last block, they do. */
 bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
   tir_simplifier s;
   start(&s, arena, env);
   int64_t value = tir_known_decide(&s.known, cond);
+  if (value < 0 && tir_known_refutes(&s.known, cond)) value = 0;
   if (value < 0) {
     const tir_expr *result = tir_simplify_node(&s, cond);
     if (result == NULL || !tir_is_int(result, &value)) value = 0;

@@ -254,7 +254,7 @@ static const tir_expr *simplify_not(tir_simplifier *s, const tir_expr *e) {
   const tir_expr *a = tir_simplify_node(s, e->arg[0]);
   if (a == NULL) return NULL;
   if (tir_class_of(a) == TIR_CLASS_COMPARISON) {
-    bool total = !tn_dtype_is_float(a->arg[0]->dtype) || a->op == TIR_EQ || a->op == TIR_NE;
+    bool total = !runtime_is_float(a->arg[0]->dtype) || a->op == TIR_EQ || a->op == TIR_NE;
     if (total) return tir_binary(s->arena, tir_negated_comparison(a->op), a->arg[0], a->arg[1]);
   }
   return tir_unary(s->arena, TIR_NOT, a);
@@ -265,7 +265,7 @@ static const tir_expr *simplify_not(tir_simplifier *s, const tir_expr *e) {
 const tir_expr *tir_simplify_bool(tir_simplifier *s, const tir_expr *e) {
   bool is_comparison = tir_class_of(e) == TIR_CLASS_COMPARISON;
   const tir_expr *result;
-  if (e->lanes == 1 && is_comparison && !tn_dtype_is_float(e->arg[0]->dtype)) {
+  if (e->lanes == 1 && is_comparison && !runtime_is_float(e->arg[0]->dtype)) {
     result = simplify_comparison(s, e);
   } else if (e->op == TIR_AND || e->op == TIR_OR) {
     result = simplify_junction(s, e);

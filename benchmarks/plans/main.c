@@ -11,6 +11,7 @@ static const char usage[] =
     "       tenon-plans list [--case PATTERN] [--target T] [--threads N] [--time] [--at-least N]\n"
     "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
     "                              [--plan FIELD=VALUE,...]...\n"
+    "       tenon-plans digest PROGRAM [TARGET [N]]\n"
     "       tenon-plans turns LOG RESULT\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
     "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
@@ -18,6 +19,9 @@ static const char usage[] =
     "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n"
     "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, random ones,\n"
     "          and the best-ranked with other values (--plan)\n"
+    "  digest  numbers over the loops, features and estimates of N random candidates: two builds that print the same "
+    "make\n"
+    "          the same of all of them, given one target with its costs\n"
     "  turns   a network's trials, recorded in LOG (RESULT: what `tenon tune NETWORK --json` printed), in the "
     "gradient's order\n"
     "          and in round-robin's: the total over the time\n";
@@ -75,6 +79,8 @@ int main(int argc, char **argv) {
   if (argc >= 2 && argc <= 3 && strcmp(argv[1], "rate") == 0) return plans_rate(argc > 2 ? argv[2] : NULL);
   if (argc >= 2 && strcmp(argv[1], "list") == 0) return list(argc, argv);
   if (argc >= 3 && argc % 2 == 1 && strcmp(argv[1], "race") == 0) return race(argc, argv);
+  if (argc >= 3 && argc <= 5 && strcmp(argv[1], "digest") == 0)
+    return plans_digest(argv[2], argc > 3 ? argv[3] : "threads=1", argc > 4 ? atoi(argv[4]) : 200);
   if (argc == 4 && strcmp(argv[1], "turns") == 0) return plans_turns(argv[2], argv[3]);
   fputs(usage, stderr);
   return 2;

@@ -30,6 +30,9 @@ typedef struct plans_race_options {
  * (race.c). 0 when all went well. */
 int plans_race(const plans_race_options *options);
 
+/* Prints numbers over what N random plans and sketches of the program become on a target (digest.c). 0 when all went well. */
+int plans_digest(const char *program, const char *target, int n);
+
 /* A network's recorded trials, told again in the order in which the gradient, and round-robin, would have had them (turns.c).
  * LOG is of a run of `tenon tune NETWORK --json`, and RESULT the path of what that printed. 0 when both could be read. */
 int plans_turns(const char *log, const char *result);

@@ -32,5 +32,5 @@ int stage_named(const tn_schedule *s, const char *name) {
 int main(void) {
   return run_analysis_tests() + run_sketch_tests() + run_genome_tests() + run_planned_tests() + run_proposal_tests() +
          run_tune_tests() + run_judging_tests() + run_pipeline_tests() + run_replay_tests() + run_task_tests() +
-         run_own_schedule_tests() + run_neighbour_tests() + run_guess_tests() + run_cut_tests();
+         run_own_schedule_tests() + run_neighbour_tests() + run_guess_tests() + run_cut_tests() + run_memory_tests();
 }

@@ -52,5 +52,6 @@ int run_own_schedule_tests(void);
 int run_neighbour_tests(void);
 int run_guess_tests(void);
 int run_cut_tests(void);
+int run_memory_tests(void);
 
 #endif
