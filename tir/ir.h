@@ -636,7 +636,7 @@ typedef struct tir_pass_options {
   bool
       versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
   bool masks_are_dear; /* code with masks is to be avoided, even by more code */
-  bool moves_ends;     /* a block at the end of a loop may begin at any iteration, not only at multiples of its length */
+  bool moves_ends; /* a block at the end of a loop may begin at any iteration, not only at multiples of its length */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */
