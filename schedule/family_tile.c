@@ -213,7 +213,8 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
     f->dot = kind->intrin[lanes < 16];
     f->dot_group = kind->group;
     f->dot_turned = is_turned ? 1 - f->shared : -1;
-    f->dot_signed = kind->is_signed;
+    f->dot_halves = kind->group == 2 ? f->machine.dot_bf16_halves : f->machine.dot_i8_halves;
+    f->dot_signed = kind->is_signed && !f->dot_halves;
   }
 }
 
@@ -677,7 +678,9 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
   if (dot && f->dot_signed) converted += v, loads += r * r2 / 2;  /* sums of what is too much; the shifts */
-  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain;
+  if (dot && f->dot_halves) converted += 2 * v + r * r2;          /* both halves of each operand */
+  double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma),
+         chain = m->costs.chain;
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
@@ -864,7 +867,9 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
  * empty. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
-  int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
+                   : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
+                                                  : c[TILE_VECTORS] + 1;
   if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */

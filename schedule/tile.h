@@ -77,6 +77,7 @@ typedef struct tile_facts {
   int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
   int dot_group;            /* elements of k in a lane */
   bool dot_signed;          /* it takes registers and instructions of its own */
+  bool dot_halves;          /* so does each operand, whose halves are multiplied one after the other */
   int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */
   tile_parity parities[TILE_MAX_PARITIES];
 } tile_facts;
