@@ -85,6 +85,22 @@ static int shared_read(const tile_facts *f) {
   return -1;
 }
 
+/* The operand that all lanes share and each row has its own part of, where a copy of it in panels of rows is possible and used
+ * often enough. -1: none. */
+static int left_read(const generic_draft *d, const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  if (f->u < 0 || f->n_parities > 0 || r->n_axes == r->n_data) return -1;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    int dim = read->dim[f->u];
+    bool can = is_reused_along(read, r, f->v) && read->is_known[f->u] && read->stride[f->u] != 0 && dim >= 0 &&
+               read->plain[dim] == f->u && !read->overlaps && !read->is_window && read->tensor->ndim < TN_MAX_RANK;
+    if (can && reads_of(r, read->tensor) == 1 && generic_stage(d, read->tensor) >= 0 && reuse(read, r) >= LEAST_REUSE)
+      return i;
+  }
+  return -1;
+}
+
 /* Reads along the vectors: with stride 0 or 1, and at most one with another that is used again. */
 static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
@@ -253,6 +269,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack =
       f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->far >= 0 ? 2 : LEAST_REUSE);
+  f->left = left_read(d, f);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
   for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);
@@ -364,6 +381,7 @@ static void space(const void *facts, plan_space *s) {
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
     if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
+    if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
   }
 }
 
@@ -464,6 +482,9 @@ static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
   return f->is_askew[read] && !(c[TILE_PACK] && read == f->shared);
 }
 
+/* Copied in panels of rows. */
+static bool is_left(const tile_facts *f, const int32_t *c, int read) { return c[TILE_LEFT] && read == f->left; }
+
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
@@ -493,7 +514,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .walk = &f->walks[i], .bytes = f->walks[i].bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared);
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared) || is_left(f, c, i);
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
@@ -685,7 +706,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    if (read->stride[f->u] && !read->overlaps && stride >= COST_LINE)
+    if (read->stride[f->u] && !read->overlaps && stride >= COST_LINE && !is_left(f, c, i))
       conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
@@ -848,6 +869,19 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return times * (lines * line + moved);
 }
 
+/* Copying the operand of rows once: neighbours go together, others one by one. */
+static double left_ns(const tile_facts *f, const int32_t *c) {
+  if (!c[TILE_LEFT] || is_constant(&f->reads.reads[f->left])) return 0;
+  const tn_machine *m = &f->machine;
+  const generic_read *read = &f->reads.reads[f->left];
+  double bytes = f->walks[f->left].all * f->walks[f->left].bytes;
+  double line = cost_line_at(m, cost_place(m, cost_level(m, bytes), bytes), c[TILE_THREADS]) + m->costs.line2;
+  double panel = (double)RUNTIME_MIN(c[TILE_ROWS] * f->walks[f->left].bytes, c[TILE_WIDTH]);
+  double moved =
+      read->stride[f->u] == 1 ? bytes / panel * 2 * 2 * m->costs.load : f->walks[f->left].all * m->costs.gather;
+  return bytes / COST_LINE * line + moved;
+}
+
 /* 0 where there is no padding. */
 static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!f->padding) return 0;
@@ -881,6 +915,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
@@ -894,7 +929,7 @@ static double plainness(const int32_t *c, const nest *n) {
   static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
   return 1 + (c[TILE_DEPTH] ? doubt : 0) +
          loop * ((n->v_blocks > 1 && c[TILE_PACK] != 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] +
-                 c[TILE_INNER]);
+                 c[TILE_INNER] + c[TILE_LEFT]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -904,7 +939,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
-              turn_ns(f, c) + padding_ns(f, c, &n);
+              turn_ns(f, c) + left_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c, &n);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }

@@ -12,7 +12,7 @@
 #include "schedule/generic.h"
 
 enum {
-  PLAN_MAX_FIELDS = 16,
+  PLAN_MAX_FIELDS = 17,
   PLAN_MAX_VALUES = 40, /* of one field */
   PLAN_MAX_RANKED = 64  /* plans of a group that are kept in order */
 };

@@ -45,19 +45,19 @@ static const generic_read *packed_read(const tiling *t) { return &t->f->reads.re
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
 static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
 
-/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]" */
-static bool panel_map(const tiling *t, char *out, size_t n) {
-  const generic_read *read = packed_read(t);
-  int dim = read->dim[t->f->v], ndim = read->tensor->ndim, grouped = group_dim(t);
+/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none are. */
+static bool panel_map(const tiling *t, const generic_read *read, int axis, int64_t by, int grouped, char *out,
+                      size_t n) {
+  int dim = read->dim[axis], ndim = read->tensor->ndim;
   runtime_str map = {0};
   for (int d = 0; d < ndim; d++) runtime_str_addf(&map, "%sd%d", d ? ", " : "[", d);
-  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)t->columns);
+  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)by);
   for (int d = 0; d < ndim; d++)
     if (d == grouped)
       runtime_str_addf(&map, ", d%d//%d", d, t->f->dot_group);
     else if (d != dim)
       runtime_str_addf(&map, ", d%d", d);
-  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)t->columns);
+  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)by);
   if (grouped >= 0) runtime_str_addf(&map, ", d%d%%%d", grouped, t->f->dot_group);
   runtime_str_addf(&map, "]");
   bool ok = !map.failed && map.n < n;
@@ -119,14 +119,21 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE);
 }
 
+/* Copies TENSOR for READER into what MAP says. */
+static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *reader, const char *map,
+                    const tn_tensor **copy) {
+  int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader);
+  if (schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
+  *copy = t->d->s->stages[from + 1].tensors;
+  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+}
+
 /* Copies the packed operand for READER into panels. */
 static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = packed_read(t);
-  int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader);
   char map[256];
-  if (!panel_map(t, map, sizeof map) || schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
-  *copy = t->d->s->stages[from + 1].tensors;
-  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+  return panel_map(t, read, t->f->v, t->columns, group_dim(t), map, sizeof map) &&
+         copy_as(t, read->tensor, reader, map, copy);
 }
 
 /* Whether an iteration of the axis reads another part. */
@@ -154,6 +161,41 @@ static bool place_copy(const tiling *t, const tn_tensor *copy) {
   if (!arrange_copy(t, stage, alone)) return false;
   if (loop >= 0) return attach(t->d, copy, t->root, loop);
   return !alone || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
+}
+
+/* ---- the operand of rows ----------------------------------------------------------------------------------------- */
+
+/* Only where c[LEFT] is not 0. */
+static const generic_read *left_read(const tiling *t) { return &t->f->reads.reads[t->f->left]; }
+
+/* Copies the operand of rows for READER into panels of a tile's rows: "[d0, d1] -> [d0//6, d1, d0%6]". */
+static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
+  const generic_read *read = left_read(t);
+  char map[256];
+  return panel_map(t, read, t->f->u, t->c[TILE_ROWS], -1, map, sizeof map) &&
+         copy_as(t, read->tensor, reader, map, copy);
+}
+
+/* Some steps of the reduction at a time: panels go by them where the operand lies along the panels, else the steps go by a
+ * panel. What lies side by side there is a vector. */
+static bool place_left(const tiling *t, const tn_tensor *copy) {
+  enum { STEPS = 8 };
+  const generic_read *read = left_read(t);
+  int stage = generic_stage(t->d, copy), order[TN_MAX_RANK + 4], n = 0, outer, inner, steps = -1, step = -1;
+  int dim = read->dim[t->f->u], along = read->dim[t->f->reads.n_axes - 1];
+  bool is_along = read->stride[t->f->u] == 1;
+  if (!generic_split_as(t->d, stage, dim, t->c[TILE_ROWS], TN_TAIL_PAD, &outer, &inner)) return false;
+  if (along == dim) along = -1;
+  if (along >= 0 && !generic_split(t->d, stage, along, STEPS, &steps, &step)) return false;
+  for (int k = 0; k < read->tensor->ndim; k++)
+    if (k != dim && k != along) order[n++] = k;
+  if (is_along) put(&n, order, steps);
+  put(&n, order, outer);
+  if (!is_along) put(&n, order, steps);
+  put(&n, order, step), put(&n, order, inner);
+  if (!generic_order(t->d, stage, n, order) || !generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE)) return false;
+  if (step >= 0 && !generic_annotate(t->d, stage, step, SCHEDULE_UNROLL)) return false;
+  return !t->c[TILE_THREADS] || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
 }
 
 /* ---- loops around tiles ------------------------------------------------------------------------------------------ */
@@ -472,7 +514,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   const tile_facts *f = facts;
   bool is_cut = value[TILE_DEPTH] != 0;
   tiling t = {.d = d, .g = g, .root = is_cut ? g->anchor : g->root, .f = f, .c = value, .lanes = tile_lanes(f, value)};
-  const tn_tensor *sums, *copy = NULL;
+  const tn_tensor *sums, *copy = NULL, *left = NULL;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
   int64_t whole = value[TILE_PACK] && !lanes ? ceil_div(extent, t.lanes) * t.lanes : extent; /* panels are padded */
@@ -483,11 +525,13 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
   if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy))) return false;
+  if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
   if (!lanes && !attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
+  if (left && !place_left(&t, left)) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;
