@@ -49,8 +49,9 @@ static bool can_share_panels(const generic_reads *r, const tn_tensor *tensor, in
 }
 
 /* A copy in panels is possible, and each element of it is used LEAST times. */
-static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, double least) {
-  int dim = read->dim[r->n_data - 1];
+static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, int v,
+                          double least) {
+  int dim = read->dim[v];
   if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
     return false;
   if (reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
@@ -161,6 +162,24 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   }
 }
 
+/* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
+ * and all that is read goes along it as it lies. */
+static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
+  const generic_reads *r = &f->reads;
+  int last = r->n_data - 1, other = last - 1;
+  int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
+  bool along = false;
+  if (other < 0 || 2 * r->extent[last] > lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
+    return last;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    bool is_near = read->stride[other] == 0 || read->stride[other] == 1;
+    if (!read->is_known[other] || read->block[other] || !is_near || read->is_window) return last;
+    along |= read->stride[other] == 1;
+  }
+  return along ? other : last;
+}
+
 /* False: no reduction of products that vectors can go along. */
 static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   generic_reads *r = &f->reads;
@@ -169,14 +188,15 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
       r->n < 2)
     return false;
-  f->v = r->n_data - 1;
+  f->v = vector_axis(f, d->s->stages[stage].tensors);
+  f->is_across = f->v != r->n_data - 1;
   if (!describe_reads(f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
   if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
   for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
   describe_lanes(d, f);
-  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], 2);
+  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], f->v, 2);
 }
 
 /* What decides that a group has an anchor. */
@@ -264,11 +284,11 @@ static void describe_walk(const generic_reads *r, const generic_read *read, tile
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
-  f->u = row_axis(f, f->v);
+  f->u = row_axis(f, f->reads.n_data);
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack =
-      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->far >= 0 ? 2 : LEAST_REUSE);
+      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, f->far >= 0 ? 2 : LEAST_REUSE);
   f->left = left_read(d, f);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
@@ -412,8 +432,8 @@ static bool moves(const tile_facts *f, int read, int axis) { return axis >= 0 &&
 
 /* The axes of no tile. Where the reduction is cut, those that the shared operand does not move along are inside. */
 static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_inside) {
-  for (int a = 0; a < f->v; a++) {
-    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
+  for (int a = 0; a < f->reads.n_data; a++) {
+    bool is_tiled = a == f->v || a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
     bool is_kept = n->blocks > 1 && !moves(f, f->shared, a);
     if (is_tiled || is_kept != is_inside || tile_parity_of(f, a)) continue;
     push(n, a, (double)f->reads.extent[a]);
@@ -529,7 +549,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
-    bool is_outer = a < f->v && a != f->u;
+    bool is_outer = a < f->reads.n_data && a != f->v && a != f->u;
     if (!is_outer && !s.is_packed && stride >= s.row && f->reads.extent[a] > 1 && (s.stride == 0 || stride < s.stride))
       s.stride = stride;
   }
@@ -664,10 +684,11 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   const tn_machine *m = &f->machine;
   double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
   for (int a = f->v - 1; f->u >= 0 && a > f->u; a--) stride *= (double)f->reads.extent[a];
-  for (int a = 0; a < f->v; a++) rows *= (double)f->reads.extent[a];
+  for (int a = 0; a < f->reads.n_data; a++) rows *= a == f->v ? 1 : (double)f->reads.extent[a];
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
-  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits;
+  double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
+  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits + apart * m->costs.gather;
 }
 
 /* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;
@@ -818,7 +839,7 @@ static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 
 /* The axes that loops outside of tiles and parities go along. */
 static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
-  return axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
+  return axis != f->v && axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
 }
 
 /* How often the packed operand is copied: inside of the innermost loop that moves it, once for each turn of the others around
@@ -827,7 +848,7 @@ static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
   bool blocks = n->v_blocks > 1;
   double times = 1,
          since = 1; /* TIMES: SINCE at the last loop that moves it; SINCE: turns of all loops so far that do not */
-  for (int a = 0; a < f->v; a++) {
+  for (int a = 0; a < f->reads.n_data; a++) {
     if (!is_outer(f, c, a)) continue;
     if (moves(f, f->shared, a))
       times = since;
@@ -961,7 +982,7 @@ static int64_t least_panels(const plan_space *s, int64_t count) {
 /* Outer loops of LEAST iterations or more along which READ moves; READ -1: that stand outside of blocks of the reduction. */
 static bool has_outer_loop(const tile_facts *f, const int32_t *c, int read, int64_t least) {
   bool has = false;
-  for (int a = 0; a < f->v; a++) {
+  for (int a = 0; a < f->reads.n_data; a++) {
     bool counts = read >= 0 ? moves(f, read, a) : !c[TILE_DEPTH] || moves(f, f->shared, a);
     has |= is_outer(f, c, a) && f->reads.extent[a] >= least && counts;
   }
@@ -993,7 +1014,7 @@ static void normalize(const void *facts, const plan_space *s, int32_t *c) {
 }
 
 static const plan_field fields[TILE_FIELD_COUNT] = {
-#define X(name, text, what) {text, what},
+#define X(name, text, what) {text, what, TILE_##name == TILE_LEFT},
     TILE_FIELDS(X)
 #undef X
 };

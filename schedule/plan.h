@@ -32,6 +32,7 @@ typedef struct plan_space {
 typedef struct plan_field {
   const char *name; /* in texts */
   const char *what;
+  bool is_later; /* plans of before do not have it: 0 */
 } plan_field;
 
 /* A row of the table. FACTS are the family's own and live in the draft's arena. */

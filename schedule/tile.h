@@ -58,6 +58,7 @@ typedef struct tile_facts {
   tn_machine machine;
   generic_reads reads;                   /* of the reduction; of one point of each parity: steps that count */
   int v, u, u2;                          /* data axes: of vectors, of rows, of more rows; -1: none */
+  bool is_across;                        /* vectors do not go along the last data axis, which is too short for one */
   int far;                               /* the read that goes along v with a stride and has to be packed; -1: none */
   int shared;                            /* the operand that all rows share; -1: none */
   bool can_pack;                         /* it can be copied into panels */

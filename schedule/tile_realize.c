@@ -257,15 +257,15 @@ static void list_loops(tiling *t) {
 static bool unfold_root(tiling *t, int stage) {
   const generic_unfold *u = &t->g->unfold;
   bool is_used[TN_MAX_RANK] = {false}, is_some = u->is_some && t->root == t->g->root;
-  for (int a = 0; a <= t->f->v; a++) t->axis[a] = is_some ? u->axis[a] : a;
+  for (int a = 0; a < t->f->reads.n_data; a++) t->axis[a] = is_some ? u->axis[a] : a;
   if (!is_some) return true;
-  for (int a = 0; a <= t->f->v; a++) {
+  for (int a = 0; a < t->f->reads.n_data; a++) {
     int outer, inner;
     is_used[u->axis[a]] = true;
     if (u->by[a] <= 0) continue;
     if (!generic_split(t->d, stage, u->axis[a], u->by[a], &outer, &inner)) return false;
     t->axis[a] = outer;
-    for (int b = 0; b <= t->f->v; b++)
+    for (int b = 0; b < t->f->reads.n_data; b++)
       if (u->axis[b] == u->axis[a] && u->by[b] < 0) t->axis[b] = inner;
   }
   for (int a = 0; a < t->g->root->ndim; a++)
@@ -289,8 +289,8 @@ static bool has_short_block(const tiling *t) {
 /* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
   int stage = generic_stage(t->d, t->root);
-  for (int a = 0; a < t->f->v; a++)
-    if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
+  for (int a = 0; a < t->f->reads.n_data; a++)
+    if (a != t->f->v && a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
       t->outer[t->n_outer++] = a;
   if (!unfold_root(t, stage)) return false;
   t->depth = t->c[TILE_DEPTH] ? t->f->reads.n_data : -1; /* what rfactor left */
@@ -341,8 +341,8 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
   int order[SCHEDULE_MAX_AXES], n = 0, n_parities, parities[TILE_MAX_PARITIES];
   const schedule_stage *st = &t->d->s->stages[stage];
   if (!split_parities(t, stage, &n_parities, parities)) return false;
-  for (int a = 0; a < f->v; a++)
-    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   if (t->depth >= 0) order[n++] = f->reads.n_data; /* the block, which there is one of in a tile */
   for (int i = 0; i < n_parities; i++) order[n++] = parities[i];
   for (int i = 0; i < st->n_leaves; i++) {
@@ -483,8 +483,8 @@ static bool order_lanes(const tiling *t, int stage) {
   const tile_facts *f = t->f;
   const schedule_stage *st = &t->d->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0, lane = st->op->n_axes - 1;
-  for (int a = 0; a < f->v; a++)
-    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
   put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
