@@ -399,6 +399,20 @@ static bool make_sums(const tiling *t, const tn_tensor **sums) {
   return true;
 }
 
+/* Vectors of accumulators are vectors of the buffer that they are in, too: "[d0, d1] -> [d1, d0]". */
+static bool turn_sums(const tiling *t, const tn_tensor *sums) {
+  runtime_str map = {0};
+  for (int a = 0; a < sums->ndim; a++) runtime_str_addf(&map, "%sd%d", a ? ", " : "[", a);
+  runtime_str_addf(&map, "] -> [");
+  int v = sums->ndim - t->f->reads.n_data + t->f->v; /* behind the blocks of a reduction, if it is cut */
+  for (int a = 0; a < sums->ndim; a++)
+    if (a != v) runtime_str_addf(&map, "d%d, ", a);
+  runtime_str_addf(&map, "d%d]", v);
+  bool ok = !map.failed && schedule_transform_layout(t->d->s, generic_stage(t->d, sums), map.data) == TN_OK;
+  runtime_str_free(&map);
+  return ok;
+}
+
 /* ---- zeros around an input --------------------------------------------------------------------------------------- */
 
 /* The innermost of the outer loops along which the padded input is read at other places. -1: there is none. */
@@ -524,7 +538,8 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   t.by_lanes =
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
-  if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy))) return false;
+  if (!make_sums(&t, &sums) || (f->is_across && !turn_sums(&t, sums)) || (value[TILE_PACK] && !pack(&t, sums, &copy)))
+    return false;
   if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
