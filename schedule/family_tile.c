@@ -169,7 +169,7 @@ static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
   int last = r->n_data - 1, other = last - 1;
   int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
   bool along = false;
-  if (other < 0 || 2 * r->extent[last] > lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
+  if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
     return last;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
@@ -896,11 +896,13 @@ static double left_ns(const tile_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
   const generic_read *read = &f->reads.reads[f->left];
   double bytes = f->walks[f->left].all * f->walks[f->left].bytes;
-  double line = cost_line_at(m, cost_place(m, cost_level(m, bytes), bytes), c[TILE_THREADS]) + m->costs.line2;
+  int level = cost_level(m, 2 * bytes);
+  double line = cost_line_at(m, cost_place(m, level, 2 * bytes), c[TILE_THREADS]);
+  double written = cost_write(m, bytes, RUNTIME_MAX(level, 2), c[TILE_THREADS], false);
   double panel = (double)RUNTIME_MIN(c[TILE_ROWS] * f->walks[f->left].bytes, c[TILE_WIDTH]);
   double moved =
       read->stride[f->u] == 1 ? bytes / panel * 2 * 2 * m->costs.load : f->walks[f->left].all * m->costs.gather;
-  return bytes / COST_LINE * line + moved;
+  return bytes / COST_LINE * line + written + moved;
 }
 
 /* 0 where there is no padding. */
@@ -936,6 +938,8 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  /* Results of such vectors lie apart in memory, where blocks of the reduction would add to them. */
+  if (c[TILE_DEPTH] && f->is_across && f->reads.extent[f->reads.n_data - 1] > 1) return false;
   if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;

@@ -404,7 +404,7 @@ static bool turn_sums(const tiling *t, const tn_tensor *sums) {
   runtime_str map = {0};
   for (int a = 0; a < sums->ndim; a++) runtime_str_addf(&map, "%sd%d", a ? ", " : "[", a);
   runtime_str_addf(&map, "] -> [");
-  int v = sums->ndim - t->f->reads.n_data + t->f->v; /* behind the blocks of a reduction, if it is cut */
+  int v = t->f->v; /* blocks of a reduction, if it is cut, are behind the data axes */
   for (int a = 0; a < sums->ndim; a++)
     if (a != v) runtime_str_addf(&map, "d%d, ", a);
   runtime_str_addf(&map, "d%d]", v);
