@@ -147,6 +147,13 @@ DOTS_OF(dot_bf16_512, ISA("avx512f,avx512bf16"), __m512, SET_F32, (__m512bh)_mm5
         (__m512bh)_mm512_set1_epi16(0x3a80), _mm512_dpbf16_ps, _mm512_add_ps, _mm512_storeu_ps)
 DOTS_OF(dot_i8_512, ISA("avx512f,avx512vnni"), __m512i, _mm512_set1_epi32, _mm512_set1_epi8(3), _mm512_set1_epi8(1),
         _mm512_dpbusd_epi32, _mm512_add_epi32, _mm512_storeu_si512)
+/* Without such an instruction: of halves, each product of which depends on the sum, so that none is made only once. */
+#define HALVES_512(a, x, y) _mm512_add_epi32(_mm512_add_epi32(a, _mm512_madd_epi16(a, x)), _mm512_madd_epi16(a, y))
+#define HALVES_256(a, x, y) _mm256_add_epi32(_mm256_add_epi32(a, _mm256_madd_epi16(a, x)), _mm256_madd_epi16(a, y))
+DOTS_OF(halves_i8_512, ISA("avx512f,avx512bw"), __m512i, _mm512_set1_epi32, _mm512_set1_epi16(3), _mm512_set1_epi16(1),
+        HALVES_512, _mm512_add_epi32, _mm512_storeu_si512)
+DOTS_OF(halves_i8_256, ISA("avx2"), __m256i, _mm256_set1_epi32, _mm256_set1_epi16(3), _mm256_set1_epi16(1), HALVES_256,
+        _mm256_add_epi32, _mm256_storeu_si256)
 DOTS_OF(dot_i8_256, ISA("avx2,avxvnni"), __m256i, _mm256_set1_epi32, _mm256_set1_epi8(3), _mm256_set1_epi8(1),
         _mm256_dpbusd_avx_epi32, _mm256_add_epi32, _mm256_storeu_si256)
 #else
@@ -165,7 +172,7 @@ COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
   loop_fn chain, sum, ends, copy, past;
-  loop_fn dot_bf16, dot_i8; /* of the widest vectors; NULL: the processor lacks them */
+  loop_fn dot_bf16, dot_i8; /* of the widest vectors, by an instruction or of halves; NULL: the processor lacks them */
 } loops;
 
 /* The widest that the processor and the system allow. */
@@ -187,7 +194,9 @@ static loops find_loops(void) {
                 .ends = ends_512,
                 .copy = copy_512,
                 .past = past_512};
+  if (__builtin_cpu_supports("avx2")) l.dot_i8 = halves_i8_256;
   if (__builtin_cpu_supports("avxvnni")) l.dot_i8 = dot_i8_256;
+  if (__builtin_cpu_supports("avx512bw")) l.dot_i8 = halves_i8_512;
   if (__builtin_cpu_supports("avx512vnni")) l.dot_i8 = dot_i8_512;
   if (__builtin_cpu_supports("avx512bf16")) l.dot_bf16 = dot_bf16_512;
 #endif

@@ -1,12 +1,19 @@
 /* emit_dot.c: dot products of groups of lanes (DOT in tir/ir.h): x86's vpdpbusd and vdpbf16ps where the target has
- * them, else the same by plain vector code. */
+ * them, else bytes by vpmaddwd, or the same by plain vector code. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
 
+/* u8 by u8 has no instruction. */
+static bool has_bytes_instruction(const codegen_emitter *m, const tir_expr *e) {
+  return m->target->dot_i8_lanes > 0 && (e->arg[1]->dtype == TN_I8 || e->arg[2]->dtype == TN_I8);
+}
+
 /* The widest instruction of the target that divides LANES: 16, 8 or 4 lanes; 0: none. */
 static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
-  int widest = e->dtype == TN_I32 ? m->target->dot_i8_lanes : m->target->dot_bf16_lanes;
+  int widest = e->dtype != TN_I32            ? m->target->dot_bf16_lanes
+               : has_bytes_instruction(m, e) ? m->target->dot_i8_lanes
+                                             : m->target->pair_lanes;
   for (int n = widest; n >= 4; n /= 2) {
     if (e->lanes % n == 0) return n;
   }
@@ -46,10 +53,45 @@ static LLVMValueRef dot_bf16(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef 
   return codegen_intrinsic(m, name, 0, NULL, 3, args);
 }
 
+/* ---- with products of halves ------------------------------------------------------------------------------------- */
+
+/* Every second byte, the even or the odd ones, in 16 bits. */
+static LLVMValueRef half_of(codegen_emitter *m, const tir_expr *e, LLVMValueRef bytes, int lanes, bool odd) {
+  LLVMTypeRef i16 = LLVMInt16TypeInContext(m->llvm);
+  LLVMValueRef by = codegen_splat(m, LLVMConstInt(i16, 8, false), 2 * lanes), low;
+  LLVMValueRef pairs = bits_as(m, bytes, i16, 2 * lanes);
+  if (tn_dtype_is_signed((tn_dtype)e->dtype)) {
+    low = odd ? pairs : LLVMBuildShl(m->builder, pairs, by, "");
+    return LLVMBuildAShr(m->builder, low, by, "");
+  }
+  if (odd) return LLVMBuildLShr(m->builder, pairs, by, "");
+  return LLVMBuildAnd(m->builder, pairs, codegen_splat(m, LLVMConstInt(i16, 0xFF, false), 2 * lanes), "");
+}
+
+/* vpmaddwd: products of 16 bits and sums of two of them, which are exact for values of bytes. */
+static LLVMValueRef add_pairs(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes) {
+  const char *name = lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+                     : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                  : "llvm.x86.sse2.pmadd.wd";
+  LLVMValueRef args[] = {a, b};
+  return LLVMBuildAdd(m->builder, acc, codegen_intrinsic(m, name, 0, NULL, 2, args), "");
+}
+
+/* Bytes of either sign: the products of the even ones and those of the odd ones. What rows of a tile share is halved once. */
+static LLVMValueRef dot_halves(codegen_emitter *m, const tir_expr *e, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b,
+                               int lanes) {
+  for (int odd = 0; odd < 2; odd++)
+    acc = add_pairs(m, acc, half_of(m, e->arg[1], a, lanes, odd), half_of(m, e->arg[2], b, lanes, odd), lanes);
+  return acc;
+}
+
+/* ---- piece by piece ---------------------------------------------------------------------------------------------- */
+
 /* One register of the operation. */
 static LLVMValueRef dot_register(codegen_emitter *m, const tir_expr *e, LLVMValueRef acc, LLVMValueRef a,
                                  LLVMValueRef b, int lanes) {
   if (e->dtype == TN_F32) return dot_bf16(m, acc, a, b, lanes);
+  if (!has_bytes_instruction(m, e)) return dot_halves(m, e, acc, a, b, lanes);
   if (e->arg[1]->dtype != e->arg[2]->dtype)
     return e->arg[1]->dtype == TN_U8 ? busd(m, acc, a, b, lanes) : busd(m, acc, b, a, lanes);
   return bssd(m, acc, a, b, lanes);
@@ -113,11 +155,9 @@ static LLVMValueRef plain_bf16(codegen_emitter *m, const tir_expr *e, const LLVM
   return sum;
 }
 
-/* u8 by u8 has no instruction. */
 LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e) {
   const LLVMValueRef value[] = {codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), codegen_value(m, e->arg[2])};
-  bool has_instruction = e->dtype == TN_F32 || e->arg[1]->dtype == TN_I8 || e->arg[2]->dtype == TN_I8;
-  int width = has_instruction ? instruction_lanes(m, e) : 0;
+  int width = instruction_lanes(m, e);
   if (width > 0) return dot_registers(m, e, value, width);
   return e->dtype == TN_I32 ? plain_i8(m, e, value) : plain_bf16(m, e, value);
 }

@@ -309,6 +309,13 @@ static int dot_lanes(const feature_set *set, int bytes, const char *name, const 
   return (has(set, name) && has(set, "avx512vl")) || (also != NULL && has(set, also)) ? 8 : 0;
 }
 
+/* vpmaddwd, whose products of halves that were bytes are exact. */
+static int pair_lanes(const feature_set *set, int bytes) {
+  if (strcmp(set->arch->name, "x86_64") != 0) return 0;
+  if (bytes == 64 && has(set, "avx512bw")) return 16;
+  return has(set, "avx2") ? 8 : 4;
+}
+
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
 /* The closest name, however far, among those that begin with the same letter, or among all when none does. */
@@ -368,6 +375,7 @@ static bool resolve(tn_target *t, const spec *s) {
   t->has_vectors = has_vectors(&set);
   t->dot_i8_lanes = dot_lanes(&set, t->vector_bytes, "avx512vnni", "avxvnni");
   t->dot_bf16_lanes = dot_lanes(&set, t->vector_bytes, "avx512bf16", NULL);
+  t->pair_lanes = pair_lanes(&set, t->vector_bytes);
   t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
   return t->features != NULL;
 }
@@ -504,18 +512,29 @@ tir_pass_options codegen_pass_options(const tn_target *target) {
   return (tir_pass_options){.vector_registers = vector_registers(target),
                             .vector_bytes = target->vector_bytes,
                             .index_bits = target->address_bits,
-                            .masks_are_dear = !codegen_has_cheap_masks(target)};
+                            .masks_are_dear = !codegen_has_cheap_masks(target),
+                            .multiplies_signed_bytes = target->dot_i8_lanes == 0};
+}
+
+/* Without an instruction for it a dot product is two of halves: worth it for vectors that hold as many lanes as an
+ * intrinsic has. */
+static int lanes_of_halves(const tn_target *target) {
+  enum { LEAST_LANES = 8 };
+  return target->has_avx2 && target->pair_lanes >= LEAST_LANES ? target->pair_lanes : 0;
 }
 
 /* A value: the cpu's name lives as long as the target. */
 tn_machine tn_target_machine(const tn_target *target) {
   if (target == NULL) return (tn_machine){0};
+  int halves = lanes_of_halves(target);
   return (tn_machine){.cpu = target->cpu,
                       .threads = target->threads,
                       .vector_bytes = target->vector_bytes,
                       .vector_registers = codegen_pass_options(target).vector_registers,
-                      .dot_i8_lanes = target->dot_i8_lanes,
-                      .dot_bf16_lanes = target->dot_bf16_lanes,
+                      .dot_i8_lanes = target->dot_i8_lanes ? target->dot_i8_lanes : halves,
+                      .dot_bf16_lanes = target->dot_bf16_lanes ? target->dot_bf16_lanes : halves,
+                      .dot_i8_halves = target->dot_i8_lanes == 0,
+                      .dot_bf16_halves = target->dot_bf16_lanes == 0,
                       .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]},
                       .cache_ways = {0, target->cache_ways[1], target->cache_ways[2]},
                       .costs = target->costs};

@@ -49,8 +49,9 @@ static bool can_share_panels(const generic_reads *r, const tn_tensor *tensor, in
 }
 
 /* A copy in panels is possible, and each element of it is used LEAST times. */
-static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, double least) {
-  int dim = read->dim[r->n_data - 1];
+static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, int v,
+                          double least) {
+  int dim = read->dim[v];
   if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
     return false;
   if (reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
@@ -82,6 +83,22 @@ static int shared_read(const tile_facts *f) {
   const generic_reads *r = &f->reads;
   for (int i = 0; i < r->n; i++)
     if (r->reads[i].stride[f->v] && (f->u < 0 || is_reused_along(&r->reads[i], r, f->u))) return i;
+  return -1;
+}
+
+/* The operand that all lanes share and each row has its own part of, where a copy of it in panels of rows is possible and used
+ * often enough. -1: none. */
+static int left_read(const generic_draft *d, const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  if (f->u < 0 || f->n_parities > 0 || r->n_axes == r->n_data) return -1;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    int dim = read->dim[f->u];
+    bool can = is_reused_along(read, r, f->v) && read->is_known[f->u] && read->stride[f->u] != 0 && dim >= 0 &&
+               read->plain[dim] == f->u && !read->overlaps && !read->is_window && read->tensor->ndim < TN_MAX_RANK;
+    if (can && reads_of(r, read->tensor) == 1 && generic_stage(d, read->tensor) >= 0 && reuse(read, r) >= LEAST_REUSE)
+      return i;
+  }
   return -1;
 }
 
@@ -145,6 +162,24 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   }
 }
 
+/* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
+ * and all that is read goes along it as it lies. */
+static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
+  const generic_reads *r = &f->reads;
+  int last = r->n_data - 1, other = last - 1;
+  int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
+  bool along = false;
+  if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
+    return last;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    bool is_near = read->stride[other] == 0 || read->stride[other] == 1;
+    if (!read->is_known[other] || read->block[other] || !is_near || read->is_window) return last;
+    along |= read->stride[other] == 1;
+  }
+  return along ? other : last;
+}
+
 /* False: no reduction of products that vectors can go along. */
 static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   generic_reads *r = &f->reads;
@@ -153,14 +188,15 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
       r->n < 2)
     return false;
-  f->v = r->n_data - 1;
+  f->v = vector_axis(f, d->s->stages[stage].tensors);
+  f->is_across = f->v != r->n_data - 1;
   if (!describe_reads(f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;
   f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
   if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
   for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
   describe_lanes(d, f);
-  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], 2);
+  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], f->v, 2);
 }
 
 /* What decides that a group has an anchor. */
@@ -213,7 +249,8 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
     f->dot = kind->intrin[lanes < 16];
     f->dot_group = kind->group;
     f->dot_turned = is_turned ? 1 - f->shared : -1;
-    f->dot_signed = kind->is_signed;
+    f->dot_halves = kind->group == 2 ? f->machine.dot_bf16_halves : f->machine.dot_i8_halves;
+    f->dot_signed = kind->is_signed && !f->dot_halves;
   }
 }
 
@@ -247,11 +284,12 @@ static void describe_walk(const generic_reads *r, const generic_read *read, tile
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
-  f->u = row_axis(f, f->v);
+  f->u = row_axis(f, f->reads.n_data);
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack =
-      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->far >= 0 ? 2 : LEAST_REUSE);
+      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, f->far >= 0 ? 2 : LEAST_REUSE);
+  f->left = left_read(d, f);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
   for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);
@@ -363,6 +401,7 @@ static void space(const void *facts, plan_space *s) {
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
     if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
+    if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
   }
 }
 
@@ -393,8 +432,8 @@ static bool moves(const tile_facts *f, int read, int axis) { return axis >= 0 &&
 
 /* The axes of no tile. Where the reduction is cut, those that the shared operand does not move along are inside. */
 static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_inside) {
-  for (int a = 0; a < f->v; a++) {
-    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
+  for (int a = 0; a < f->reads.n_data; a++) {
+    bool is_tiled = a == f->v || a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
     bool is_kept = n->blocks > 1 && !moves(f, f->shared, a);
     if (is_tiled || is_kept != is_inside || tile_parity_of(f, a)) continue;
     push(n, a, (double)f->reads.extent[a]);
@@ -463,6 +502,9 @@ static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
   return f->is_askew[read] && !(c[TILE_PACK] && read == f->shared);
 }
 
+/* Copied in panels of rows. */
+static bool is_left(const tile_facts *f, const int32_t *c, int read) { return c[TILE_LEFT] && read == f->left; }
+
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
@@ -492,7 +534,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .walk = &f->walks[i], .bytes = f->walks[i].bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared);
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared) || is_left(f, c, i);
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
@@ -507,7 +549,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
-    bool is_outer = a < f->v && a != f->u;
+    bool is_outer = a < f->reads.n_data && a != f->v && a != f->u;
     if (!is_outer && !s.is_packed && stride >= s.row && f->reads.extent[a] > 1 && (s.stride == 0 || stride < s.stride))
       s.stride = stride;
   }
@@ -642,10 +684,11 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   const tn_machine *m = &f->machine;
   double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
   for (int a = f->v - 1; f->u >= 0 && a > f->u; a--) stride *= (double)f->reads.extent[a];
-  for (int a = 0; a < f->v; a++) rows *= (double)f->reads.extent[a];
+  for (int a = 0; a < f->reads.n_data; a++) rows *= a == f->v ? 1 : (double)f->reads.extent[a];
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
-  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits;
+  double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
+  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits + apart * m->costs.gather;
 }
 
 /* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;
@@ -677,12 +720,14 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
   if (dot && f->dot_signed) converted += v, loads += r * r2 / 2;  /* sums of what is too much; the shifts */
-  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain;
+  if (dot && f->dot_halves) converted += 2 * v + r * r2;          /* both halves of each operand */
+  double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma),
+         chain = m->costs.chain;
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    if (read->stride[f->u] && !read->overlaps && stride >= COST_LINE)
+    if (read->stride[f->u] && !read->overlaps && stride >= COST_LINE && !is_left(f, c, i))
       conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
@@ -794,7 +839,7 @@ static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 
 /* The axes that loops outside of tiles and parities go along. */
 static bool is_outer(const tile_facts *f, const int32_t *c, int axis) {
-  return axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
+  return axis != f->v && axis != f->u && (axis != f->u2 || c[TILE_ROWS2] == 1) && !tile_parity_of(f, axis);
 }
 
 /* How often the packed operand is copied: inside of the innermost loop that moves it, once for each turn of the others around
@@ -803,7 +848,7 @@ static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
   bool blocks = n->v_blocks > 1;
   double times = 1,
          since = 1; /* TIMES: SINCE at the last loop that moves it; SINCE: turns of all loops so far that do not */
-  for (int a = 0; a < f->v; a++) {
+  for (int a = 0; a < f->reads.n_data; a++) {
     if (!is_outer(f, c, a)) continue;
     if (moves(f, f->shared, a))
       times = since;
@@ -845,6 +890,21 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return times * (lines * line + moved);
 }
 
+/* Copying the operand of rows once: neighbours go together, others one by one. */
+static double left_ns(const tile_facts *f, const int32_t *c) {
+  if (!c[TILE_LEFT] || is_constant(&f->reads.reads[f->left])) return 0;
+  const tn_machine *m = &f->machine;
+  const generic_read *read = &f->reads.reads[f->left];
+  double bytes = f->walks[f->left].all * f->walks[f->left].bytes;
+  int level = cost_level(m, 2 * bytes);
+  double line = cost_line_at(m, cost_place(m, level, 2 * bytes), c[TILE_THREADS]);
+  double written = cost_write(m, bytes, RUNTIME_MAX(level, 2), c[TILE_THREADS], false);
+  double panel = (double)RUNTIME_MIN(c[TILE_ROWS] * f->walks[f->left].bytes, c[TILE_WIDTH]);
+  double moved =
+      read->stride[f->u] == 1 ? bytes / panel * 2 * 2 * m->costs.load : f->walks[f->left].all * m->costs.gather;
+  return bytes / COST_LINE * line + written + moved;
+}
+
 /* 0 where there is no padding. */
 static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!f->padding) return 0;
@@ -864,7 +924,9 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
  * empty. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
-  int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
+                   : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
+                                                  : c[TILE_VECTORS] + 1;
   if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
@@ -876,6 +938,9 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  /* Results of such vectors lie apart in memory, where blocks of the reduction would add to them. */
+  if (c[TILE_DEPTH] && f->is_across && f->reads.extent[f->reads.n_data - 1] > 1) return false;
+  if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
@@ -889,7 +954,7 @@ static double plainness(const int32_t *c, const nest *n) {
   static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
   return 1 + (c[TILE_DEPTH] ? doubt : 0) +
          loop * ((n->v_blocks > 1 && c[TILE_PACK] != 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] +
-                 c[TILE_INNER]);
+                 c[TILE_INNER] + c[TILE_LEFT]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -899,7 +964,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
-              turn_ns(f, c) + padding_ns(f, c, &n);
+              turn_ns(f, c) + left_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c, &n);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
 }
@@ -921,7 +986,7 @@ static int64_t least_panels(const plan_space *s, int64_t count) {
 /* Outer loops of LEAST iterations or more along which READ moves; READ -1: that stand outside of blocks of the reduction. */
 static bool has_outer_loop(const tile_facts *f, const int32_t *c, int read, int64_t least) {
   bool has = false;
-  for (int a = 0; a < f->v; a++) {
+  for (int a = 0; a < f->reads.n_data; a++) {
     bool counts = read >= 0 ? moves(f, read, a) : !c[TILE_DEPTH] || moves(f, f->shared, a);
     has |= is_outer(f, c, a) && f->reads.extent[a] >= least && counts;
   }
@@ -953,7 +1018,7 @@ static void normalize(const void *facts, const plan_space *s, int32_t *c) {
 }
 
 static const plan_field fields[TILE_FIELD_COUNT] = {
-#define X(name, text, what) {text, what},
+#define X(name, text, what) {text, what, TILE_##name == TILE_LEFT},
     TILE_FIELDS(X)
 #undef X
 };

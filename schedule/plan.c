@@ -248,10 +248,13 @@ json_t *schedule_plan_json(const char *stage, const schedule_plan *plan) {
   return json;
 }
 
-/* A field that is missing is refused, too. */
-static tn_status decode_field(tn_context *ctx, const json_t *json, const char *family, const char *field,
+/* A field that is missing is refused, too, unless it is a later one. */
+static tn_status decode_field(tn_context *ctx, const json_t *json, const char *family, const plan_field *f,
                               int32_t *out) {
+  const char *field = f->name;
   const json_t *value = json_object_get(json, field);
+  *out = 0;
+  if (!value && f->is_later) return TN_OK;
   json_int_t n = json_integer_value(value);
   if (!json_is_integer(value) || n < INT32_MIN || n > INT32_MAX)
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of family %s has to be a whole number", field, family);
@@ -269,7 +272,7 @@ tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_pla
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" names none: %s", name ? name : "it is missing");
   const schedule_family *family = families[out->family];
   for (int f = 0; f < family->n_fields; f++)
-    SCHEDULE_TRY(decode_field(ctx, json, name, family->fields[f].name, &out->value[f]));
+    SCHEDULE_TRY(decode_field(ctx, json, name, &family->fields[f], &out->value[f]));
   return TN_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "schedule/generic.h"
 
 enum {
-  PLAN_MAX_FIELDS = 16,
+  PLAN_MAX_FIELDS = 17,
   PLAN_MAX_VALUES = 40, /* of one field */
   PLAN_MAX_RANKED = 64  /* plans of a group that are kept in order */
 };
@@ -32,6 +32,7 @@ typedef struct plan_space {
 typedef struct plan_field {
   const char *name; /* in texts */
   const char *what;
+  bool is_later; /* plans of before do not have it: 0 */
 } plan_field;
 
 /* A row of the table. FACTS are the family's own and live in the draft's arena. */

@@ -5,25 +5,26 @@
 #include "schedule/plan.h"
 
 /* X(NAME, "name", "what it says") */
-#define TILE_FIELDS(X)                                                                               \
-  X(WIDTH, "width", "bytes of a vector")                                                             \
-  X(VECTORS, "vectors", "of accumulators along the last data axis")                                  \
-  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                       \
-  X(ROWS2, "rows2", "and along a second such axis")                                                  \
-  X(PACK, "pack",                                                                                    \
-    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                  \
-    "2 copied before all")                                                                           \
-  X(PANELS, "panels", "tiles of columns in a block")                                                 \
-  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                              \
-  X(ORDER, "order", "1: blocks of columns outside of all other loops")                               \
-  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")      \
-  X(DOT, "dot", "1: by the dot product instruction")                                                 \
-  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")       \
-  X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand")  \
-  X(DEPTH, "depth", "steps of the reduction in a block, whose sums are added to the result; 0: all") \
-  X(THREADS, "threads", "1: blocks are shared among threads")                                        \
-  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")          \
-  X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested")
+#define TILE_FIELDS(X)                                                                                 \
+  X(WIDTH, "width", "bytes of a vector")                                                               \
+  X(VECTORS, "vectors", "of accumulators along the last data axis")                                    \
+  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                         \
+  X(ROWS2, "rows2", "and along a second such axis")                                                    \
+  X(PACK, "pack",                                                                                      \
+    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                    \
+    "2 copied before all")                                                                             \
+  X(PANELS, "panels", "tiles of columns in a block")                                                   \
+  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                                \
+  X(ORDER, "order", "1: blocks of columns outside of all other loops")                                 \
+  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")        \
+  X(DOT, "dot", "1: by the dot product instruction")                                                   \
+  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")         \
+  X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand")    \
+  X(DEPTH, "depth", "steps of the reduction in a block, whose sums are added to the result; 0: all")   \
+  X(THREADS, "threads", "1: blocks are shared among threads")                                          \
+  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")            \
+  X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested") \
+  X(LEFT, "left", "1: the operand that changes from row to row is copied before all, a tile's rows side by side")
 
 enum tile_field {
 #define X(name, text, what) TILE_##name,
@@ -57,9 +58,11 @@ typedef struct tile_facts {
   tn_machine machine;
   generic_reads reads;                   /* of the reduction; of one point of each parity: steps that count */
   int v, u, u2;                          /* data axes: of vectors, of rows, of more rows; -1: none */
+  bool is_across;                        /* vectors do not go along the last data axis, which is too short for one */
   int far;                               /* the read that goes along v with a stride and has to be packed; -1: none */
   int shared;                            /* the operand that all rows share; -1: none */
   bool can_pack;                         /* it can be copied into panels */
+  int left;                              /* the operand that can be copied in panels of rows; -1: none */
   int64_t block;                         /* columns inside of which an index is constant; 0: any */
   int64_t bytes;                         /* of an accumulator */
   double reduced;                        /* steps of the reduction */
@@ -77,6 +80,7 @@ typedef struct tile_facts {
   int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
   int dot_group;            /* elements of k in a lane */
   bool dot_signed;          /* it takes registers and instructions of its own */
+  bool dot_halves;          /* so does each operand, whose halves are multiplied one after the other */
   int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */
   tile_parity parities[TILE_MAX_PARITIES];
 } tile_facts;

@@ -45,19 +45,19 @@ static const generic_read *packed_read(const tiling *t) { return &t->f->reads.re
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
 static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
 
-/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]" */
-static bool panel_map(const tiling *t, char *out, size_t n) {
-  const generic_read *read = packed_read(t);
-  int dim = read->dim[t->f->v], ndim = read->tensor->ndim, grouped = group_dim(t);
+/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none are. */
+static bool panel_map(const tiling *t, const generic_read *read, int axis, int64_t by, int grouped, char *out,
+                      size_t n) {
+  int dim = read->dim[axis], ndim = read->tensor->ndim;
   runtime_str map = {0};
   for (int d = 0; d < ndim; d++) runtime_str_addf(&map, "%sd%d", d ? ", " : "[", d);
-  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)t->columns);
+  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)by);
   for (int d = 0; d < ndim; d++)
     if (d == grouped)
       runtime_str_addf(&map, ", d%d//%d", d, t->f->dot_group);
     else if (d != dim)
       runtime_str_addf(&map, ", d%d", d);
-  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)t->columns);
+  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)by);
   if (grouped >= 0) runtime_str_addf(&map, ", d%d%%%d", grouped, t->f->dot_group);
   runtime_str_addf(&map, "]");
   if (map.failed) runtime_arena_lacks(t->d->arena); /* no refusal: whoever realizes the plan asks for it */
@@ -120,14 +120,21 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE);
 }
 
+/* Copies TENSOR for READER into what MAP says. */
+static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *reader, const char *map,
+                    const tn_tensor **copy) {
+  int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader);
+  if (schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
+  *copy = t->d->s->stages[from + 1].tensors;
+  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+}
+
 /* Copies the packed operand for READER into panels. */
 static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = packed_read(t);
-  int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader);
   char map[256];
-  if (!panel_map(t, map, sizeof map) || schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
-  *copy = t->d->s->stages[from + 1].tensors;
-  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+  return panel_map(t, read, t->f->v, t->columns, group_dim(t), map, sizeof map) &&
+         copy_as(t, read->tensor, reader, map, copy);
 }
 
 /* Whether an iteration of the axis reads another part. */
@@ -155,6 +162,41 @@ static bool place_copy(const tiling *t, const tn_tensor *copy) {
   if (!arrange_copy(t, stage, alone)) return false;
   if (loop >= 0) return attach(t->d, copy, t->root, loop);
   return !alone || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
+}
+
+/* ---- the operand of rows ----------------------------------------------------------------------------------------- */
+
+/* Only where c[LEFT] is not 0. */
+static const generic_read *left_read(const tiling *t) { return &t->f->reads.reads[t->f->left]; }
+
+/* Copies the operand of rows for READER into panels of a tile's rows: "[d0, d1] -> [d0//6, d1, d0%6]". */
+static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
+  const generic_read *read = left_read(t);
+  char map[256];
+  return panel_map(t, read, t->f->u, t->c[TILE_ROWS], -1, map, sizeof map) &&
+         copy_as(t, read->tensor, reader, map, copy);
+}
+
+/* Some steps of the reduction at a time: panels go by them where the operand lies along the panels, else the steps go by a
+ * panel. What lies side by side there is a vector. */
+static bool place_left(const tiling *t, const tn_tensor *copy) {
+  enum { STEPS = 8 };
+  const generic_read *read = left_read(t);
+  int stage = generic_stage(t->d, copy), order[TN_MAX_RANK + 4], n = 0, outer, inner, steps = -1, step = -1;
+  int dim = read->dim[t->f->u], along = read->dim[t->f->reads.n_axes - 1];
+  bool is_along = read->stride[t->f->u] == 1;
+  if (!generic_split_as(t->d, stage, dim, t->c[TILE_ROWS], TN_TAIL_PAD, &outer, &inner)) return false;
+  if (along == dim) along = -1;
+  if (along >= 0 && !generic_split(t->d, stage, along, STEPS, &steps, &step)) return false;
+  for (int k = 0; k < read->tensor->ndim; k++)
+    if (k != dim && k != along) order[n++] = k;
+  if (is_along) put(&n, order, steps);
+  put(&n, order, outer);
+  if (!is_along) put(&n, order, steps);
+  put(&n, order, step), put(&n, order, inner);
+  if (!generic_order(t->d, stage, n, order) || !generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE)) return false;
+  if (step >= 0 && !generic_annotate(t->d, stage, step, SCHEDULE_UNROLL)) return false;
+  return !t->c[TILE_THREADS] || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
 }
 
 /* ---- loops around tiles ------------------------------------------------------------------------------------------ */
@@ -216,15 +258,15 @@ static void list_loops(tiling *t) {
 static bool unfold_root(tiling *t, int stage) {
   const generic_unfold *u = &t->g->unfold;
   bool is_used[TN_MAX_RANK] = {false}, is_some = u->is_some && t->root == t->g->root;
-  for (int a = 0; a <= t->f->v; a++) t->axis[a] = is_some ? u->axis[a] : a;
+  for (int a = 0; a < t->f->reads.n_data; a++) t->axis[a] = is_some ? u->axis[a] : a;
   if (!is_some) return true;
-  for (int a = 0; a <= t->f->v; a++) {
+  for (int a = 0; a < t->f->reads.n_data; a++) {
     int outer, inner;
     is_used[u->axis[a]] = true;
     if (u->by[a] <= 0) continue;
     if (!generic_split(t->d, stage, u->axis[a], u->by[a], &outer, &inner)) return false;
     t->axis[a] = outer;
-    for (int b = 0; b <= t->f->v; b++)
+    for (int b = 0; b < t->f->reads.n_data; b++)
       if (u->axis[b] == u->axis[a] && u->by[b] < 0) t->axis[b] = inner;
   }
   for (int a = 0; a < t->g->root->ndim; a++)
@@ -248,8 +290,8 @@ static bool has_short_block(const tiling *t) {
 /* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
   int stage = generic_stage(t->d, t->root);
-  for (int a = 0; a < t->f->v; a++)
-    if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
+  for (int a = 0; a < t->f->reads.n_data; a++)
+    if (a != t->f->v && a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1) && !tile_parity_of(t->f, a))
       t->outer[t->n_outer++] = a;
   if (!unfold_root(t, stage)) return false;
   t->depth = t->c[TILE_DEPTH] ? t->f->reads.n_data : -1; /* what rfactor left */
@@ -300,8 +342,8 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
   int order[SCHEDULE_MAX_AXES], n = 0, n_parities, parities[TILE_MAX_PARITIES];
   const schedule_stage *st = &t->d->s->stages[stage];
   if (!split_parities(t, stage, &n_parities, parities)) return false;
-  for (int a = 0; a < f->v; a++)
-    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   if (t->depth >= 0) order[n++] = f->reads.n_data; /* the block, which there is one of in a tile */
   for (int i = 0; i < n_parities; i++) order[n++] = parities[i];
   for (int i = 0; i < st->n_leaves; i++) {
@@ -356,6 +398,20 @@ static bool make_sums(const tiling *t, const tn_tensor **sums) {
   if (schedule_cache_write(t->d->s, stage, "local") != TN_OK) return false;
   *sums = t->d->s->stages[stage].tensors;
   return true;
+}
+
+/* Vectors of accumulators are vectors of the buffer that they are in, too: "[d0, d1] -> [d1, d0]". */
+static bool turn_sums(const tiling *t, const tn_tensor *sums) {
+  runtime_str map = {0};
+  for (int a = 0; a < sums->ndim; a++) runtime_str_addf(&map, "%sd%d", a ? ", " : "[", a);
+  runtime_str_addf(&map, "] -> [");
+  int v = t->f->v; /* blocks of a reduction, if it is cut, are behind the data axes */
+  for (int a = 0; a < sums->ndim; a++)
+    if (a != v) runtime_str_addf(&map, "d%d, ", a);
+  runtime_str_addf(&map, "d%d]", v);
+  bool ok = !map.failed && schedule_transform_layout(t->d->s, generic_stage(t->d, sums), map.data) == TN_OK;
+  runtime_str_free(&map);
+  return ok;
 }
 
 /* ---- zeros around an input --------------------------------------------------------------------------------------- */
@@ -443,8 +499,8 @@ static bool order_lanes(const tiling *t, int stage) {
   const tile_facts *f = t->f;
   const schedule_stage *st = &t->d->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0, lane = st->op->n_axes - 1;
-  for (int a = 0; a < f->v; a++)
-    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
   put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
@@ -474,7 +530,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   const tile_facts *f = facts;
   bool is_cut = value[TILE_DEPTH] != 0;
   tiling t = {.d = d, .g = g, .root = is_cut ? g->anchor : g->root, .f = f, .c = value, .lanes = tile_lanes(f, value)};
-  const tn_tensor *sums, *copy = NULL;
+  const tn_tensor *sums, *copy = NULL, *left = NULL;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
   int64_t whole = value[TILE_PACK] && !lanes ? ceil_div(extent, t.lanes) * t.lanes : extent; /* panels are padded */
@@ -484,12 +540,15 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   t.by_lanes =
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
-  if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy))) return false;
+  if (!make_sums(&t, &sums) || (f->is_across && !turn_sums(&t, sums)) || (value[TILE_PACK] && !pack(&t, sums, &copy)))
+    return false;
+  if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
   if (!lanes && !attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
+  if (left && !place_left(&t, left)) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;

@@ -628,11 +628,12 @@ typedef struct tir_pass_options {
   int auto_unroll_max_step; /* for loops outside any pragma (0) */
   int64_t
       max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
-  int vector_registers; /* that accumulators may take (32) */
-  int vector_bytes;     /* of one (64) */
-  int index_bits;       /* of addresses: lowering refuses loops that need wider indices (64) */
-  bool check;           /* run tir_check between passes */
-  bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
+  int vector_registers;         /* that accumulators may take (32) */
+  int vector_bytes;             /* of one (64) */
+  bool multiplies_signed_bytes; /* dot products are made of instructions that take both operands signed */
+  int index_bits;               /* of addresses: lowering refuses loops that need wider indices (64) */
+  bool check;                   /* run tir_check between passes */
+  bool marks_stages;            /* lower with TIR_STAGE around loop nests, and keep it */
   bool
       versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
   bool masks_are_dear; /* code with masks is to be avoided, even by more code */

@@ -123,7 +123,8 @@ static const tir_stmt *look(void *user, const tir_stmt *s) {
 }
 
 /* Requires: unroll, so that sums of a tile are a row of statements. Establishes: loops over such rows multiply unsigned
- * by signed bytes. Breaks: nothing. */
+ * by signed bytes, unless the target multiplies signed ones as well. Breaks: nothing. */
 tir_func *tir_pass_signed_dots(tir_pass_context *p, tir_func *f) {
+  if (p->options.multiplies_signed_bytes) return f;
   return tir_func_with_body(p, f, look(p->arena, f->body));
 }

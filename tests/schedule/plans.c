@@ -401,6 +401,14 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":5,\"rows2\":1,\"pack\":2,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
      "\"parity\":0}]"},
+    {"rows_in_panels", "C[i<20, j<64] = sum[k<50](A[k,i] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":1}]"},
+    {"vectors_along_rows", "C[i<100, j<3] = sum[k<50](A[k,i] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":3,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"phases", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", SIDE_BY_SIDE),
      "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":4,\"rows2\":2,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":1,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
