@@ -128,6 +128,7 @@ typedef struct reduce_facts {
   int64_t innermost;      /* steps of the innermost reduction loop */
   int64_t in_lanes;       /* rows that could go together, each reduced in lanes; 0: none */
   int values;             /* of a result: argmax has two */
+  double combined;        /* operations that combine two results */
   double read;            /* bytes, each once */
 } reduce_facts;
 
@@ -153,6 +154,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->values = op->n_outputs;
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
+  f->combined = reads.combined;
   bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
@@ -214,7 +216,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
   double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
-  if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values);
+  if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values, f->combined);
   ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
   if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&
