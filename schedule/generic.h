@@ -173,6 +173,9 @@ bool generic_injective(generic_draft *p, const generic_group *g);
 bool generic_inner_injective(generic_draft *p, int stage);
 /* Stages with common outer loops: softmax, normalization (family_rows.c). */
 bool generic_rows(generic_draft *p, const generic_group *g);
+/* Cuts TENSOR's longest reduction loop into PARTS; the partial results, whose first axis counts them, become *PARTIAL
+ * (family_reduce.c). */
+bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
 /* Nanoseconds of TENSOR's reduction along rows that are too short for lanes, an element at a time; 0: it is none. */
