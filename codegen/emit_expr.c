@@ -167,12 +167,26 @@ static LLVMValueRef emit_select_by_pieces(codegen_emitter *m, const tir_expr *e,
   return all;
 }
 
+/* One float by a condition of several comparisons, as argmax chooses: a processor's flags choose integers, and LLVM makes
+ * a branch where a float is chosen by them, which nobody foresees. So its bits are chosen. */
+static LLVMValueRef select_bits(codegen_emitter *m, const tir_expr *e, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef type = LLVMTypeOf(a), bits = m->dtypes[e->dtype == TN_F32 ? TN_I32 : TN_I64];
+  a = LLVMBuildBitCast(m->builder, a, bits, ""), b = LLVMBuildBitCast(m->builder, b, bits, "");
+  LLVMValueRef chosen = LLVMBuildFreeze(m->builder, LLVMBuildSelect(m->builder, c, a, b, ""), ""); /* or it is undone */
+  return LLVMBuildBitCast(m->builder, chosen, type, "");
+}
+
+static bool is_chosen_by_flags(const tir_expr *e) {
+  bool is_float = e->dtype == TN_F32 || e->dtype == TN_F64;
+  return is_float && e->lanes == 1 && (e->arg[0]->op == TIR_AND || e->arg[0]->op == TIR_OR);
+}
+
 /* Both sides are evaluated, see tir/ir.h. */
 static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
   int piece = lanes_of_piece(m, e);
   if (piece > 0) return emit_select_by_pieces(m, e, piece);
   LLVMValueRef c = codegen_value(m, e->arg[0]), a = codegen_value(m, e->arg[1]), b = codegen_value(m, e->arg[2]);
-  return LLVMBuildSelect(m->builder, c, a, b, "");
+  return is_chosen_by_flags(e) ? select_bits(m, e, c, a, b) : LLVMBuildSelect(m->builder, c, a, b, "");
 }
 
 /* ---- bits and tests ---------------------------------------------------------------------------------------------- */

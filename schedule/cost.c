@@ -195,18 +195,21 @@ double cost_reached(const tn_machine *m, int level, double row_bytes, double str
   return cost_reached_by(m, level, row_bytes, cost_sets(m, level, stride));
 }
 
-/* Three ways of each set count as taken by what else streams by. */
+int cost_ways(const tn_machine *m) {
+  static const double kept = 2.0 / 3;
+  return (int)fmax(floor(m->cache_ways[1] * kept), 1);
+}
+
 double cost_conflict(const tn_machine *m, double rows, double stride) {
-  static const double kept = 2.0 / 3; /* what else streams by takes the other ways */
-  double room = cost_sets(m, 1, stride) * fmax(floor(m->cache_ways[1] * kept), 1);
+  double room = cost_sets(m, 1, stride) * cost_ways(m);
   return rows <= room ? 0 : 1 - room / rows;
 }
 
 /* Rows that are a power of two and a little apart creep through a few sets. */
-double cost_crowded(const tn_machine *m, int rows, int lines, double stride) {
+double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int ways) {
   enum { MOST_SETS = 256 };
-  int count[MOST_SETS] = {0}, ways = m->cache_ways[1], lost = 0;
-  int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / ways, MOST_SETS), 1);
+  int count[MOST_SETS] = {0}, lost = 0;
+  int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / m->cache_ways[1], MOST_SETS), 1);
   for (int r = 0; r < rows; r++) {
     int64_t first = (int64_t)(r * stride / COST_LINE);
     for (int l = 0; l < lines; l++) count[(first + l) % sets]++;

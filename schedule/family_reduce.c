@@ -29,8 +29,7 @@ static int longest_reduction(const generic_draft *p, int stage) {
   return best;
 }
 
-/* Cuts the longest reduction loop into PARTS; the partial results become *PARTIAL. */
-static bool cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial) {
+bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial) {
   int stage = generic_stage(p, tensor), axis = longest_reduction(p, stage);
   const schedule_stage *st = &p->s->stages[stage];
   int at = schedule_leaf_position(st, axis);
@@ -128,6 +127,7 @@ typedef struct reduce_facts {
   int64_t innermost;      /* steps of the innermost reduction loop */
   int64_t in_lanes;       /* rows that could go together, each reduced in lanes; 0: none */
   int values;             /* of a result: argmax has two */
+  double combined;        /* operations that combine two results */
   double read;            /* bytes, each once */
 } reduce_facts;
 
@@ -153,6 +153,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->values = op->n_outputs;
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
+  f->combined = reads.combined;
   bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
@@ -179,11 +180,19 @@ static void space(const void *facts, plan_space *s) {
     if (f->longest >= 2 * n * f->machine.threads) plan_add(s, REDUCE_PARTS, n * f->machine.threads);
 }
 
+/* A vector's time; a step of few columns has lanes that stand still. */
+static double vector_ns(const reduce_facts *f) { return f->ns / (f->rows * f->row / f->machine.vector_bytes); }
+
+static double idle_ns(const reduce_facts *f) {
+  double vectors = (double)f->columns / (double)f->lanes;
+  return f->rows * (ceil(vectors) - vectors) * vector_ns(f);
+}
+
 /* What a step waits for the one before it, where results of columns lie in registers: those of a block go on side by side,
  * and so do those of the rest, which are fewer. */
 static double chains_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
-  double vector = f->ns / (f->rows * f->row / m->vector_bytes), chain = f->values * m->costs.chain;
+  double vector = vector_ns(f), chain = f->values * m->costs.chain;
   int64_t length = generic_vector_length(f->columns, f->lanes, c[REDUCE_VECTORS]), rest = f->columns % length;
   double of_block = fmax(chain - (double)length / (double)f->lanes * vector, 0);
   double of_rest = rest > 0 ? fmax(chain - (double)rest / (double)f->lanes * vector, 0) : 0;
@@ -200,8 +209,9 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
     return chains_ns(f, c) + (f->row <= COST_PAGE ? 0
                                                   : f->rows * f->row / width * (1 - width / COST_PAGE) *
                                                         cost_visit(m, cost_level(m, f->read), width / COST_LINE));
-  double line = cost_line(m, cost_level(m, f->row), false);
-  return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line);
+  double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
+  double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
+  return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line) + waits;
 }
 
 static double cost(const void *facts, const int32_t *c) {
@@ -214,13 +224,13 @@ static double cost(const void *facts, const int32_t *c) {
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
   double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
-  if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values);
+  if (f->in_lanes > 0) ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values, f->combined);
   ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
   if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&
       f->outer < f->machine.threads)
     return INFINITY;
-  if (f->has_columns) ns += columns_ns(f, c);
+  if (f->has_columns) ns += columns_ns(f, c) + idle_ns(f);
   return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
 }
 
@@ -231,7 +241,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_draft with = *d;
   double ns = c[REDUCE_THREADS] ? INFINITY : 0;
   with.registers = c[REDUCE_VECTORS];
-  if (c[REDUCE_PARTS] > 1 && !cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
+  if (c[REDUCE_PARTS] > 1 && !generic_cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
   int together = c[REDUCE_TOGETHER];
   if (!partial) return arrange(&with, g->root, together, ns);
   return arrange(&with, partial, together, ns) && arrange(&with, g->root, 1, 0);

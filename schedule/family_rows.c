@@ -7,7 +7,7 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-enum { LAST_LANES = 4, LOCAL_BYTES = 16 << 10 };
+enum { LAST_LANES = 4, LAST_BYTES = 16, LOCAL_BYTES = 16 << 10 };
 
 /* ---- a reduction in lanes ---------------------------------------------------------------------------------------- */
 
@@ -341,12 +341,13 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
   const tn_machine_costs *c = &d->machine.costs;
   double points = 1, waits = r.op->n_outputs > 1 ? r.op->n_outputs * c->chain : 0;
   for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
-  return points * ((r.ops + 1) * cost_fma(&d->machine, 4) + waits);
+  return points * ((r.ops + r.combined) * cost_fma(&d->machine, 4) + waits);
 }
 
-double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values) {
+/* Rows that go together wait side by side; what combines two sums is computed for each. */
+double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
   double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
-  return rows / together * steps * values * m->costs.ends;
+  return rows * steps * fmax(values * m->costs.ends / together, ops * cost_fma(m, LAST_BYTES));
 }
 
 double generic_rows_streams(const tn_machine *m, double bytes, int together) {
@@ -364,7 +365,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (c[ROWS_THREADS] && together > 1 && f->rows % together != 0)
     return INFINITY; /* blocks that overlap are not shared */
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
-  ns += generic_rows_ends(&f->machine, f->parts * f->sums, c[ROWS_VECTORS], together, 1);
+  ns += generic_rows_ends(&f->machine, f->parts * f->sums, c[ROWS_VECTORS], together, 1, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;

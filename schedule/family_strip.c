@@ -120,17 +120,17 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
   const tn_machine *m = &f->machine;
   int rows = (int)(shape->together + s->reach), lines = (int)(shape->vector * s->bytes / COST_LINE) + 1;
   if (rows <= m->cache_ways[1]) return 0;
-  return cost_crowded(m, rows, lines, s->stride) * rows * lines * cost_line(m, 2, false);
+  return cost_crowded(m, rows, lines, s->stride, m->cache_ways[1]) * rows * lines * cost_line(m, 2, false);
 }
 
-/* Rows of the root that a block writes in parts of lines: where more of them fall into a set of the first cache than it has
- * ways, each goes to the second and comes again for the next block. */
+/* Rows of the root that a block writes in parts of lines: where more of them fall into a set of the first cache than it keeps
+ * beside what is read, each goes to the second and comes again for the next block. */
 static double parted_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   const tn_machine *m = &f->machine;
   double bytes = shape->vector * s->bytes;
   if (s->last_reader >= 0 || shape->streams || fmod(bytes, COST_LINE) == 0) return 0;
   int rows = (int)shape->together, lines = (int)ceil(bytes / COST_LINE);
-  return cost_crowded(m, rows, lines, f->row) * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
+  return cost_crowded(m, rows, lines, f->row, cost_ways(m)) * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
 }
 
 /* Loads and arithmetic of a block of registers of one stage. Loads begin at any element: the part of them that touches two

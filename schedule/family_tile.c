@@ -699,7 +699,7 @@ static double lost_each_step(const tile_facts *f, const generic_read *read, doub
   int last = f->reads.n_axes - 1;
   double step =
       last < f->reads.n_data ? 0 : fabs((double)read->stride[last]) * (double)tn_dtype_bytes(read->tensor->dtype);
-  bool is_kept = cost_crowded(&f->machine, (int)rows, 1, stride) == 0;
+  bool is_kept = cost_crowded(&f->machine, (int)rows, 1, stride, f->machine.cache_ways[1]) == 0;
   return conflict * (is_kept && step > 0 ? fmin(step / COST_LINE, 1) : 1);
 }
 

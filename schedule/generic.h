@@ -31,7 +31,8 @@ typedef struct generic_reads {
   const te_op *op;
   int n_axes, n_data; /* all; data axes */
   int64_t extent[GENERIC_MAX_AXES];
-  double ops; /* of one point: one a cheap operation, more a costly one */
+  double ops;      /* of one point: one a cheap operation, more a costly one */
+  double combined; /* that take a point to its result: one where there is one value, argmax's comparisons and choices */
   int n;
   generic_read reads[GENERIC_MAX_READS];
 } generic_reads;
@@ -175,6 +176,9 @@ bool generic_injective(generic_draft *p, const generic_group *g);
 bool generic_inner_injective(generic_draft *p, int stage);
 /* Stages with common outer loops: softmax, normalization (family_rows.c). */
 bool generic_rows(generic_draft *p, const generic_group *g);
+/* Cuts TENSOR's longest reduction loop into PARTS; the partial results, whose first axis counts them, become *PARTIAL
+ * (family_reduce.c). */
+bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
 /* Nanoseconds of TENSOR's reduction along rows that are too short for lanes, an element at a time; 0: it is none. */
@@ -182,8 +186,8 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor);
 /* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. A result of
  * several VALUES (argmax) is compared and then chosen: one waits for the other. */
 double generic_rows_waits(const tn_machine *m, int vectors, int together, int values);
-/* Nanoseconds at the ends of ROWS, where the sums of a vector are summed up one after the other. */
-double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values);
+/* Nanoseconds at the ends of ROWS, where the sums of a vector are summed up one after the other, by OPS each time. */
+double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops);
 /* Nanoseconds that rows which go together lose where BYTES come from beyond the second cache, which guesses what
  * follows in one row better than in some. */
 double generic_rows_streams(const tn_machine *m, double bytes, int together);

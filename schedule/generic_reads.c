@@ -1,5 +1,7 @@
 /* generic_reads.c: what a stage reads, inlined stages looked through: the stride of each read along each axis, which is
  * what vectorizing, tiling and packing are decided by. */
+#include <math.h>
+
 #include "schedule/cost.h"
 #include "schedule/generic.h"
 #include "schedule/lowering.h"
@@ -171,21 +173,36 @@ static void describe_read(const generic_reads *r, const tir_expr *e, generic_rea
   }
 }
 
+static double ops_of(const tir_expr *e) {
+  tir_rule rule = tir_rule_of(e);
+  bool is_one = rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
+                e->op == TIR_SELECT || e->op == TIR_READ;
+  return rule == TIR_RULE_FLOAT ? COSTLY_OP : is_one ? 1 : 0;
+}
+
 /* Equal reads count once for memory, each time for operations. */
 static tir_walk collect(void *user, const tir_expr *e) {
   generic_reads *r = user;
-  tir_rule rule = tir_rule_of(e);
-  if (rule == TIR_RULE_FLOAT)
-    r->ops += COSTLY_OP;
-  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
-           e->op == TIR_SELECT || e->op == TIR_READ)
-    r->ops += 1;
+  r->ops += ops_of(e);
   if (e->op != TIR_READ) return TIR_WALK_ON;
   for (int i = 0; i < r->n; i++)
     if (tir_equal(r->reads[i].expr, e)) return TIR_WALK_ON;
   if (r->n == GENERIC_MAX_READS) return TIR_WALK_STOP;
   describe_read(r, e, &r->reads[r->n++]);
   return TIR_WALK_ON;
+}
+
+static tir_walk count_op(void *user, const tir_expr *e) {
+  *(double *)user += ops_of(e);
+  return TIR_WALK_ON;
+}
+
+/* What values have in common counts once. */
+static double combined_ops(const generic_draft *p, const te_op *op) {
+  const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
+  const tir_expr *all = tuple ? tir_tuple(p->arena, tuple->n_values, tuple->result) : NULL;
+  double ops = 0;
+  return all && tir_walk_expr(all, count_op, &ops) ? fmax(ops, 1) : 1;
 }
 
 /* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
@@ -199,6 +216,7 @@ bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   out->n_axes = op->n_axes + op->n_reduce;
   for (int a = 0; a < out->n_axes; a++)
     out->extent[a] = a < op->n_axes ? op->axes[a]->extent : op->reduce_axes[a - op->n_axes]->extent;
+  out->combined = combined_ops(p, op);
   const tir_expr *body = whole_body(p, op);
   return body && tir_walk_expr(body, collect, out);
 }
@@ -242,7 +260,7 @@ double generic_read_bytes(const generic_reads *r) {
 double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
-  double compute = points * (r->ops + 1) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
+  double compute = points * (r->ops + r->combined) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
   double bytes = generic_read_bytes(r),
          memory = bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
   return RUNTIME_MAX(compute, memory);

@@ -161,14 +161,14 @@ static void all_realize(void **state) {
 static void rows_crowd_sets(void **state) {
   (void)state;
   tn_machine m = cost_fill_machine(&machine);
-  assert_true(cost_crowded(&m, 12, 1, 4096) == 0);
-  assert_true(cost_crowded(&m, 13, 1, 4096) == 1);
-  assert_true(cost_crowded(&m, 10, 2, 8200) == 0);
-  assert_float_equal(cost_crowded(&m, 14, 2, 8200), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
-  assert_true(cost_crowded(&m, 18, 2, 4012) == 0);
-  assert_true(cost_crowded(&m, 0, 2, 4012) == 0);
+  assert_true(cost_crowded(&m, 12, 1, 4096, 12) == 0);
+  assert_true(cost_crowded(&m, 13, 1, 4096, 12) == 1);
+  assert_true(cost_crowded(&m, 10, 2, 8200, 12) == 0);
+  assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
+  assert_true(cost_crowded(&m, 18, 2, 4012, 12) == 0);
+  assert_true(cost_crowded(&m, 0, 2, 4012, 12) == 0);
   m.cache_bytes[1] = 64; /* less than a set */
-  assert_true(cost_crowded(&m, 12, 1, 4012) == 0 && cost_crowded(&m, 13, 1, 4012) == 1);
+  assert_true(cost_crowded(&m, 12, 1, 4012, 12) == 0 && cost_crowded(&m, 13, 1, 4012, 12) == 1);
 }
 
 /* A stream a little longer than a cache is found there in part. */

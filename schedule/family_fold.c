@@ -1,0 +1,159 @@
+/* family_fold.c: reductions along columns of which there are few. Rows of such columns lie one behind the other, so that some
+ * of them are vectors: a lane for each column of each of these rows. The lanes of a column are added up at the end, once.
+ *
+ *     for k.outer: S.rf[k.inner.j] += X[k.outer*rows + k.inner.j];  S[j] = S.rf[0, j] + S.rf[1, j] + ... */
+#include <math.h>
+
+#include "schedule/cost.h"
+#include "schedule/plan.h"
+
+enum { FOLD_ROWS, FOLD_PARTS, FOLD_THREADS, FOLD_FIELD_COUNT };
+enum { MAX_VECTORS = 8 };
+
+typedef struct fold_facts {
+  tn_machine machine;
+  double ns;             /* of one thread */
+  double outer, points;  /* iterations of data axes around the columns; of all loops */
+  int64_t columns, rows; /* rows: steps of the innermost reduction loop */
+  int64_t lanes;
+  int values;            /* of a result */
+  double combined;       /* operations that combine two results */
+  bool can_have_parts;   /* there is room for one more data axis */
+} fold_facts;
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+/* Whether each read that goes along ROWS or COLUMNS runs through both as through one row. */
+static bool is_folded(const generic_reads *r, int rows, int columns) {
+  int n_along = 0;
+  for (int i = 0; i < r->n; i++) {
+    int64_t row, column;
+    if (!generic_stride(&r->reads[i], rows, &row) || !generic_stride(&r->reads[i], columns, &column)) return false;
+    if (column < 0 || column > 1 || row != column * r->extent[columns]) return false;
+    n_along += column == 1;
+  }
+  return n_along > 0;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+/* Rows that make whole vectors. */
+static int64_t fewest_rows(const fold_facts *f) {
+  return RUNTIME_MAX(f->lanes / greatest_divisor(f->columns, f->lanes), 2);
+}
+
+/* Whether N rows are a few vectors, and are met at least twice. */
+static bool fits(const fold_facts *f, int64_t n) {
+  return n >= 2 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows;
+}
+
+/* One stage that is reduced by columns. */
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  int stage = generic_stage(d, g->root);
+  const te_op *op = d->s->stages[stage].op;
+  generic_reads r;
+  if (g->n > 0 || g->n_windows > 0 || g->anchor || op->n_reduce == 0 || op->n_axes == 0) return NULL;
+  if (op->n_axes + 2 > TN_MAX_RANK || !generic_read_all(d, stage, &r) || op->body->op != TIR_REDUCE) return NULL;
+  fold_facts *f = is_folded(&r, r.n_axes - 1, r.n_data - 1) ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
+  if (!f) return NULL;
+  *f = (fold_facts){.machine = d->machine,
+                    .ns = g->ns,
+                    .outer = 1,
+                    .points = 1,
+                    .columns = r.extent[r.n_data - 1],
+                    .rows = r.extent[r.n_axes - 1],
+                    .lanes = generic_lanes(d, stage),
+                    .values = op->n_outputs,
+                    .combined = r.combined};
+  f->can_have_parts = op->n_reduce == 1;
+  for (int a = 0; a < r.n_axes; a++) f->points *= (double)r.extent[a];
+  for (int a = 0; a + 1 < r.n_data; a++) f->outer *= (double)r.extent[a];
+  return f->lanes > 1 && f->columns > 1 && fits(f, fewest_rows(f)) ? f : NULL;
+}
+
+/* Parts only where each thread gets some steps of its own. */
+static void space(const void *facts, plan_space *s) {
+  const fold_facts *f = facts;
+  for (int64_t n = fewest_rows(f); fits(f, n); n *= 2) plan_add(s, FOLD_ROWS, (int32_t)n);
+  plan_add(s, FOLD_PARTS, 1);
+  plan_add(s, FOLD_THREADS, 0);
+  if (!generic_is_worth_threads_on(&f->machine, f->ns)) return;
+  plan_add(s, FOLD_THREADS, 1);
+  for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
+    if (f->rows / (n * f->machine.threads) >= 4 * fewest_rows(f)) plan_add(s, FOLD_PARTS, n * f->machine.threads);
+}
+
+/* ---- the cost ---------------------------------------------------------------------------------------------------- */
+
+/* The vectors of a step wait for those of the step before; at the end of a result each row's lanes wait for the one before. */
+static double cost(const void *facts, const int32_t *c) {
+  const fold_facts *f = facts;
+  const tn_machine *m = &f->machine;
+  double parts = fmax(c[FOLD_PARTS], 1), rows = fmax(c[FOLD_ROWS], 1);
+  if ((parts > 1 && !c[FOLD_THREADS]) || !fits(f, c[FOLD_ROWS]) || parts * 2 * rows > (double)f->rows) return INFINITY;
+  double lanes = rows * (double)f->columns, vectors = ceil(lanes / (double)f->lanes);
+  double vector = f->ns / (f->points / (double)f->lanes), chain = f->values * m->costs.chain;
+  double waits = f->points / lanes * fmax(chain - vectors * vector, 0);
+  double ends = f->outer * parts * rows * fmax(chain, f->combined * cost_fma(m, m->vector_bytes));
+  double ns = f->ns + waits + ends;
+  return c[FOLD_THREADS] ? cost_threads(m, ns, parts > 1 ? parts : f->outer) : ns;
+}
+
+/* ---- realizing --------------------------------------------------------------------------------------------------- */
+
+/* The loops of STAGE: data axes, reductions, LAST as a vector. */
+static bool put_last(generic_draft *d, int stage, int last) {
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  const schedule_stage *st = &d->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != last) order[n++] = st->leaves[i];
+  order[n++] = last;
+  return generic_order(d, stage, n, order) && generic_annotate(d, stage, last, SCHEDULE_VECTORIZE);
+}
+
+/* Every ROWS-th step of the reduction becomes a sum of its own, the innermost data axis but one of a new stage, which is one
+ * vector with the columns. A rest is a step of its own. */
+static bool fold(generic_draft *d, int stage, int64_t rows) {
+  const schedule_stage *st = &d->s->stages[stage];
+  int n_data = st->op->n_axes, at = schedule_leaf_position(st, st->n_roots - 1), fused, outer = -1, first, second;
+  int64_t extent = st->axes[st->n_roots - 1].extent, blocks = extent / rows;
+  if (at < 0 || schedule_split(d->s, stage, at, 1, &rows, true, TN_TAIL_GUARD) != TN_OK) return false;
+  if (schedule_rfactor(d->s, stage, at + 1, n_data - 1) != TN_OK) return false;
+  st = &d->s->stages[stage];
+  for (int i = n_data + 1; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->extent == (extent + rows - 1) / rows) outer = st->leaves[i];
+  if (extent % rows && outer >= 0 && !generic_split(d, stage, outer, blocks, &first, &second)) return false;
+  const int pair[] = {n_data - 1, n_data};
+  return generic_fuse(d, stage, 2, pair, &fused) && put_last(d, stage, fused) &&
+         schedule_set_scope(d->s, stage, "local") == TN_OK;
+}
+
+/* TENSOR's sums, folded inside of its outermost loops. NS INFINITY: threads; 0: none. */
+static bool arrange(generic_draft *d, const tn_tensor *tensor, int64_t rows, double ns) {
+  int stage = generic_stage(d, tensor), loop = -1, n_fused = 0, loops[TN_MAX_RANK], n = 0;
+  if (!fold(d, stage, rows)) return false;
+  int last = d->s->stages[++stage].op->n_axes - 1;
+  for (int a = 0; a < last; a++) loops[n++] = a;
+  if (!put_last(d, stage, last)) return false;
+  if (n > 0 && !generic_parallel(d, stage, n, loops, ns, &loop, &n_fused)) return false;
+  if (n > 0 && n_fused < n) loop = loops[n - 1];
+  int at = loop < 0 ? -1 : schedule_leaf_position(&d->s->stages[stage], loop);
+  return at < 0 || schedule_compute_at(d->s, stage - 1, stage, at) == TN_OK;
+}
+
+/* The results of parts come last and are added up without threads. */
+static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
+  (void)facts;
+  const tn_tensor *sums = g->root;
+  if (c[FOLD_PARTS] > 1 && !generic_cut_for_threads(d, g->root, c[FOLD_PARTS], &sums)) return false;
+  if (!arrange(d, sums, c[FOLD_ROWS], c[FOLD_THREADS] ? INFINITY : 0)) return false;
+  return sums == g->root || put_last(d, generic_stage(d, g->root), g->root->ndim - 1);
+}
+
+static const plan_field fields[FOLD_FIELD_COUNT] = {
+    [FOLD_ROWS] = {"rows", "whose columns are lanes of one vector"},
+    [FOLD_PARTS] = {"parts", "into which the reduction is cut, summed up afterwards"},
+    [FOLD_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
+};
+
+PLAN_FAMILY(fold, FOLD_FIELD_COUNT);
