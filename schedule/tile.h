@@ -92,6 +92,10 @@ typedef struct tile_cut {
   double blocks;
 } tile_cut;
 
+/* How many reads there are of a tensor. */
+int tile_reads_of(const generic_reads *r, const tn_tensor *tensor);
+/* Facts of the group. NULL: the group has no anchor, or its stage cannot be a tile. */
+const void *tile_describe(const generic_draft *d, const generic_group *g);
 /* Finds COND's parities for F, whose reads are described: they become those of one point of each. What else COND says is not
  * looked at. */
 void tile_describe_parities(tile_facts *f, const tir_expr *cond);

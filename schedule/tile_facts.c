@@ -1,0 +1,291 @@
+/* tile_facts.c: what the family `tile` finds out about a group: which axes vectors and rows go along, which operands can be
+ * copied, and how, dot products, what loops of some lengths read. */
+#include "schedule/cost.h"
+#include "schedule/tile.h"
+
+enum { LEAST_REUSE = 8 /* rows that make a packed copy worth a thought; where nothing goes without one, 2 do */ };
+
+/* ---- what the group is ------------------------------------------------------------------------------------------- */
+
+/* Whether neighbours along the axis read the same element. */
+static bool is_reused_along(const generic_read *read, const generic_reads *r, int axis) {
+  return r->extent[axis] > 1 && read->is_known[axis] && read->stride[axis] == 0 && read->block[axis] == 0;
+}
+
+/* How often each element is used, over the data axes. */
+static double reuse(const generic_read *read, const generic_reads *r) {
+  double n = 1;
+  for (int a = 0; a < r->n_data; a++) n *= is_reused_along(read, r, a) ? (double)r->extent[a] : 1;
+  return n;
+}
+
+/* How many reads there are of a tensor. */
+int tile_reads_of(const generic_reads *r, const tn_tensor *tensor) {
+  int n = 0;
+  for (int i = 0; i < r->n; i++) n += r->reads[i].tensor == tensor;
+  return n;
+}
+
+/* All reads of a tensor go to the copy, whose panels cut dimension DIM: what each of them reads there may only change from tile
+ * to tile, not from step to step of the reduction. */
+static bool can_share_panels(const generic_reads *r, const tn_tensor *tensor, int dim) {
+  bool can = true;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    can &= read->tensor != tensor || (read->plain[dim] >= 0 && read->plain[dim] < r->n_data);
+  }
+  return can;
+}
+
+/* A copy in panels is possible, and each element of it is used LEAST times. */
+static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, int v,
+                          double least) {
+  int dim = read->dim[v];
+  if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
+    return false;
+  if (tile_reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
+  return reuse(read, r) >= least;
+}
+
+/* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
+static int row_axis(const tile_facts *f, int before) {
+  const generic_reads *r = &f->reads;
+  for (int a = before - 1; a >= 0; a--) {
+    for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
+      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && is_reused_along(&r->reads[i], r, a)) return a;
+  }
+  return -1;
+}
+
+/* More rows along an axis that shares only what all lanes do: of use where the rows are fewer than registers. */
+static int more_rows_axis(const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int axis = f->u < 0 ? -1 : row_axis(f, f->u);
+  for (int a = f->u - 1; axis < 0 && a >= 0 && f->n_parities > 0; a--)
+    for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
+      if (is_reused_along(&r->reads[i], r, a)) axis = a;
+  return axis;
+}
+
+/* The operand that all rows share, or that a single one has. -1: none. */
+static int shared_read(const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  for (int i = 0; i < r->n; i++)
+    if (r->reads[i].stride[f->v] && (f->u < 0 || is_reused_along(&r->reads[i], r, f->u))) return i;
+  return -1;
+}
+
+/* The operand that all lanes share and each row has its own part of, where a copy of it in panels of rows is possible and used
+ * often enough. -1: none. */
+static int left_read(const generic_draft *d, const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  if (f->u < 0 || f->n_parities > 0 || r->n_axes == r->n_data) return -1;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    int dim = read->dim[f->u];
+    bool can = is_reused_along(read, r, f->v) && read->is_known[f->u] && read->stride[f->u] != 0 && dim >= 0 &&
+               read->plain[dim] == f->u && !read->overlaps && !read->is_window && read->tensor->ndim < TN_MAX_RANK;
+    if (can && tile_reads_of(r, read->tensor) == 1 && generic_stage(d, read->tensor) >= 0 &&
+        reuse(read, r) >= LEAST_REUSE)
+      return i;
+  }
+  return -1;
+}
+
+/* Reads along the vectors: with stride 0 or 1, and at most one with another that is used again. */
+static bool describe_reads(tile_facts *f, bool *all_along) {
+  const generic_reads *r = &f->reads;
+  bool along = false, reused = false;
+  *all_along = true;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
+    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
+    if (is_far && (f->far >= 0 || reuse(read, r) < 2)) return false;
+    if (is_far) f->far = i;
+    f->block = RUNTIME_MAX(f->block, read->block[f->v]);
+    along |= read->stride[f->v] != 0;
+    *all_along &= read->stride[f->v] != 0;
+    reused |= reuse(read, r) > 1;
+    f->is_window |= read->is_window;
+  }
+  return along && reused && r->extent[f->v] > 1;
+}
+
+/* A copy with the axis last is possible. */
+static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
+  int dim = read->dim[axis];
+  return tile_reads_of(r, read->tensor) == 1 && !read->overlaps && dim >= 0 && read->plain[dim] == axis &&
+         generic_stage(d, read->tensor) >= 0;
+}
+
+/* Vectors go along rows that are no whole number of lines apart. */
+static bool has_rows_askew(const generic_reads *r, const generic_read *read, int v) {
+  bool is_askew = false;
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t bytes = read->stride[a] * (int64_t)tn_dtype_bytes(read->tensor->dtype);
+    is_askew |= a != v && read->is_known[a] && r->extent[a] > 1 && bytes % COST_LINE != 0;
+  }
+  return is_askew && read->is_known[v] && read->stride[v] == 1;
+}
+
+/* Every read goes along the last reduction axis, or one of them after it was turned. */
+static void describe_lanes(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  bool along = false;
+  f->turned = -1;
+  if (k < r->n_data || r->n_data == TN_MAX_RANK || f->block || !tn_dtype_is_float(r->op->outputs[0].dtype)) return;
+  if (r->extent[k] < 2 * f->machine.vector_bytes / f->bytes) return;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[k] || read->block[k]) return;
+    along |= read->stride[k] == 1;
+    if (read->stride[k] == 0 || read->stride[k] == 1) continue;
+    if (f->turned >= 0 || !can_be_turned(d, r, read, k)) return;
+    f->turned = i;
+  }
+  f->can_lane = along;
+  for (int i = 0; i < r->n; i++) {
+    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
+    f->is_lane_askew[i] = i == f->turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
+  }
+}
+
+/* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
+ * and all that is read goes along it as it lies. */
+static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
+  const generic_reads *r = &f->reads;
+  int last = r->n_data - 1, other = last - 1;
+  int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
+  bool along = false;
+  if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
+    return last;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    bool is_near = read->stride[other] == 0 || read->stride[other] == 1;
+    if (!read->is_known[other] || read->block[other] || !is_near || read->is_window) return last;
+    along |= read->stride[other] == 1;
+  }
+  return along ? other : last;
+}
+
+/* False: no reduction of products that vectors can go along. */
+static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
+  generic_reads *r = &f->reads;
+  bool all_along;
+  *f = (tile_facts){.machine = d->machine, .far = -1, .shared = -1, .u = -1, .u2 = -1, .reduced = 1};
+  if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
+      r->n < 2)
+    return false;
+  f->v = vector_axis(f, d->s->stages[stage].tensors);
+  f->is_across = f->v != r->n_data - 1;
+  if (!describe_reads(f, &all_along)) return false;
+  f->is_depthwise = all_along && f->is_window;
+  f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
+  if (tir_reduce_where(r->op->body)) tile_describe_parities(f, tir_reduce_where(r->op->body));
+  for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
+  describe_lanes(d, f);
+  return f->far < 0 || f->can_lane || can_be_packed(d, r, &r->reads[f->far], f->v, 2);
+}
+
+/* What decides that a group has an anchor. */
+bool generic_is_tileable(const generic_draft *d, int stage, bool *is_window, bool *is_depthwise) {
+  tile_facts f;
+  bool can = describe_stage(d, stage, &f);
+  *is_window = can && f.is_window;
+  *is_depthwise = can && f.is_depthwise;
+  return can;
+}
+
+/* Such a tile needs a packed copy whatever else is chosen. */
+bool generic_is_against_the_grain(const generic_draft *d, int stage) {
+  tile_facts f;
+  return describe_stage(d, stage, &f) && f.far >= 0;
+}
+
+/* ---- dot products ------------------------------------------------------------------------------------------------ */
+
+/* A row for each combination of dtypes that processors have an instruction for. */
+typedef struct dot_kind {
+  tn_dtype left, right, sum;
+  const char *intrin[2]; /* of 16 lanes, of 8 */
+  int group;
+  bool is_signed; /* bytes that have to be shifted first (tir/pass_signed_dots.c) */
+} dot_kind;
+
+static const dot_kind dot_kinds[] = {
+    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
+    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, true},
+    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
+};
+
+/* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
+static void describe_dot(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data || !f->can_pack) return;
+  const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
+  bool is_turned = left->stride[k] != 1;
+  if (left->tensor == right->tensor || left->stride[f->v] != 0 || right->dim[k] < 0 ||
+      (is_turned && !can_be_turned(d, r, left, k)))
+    return;
+  for (int i = 0; i < RUNTIME_COUNT(dot_kinds); i++) {
+    const dot_kind *kind = &dot_kinds[i];
+    int lanes = kind->group == 2 ? f->machine.dot_bf16_lanes : f->machine.dot_i8_lanes;
+    bool fits = left->tensor->dtype == kind->left && right->tensor->dtype == kind->right &&
+                r->op->outputs[0].dtype == kind->sum && right->plain[right->dim[k]] == k;
+    if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
+    f->dot = kind->intrin[lanes < 16];
+    f->dot_group = kind->group;
+    f->dot_turned = is_turned ? 1 - f->shared : -1;
+    f->dot_halves = kind->group == 2 ? f->machine.dot_bf16_halves : f->machine.dot_i8_halves;
+    f->dot_signed = kind->is_signed && !f->dot_halves;
+  }
+}
+
+/* Whether an iteration of the axis reads something else. */
+static bool moves_along(const generic_read *read, int axis) {
+  return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
+}
+
+/* The axes that move READ as A does, A first, as the next group. */
+static void add_walk_group(const generic_reads *r, const generic_read *read, int a, tile_walk *w) {
+  int at = w->first[w->n];
+  w->block[w->n++] = read->is_known[a] && read->stride[a] == 0 ? read->block[a] : 0;
+  w->axes[at++] = (int8_t)a;
+  for (int b = a + 1; b < r->n_axes && read->is_window; b++)
+    if (moves_along(read, b) && read->stride[b] == read->stride[a]) w->axes[at++] = (int8_t)b;
+  w->first[w->n] = (int8_t)at;
+}
+
+static void describe_walk(const generic_reads *r, const generic_read *read, tile_walk *w) {
+  *w = (tile_walk){.bytes = (double)tn_dtype_bytes(read->tensor->dtype), .all = 1};
+  for (int k = 0; k < read->tensor->ndim; k++) w->all *= (double)read->tensor->shape[k];
+  for (int a = 0; a < r->n_axes; a++) {
+    bool is_new = moves_along(read, a);
+    if (is_new) w->moving |= UINT32_C(1) << a;
+    for (int i = 0; i < w->first[w->n]; i++) is_new &= w->axes[i] != a;
+    if (is_new) add_walk_group(r, read, a, w);
+  }
+}
+
+/* NULL: the group has no anchor, or its stage cannot be a tile. */
+const void *tile_describe(const generic_draft *d, const generic_group *g) {
+  tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
+  if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
+  f->u = row_axis(f, f->reads.n_data);
+  f->u2 = more_rows_axis(f);
+  f->shared = f->far >= 0 ? f->far : shared_read(f);
+  f->can_pack =
+      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, f->far >= 0 ? 2 : LEAST_REUSE);
+  f->left = left_read(d, f);
+  f->has_root = g->root != g->anchor;
+  for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
+  for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);
+  f->can_cut = f->shared >= 0 && !f->is_depthwise && f->n_parities == 0 && f->reads.n_data < TN_MAX_RANK;
+  f->padding = g->padding;
+  f->ns = g->ns;
+  describe_dot(d, f);
+  return f;
+}
