@@ -206,7 +206,7 @@ double cost_conflict(const tn_machine *m, double rows, double stride) {
 }
 
 /* Rows that are a power of two and a little apart creep through a few sets. */
-double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int ways) {
+double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept) {
   enum { MOST_SETS = 256 };
   int count[MOST_SETS] = {0}, lost = 0;
   int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / m->cache_ways[1], MOST_SETS), 1);
@@ -214,7 +214,7 @@ double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int
     int64_t first = (int64_t)(r * stride / COST_LINE);
     for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
   }
-  for (int s = 0; s < sets; s++) lost += count[s] > ways ? count[s] : 0;
+  for (int s = 0; s < sets; s++) lost += count[s] > m->cache_ways[1] ? count[s] : RUNTIME_MAX(count[s] - kept, 0);
   return lost / fmax((double)rows * lines, 1);
 }
 

@@ -41,8 +41,9 @@ double cost_reached_by(const tn_machine *m, int level, double row_bytes, double 
 /* Of ROWS streams that go side by side, STRIDE bytes apart, the part that the first cache cannot keep, 0 to 1. */
 double cost_conflict(const tn_machine *m, double rows, double stride);
 /* ROWS streams that go side by side, STRIDE bytes apart, each with LINES of its own at a time: the part of all those
- * lines that lie in sets of the first cache with more than WAYS of them, so that each is gone when it is used again. */
-double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int ways);
+ * lines that are gone when they are used again: all that lie in sets of the first cache with more of them than ways, and in
+ * other sets what is more than the KEPT ways. */
+double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept);
 /* Ways of a set of the first cache that keep what comes again; what else streams by takes the others. */
 int cost_ways(const tn_machine *m);
 /* NS of one thread, cut into PARTS that are equal, on THREADS. */

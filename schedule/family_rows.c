@@ -344,10 +344,10 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
   return points * ((r.ops + r.combined) * cost_fma(&d->machine, 4) + waits);
 }
 
-/* Rows that go together wait side by side; what combines two sums is computed for each. */
+/* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
   double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
-  return rows * steps * fmax(values * m->costs.ends / together, ops * cost_fma(m, LAST_BYTES));
+  return rows * steps * fmax(values * m->costs.ends / together, (ops - 1) * cost_fma(m, LAST_BYTES));
 }
 
 double generic_rows_streams(const tn_machine *m, double bytes, int together) {

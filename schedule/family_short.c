@@ -64,8 +64,10 @@ static bool take_reads(const generic_group *g, const generic_reads *r, int lane,
   return true;
 }
 
-/* Adds what one stage says. */
-static bool take_stage(const generic_draft *d, const generic_group *g, const tn_tensor *tensor, short_facts *f) {
+/* Adds what one stage says. *IS_SHORT: it has a reduction along rows that has no lanes of its own, or one of several values
+ * (argmax), whose lanes are dear to combine. */
+static bool take_stage(const generic_draft *d, const generic_group *g, const tn_tensor *tensor, short_facts *f,
+                       bool *is_short) {
   int stage = generic_stage(d, tensor), lane = lane_of(g, tensor, f->lane);
   generic_reads r;
   if (lane < 0 || !generic_read_all(d, stage, &r)) return false;
@@ -76,14 +78,18 @@ static bool take_stage(const generic_draft *d, const generic_group *g, const tn_
     if (!is_common) steps *= (double)r.extent[a];
     if (a >= r.n_data) sums *= (double)r.extent[a];
   }
-  if (r.n_axes > r.n_data) f->waits += sums * r.op->n_outputs;
+  if (r.n_axes > r.n_data) {
+    *is_short |= r.op->n_outputs > 1 || generic_rows_in_lanes(d, tensor) == 0;
+    f->waits += sums * r.op->n_outputs;
+  }
   return steps <= MAX_STEPS && take_reads(g, &r, lane, f);
 }
 
 static bool is_last(const generic_group *g, int axis) { return axis == g->root->ndim - 1; }
 
-/* Groups with a reduction along rows of a few dozen elements: where lanes along a row are as good, the costs decide. */
+/* Groups with a reduction along rows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
+  bool is_short = false;
   short_facts *f = !g->anchor && g->n_windows == 0 && !g->is_chain ? RUNTIME_NEW(d->arena, short_facts) : NULL;
   if (!f) return NULL;
   *f = (short_facts){.machine = d->machine, .lane = g->root->ndim - 1, .parts = 1, .ns = g->ns};
@@ -92,10 +98,10 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->rows = g->root->shape[f->lane], f->lanes = generic_lanes(d, generic_stage(d, g->root));
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   if (f->lanes < 2 || f->rows < f->lanes) return NULL;
-  if (!take_stage(d, g, g->root, f)) return NULL;
+  if (!take_stage(d, g, g->root, f, &is_short)) return NULL;
   for (int i = 0; i < g->n; i++)
-    if (!take_stage(d, g, g->members[i], f)) return NULL;
-  if (f->waits == 0 || f->n == 0) return NULL;
+    if (!take_stage(d, g, g->members[i], f, &is_short)) return NULL;
+  if (!is_short || f->n == 0) return NULL;
   if (!is_last(g, f->lane)) count_turned(f, g->root);
   return f;
 }

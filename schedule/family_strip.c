@@ -123,8 +123,8 @@ static double crowded_ns(const strip_facts *f, const strip_shape *shape, const s
   return cost_crowded(m, rows, lines, s->stride, m->cache_ways[1]) * rows * lines * cost_line(m, 2, false);
 }
 
-/* Rows of the root that a block writes in parts of lines: where more of them fall into a set of the first cache than it keeps
- * beside what is read, each goes to the second and comes again for the next block. */
+/* Rows of the root that a block writes in parts of lines: those that are more in a set of the first cache than it keeps
+ * beside what is read go to the second and come again for the next block. */
 static double parted_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   const tn_machine *m = &f->machine;
   double bytes = shape->vector * s->bytes;

@@ -287,6 +287,31 @@ static void turned_array(generator *g) {
   put(g, "]\n");
 }
 
+/* ---- few columns ------------------------------------------------------------------------------------------------- */
+
+/* A reduction along a few columns, now and then of several arrays, over one more axis or of what was computed; or along short
+ * rows. */
+static void few_columns(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "f64", "i32", "i8", "u8"};
+  static const char *const reductions[] = {"sum", "max", "min", "argmax", "argmin"};
+  const char *dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))], *reduction = reductions[below(g, 5)];
+  bool has_batch = chance(g, 40), has_more = chance(g, 25), by_rows = chance(g, 30), chooses = reduction[0] == 'a';
+  int64_t rows = 1 + below(g, chance(g, 50) ? 70 : 300), columns = 1 + below(g, chance(g, 70) ? 9 : 40);
+  int64_t batch = 1 + below(g, 4), more = 1 + below(g, 3);
+  const char *last = by_rows ? "j, k" : "k, j";
+  runtime_str_addf(&g->inputs, "input A0: %s[", dtype);
+  if (has_batch) runtime_str_addf(&g->inputs, "%lld, ", (long long)batch);
+  if (has_more && !chooses) runtime_str_addf(&g->inputs, "%lld, ", (long long)more);
+  runtime_str_addf(&g->inputs, "%lld, %lld]\n", (long long)(by_rows ? columns : rows),
+                   (long long)(by_rows ? rows : columns));
+  put(g, chooses ? "(S0, S1)[" : "S0[");
+  if (has_batch) runtime_str_addf(g->out, "b<%lld, ", (long long)batch);
+  runtime_str_addf(g->out, "j<%lld] = %s[", (long long)columns, reduction);
+  if (has_more && !chooses) runtime_str_addf(g->out, "m<%lld, ", (long long)more);
+  runtime_str_addf(g->out, "k<%lld](A0[%s%s%s])\n", (long long)rows, has_batch ? "b, " : "",
+                   has_more && !chooses ? "m, " : "", last);
+}
+
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
 /* A filter whose steps count by phase, as in a convolution that a stride spreads out; now and then the phases are put
@@ -340,5 +365,5 @@ static void phases(generator *g) {
 void fuzz_family_program(generator *g) {
   g->out = &g->stages;
   int64_t kind = below(g, 100);
-  (kind < 65 ? stencil_chain : kind < 80 ? turned_array : phases)(g);
+  (kind < 58 ? stencil_chain : kind < 72 ? turned_array : kind < 86 ? few_columns : phases)(g);
 }

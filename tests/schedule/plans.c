@@ -38,6 +38,11 @@ static const plan_case cases[] = {
      "input A: u8[96,256], B: i8[256,43]\nC[i<96, j<43] = sum[k<256](i32(A[i,k]) * i32(B[k,j]))", "C", "tile"},
     {"sums of short rows", "B[i<1000] = sum[k<7](A[i,k])", "B", "short"},
     {"greatest of short rows and where it stands", "(I, V)[i<203] = argmax[k<13](A[i,k])", "I", "short"},
+    {"greatest of rows of some vectors and where it stands", "(I, V)[i<2048] = argmax[k<40](A[i,k])", "I", "short"},
+    {"sums of two columns", "S[j<2] = sum[k<5000](A[k,j])", "S", "fold"},
+    {"the least of seven columns and where it stands", "(I, V)[j<7] = argmin[k<5000](A[k,j])", "I", "fold"},
+    {"sums of many columns", "S[j<512] = sum[k<5000](A[k,j])", "S", "reduce"},
+    {"sums of two columns that are no neighbours in memory", "S[j<2] = sum[k<5000](A[k,j+1])", "S", "reduce"},
     {"sum of everything", "S = sum[k<1000000](A[k])", "S", "reduce"},
     {"filters of rows and columns",
      "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
@@ -166,6 +171,7 @@ static void rows_crowd_sets(void **state) {
   assert_true(cost_crowded(&m, 10, 2, 8200, 12) == 0);
   assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
   assert_true(cost_crowded(&m, 18, 2, 4012, 12) == 0);
+  assert_float_equal(cost_crowded(&m, 12, 1, 4096, cost_ways(&m)), 1.0 / 3, 1e-9); /* eight ways are kept */
   assert_true(cost_crowded(&m, 0, 2, 4012, 12) == 0);
   m.cache_bytes[1] = 64; /* less than a set */
   assert_true(cost_crowded(&m, 12, 1, 4012, 12) == 0 && cost_crowded(&m, 13, 1, 4012, 12) == 1);
@@ -333,6 +339,10 @@ static const said_case said[] = {
      "M[i<90] = max[k<9](A[i,k])\nE[i<90, j<9] = exp(A[i,j] - M[i])\nS[i<90] = sum[k<9](E[i,k])\n"
      "Y[i<90, j<9] = E[i,j] / S[i]",
      "[{\"stage\":\"Y\",\"family\":\"short\",\"vectors\":1,\"threads\":0}]"},
+    {"folded", "input A: f32[3,1003,5]\n(I, V)[b<3, j<5] = argmax[k<1003](A[b,k,j])",
+     "[{\"stage\":\"I\",\"family\":\"fold\",\"rows\":16,\"parts\":1,\"threads\":0}]"},
+    {"folded_in_parts", "S[j<2] = sum[k<100000](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":8,\"parts\":4,\"threads\":1}]"},
     {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0}]"},
     {"part_of_rows", "input A: f32[99999,4]\nC[i<99999, j<3] = A[i,j] * 2",
      "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":0}]"},
