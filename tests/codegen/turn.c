@@ -42,8 +42,7 @@ static const turn_row turn_rows[] = {
     {"the first of the greatest, of more columns than a register has",
      "input A: f32[100,32]\n(I, V)[j<32] = argmax[k<100](A[k,j])", "reorder(I, k, j); vectorize(I, j)", "haswell",
      "vblendvps", "vpackssdw"},
-    {"lanes of an argmax are combined without a branch",
-     "input A: f32[100,40]\n(I, V)[i<100] = argmax[k<40](A[i,k])",
+    {"lanes of an argmax are combined without a branch", "input A: f32[100,40]\n(I, V)[i<100] = argmax[k<40](A[i,k])",
      "split(I, k, 8); rfactor(I, k.inner, 1); reorder(I.rf, i, k.outer, k.inner); vectorize(I.rf, k.inner); "
      "set_scope(I.rf, local); compute_at(I.rf, I, i); unroll(I, k.inner.v)",
      "haswell", "cmov", "\tjne"},
