@@ -16,9 +16,9 @@ typedef struct fold_facts {
   double outer, points;  /* iterations of data axes around the columns; of all loops */
   int64_t columns, rows; /* rows: steps of the innermost reduction loop */
   int64_t lanes;
-  int values;            /* of a result */
-  double combined;       /* operations that combine two results */
-  bool can_have_parts;   /* there is room for one more data axis */
+  int values;          /* of a result */
+  double combined;     /* operations that combine two results */
+  bool can_have_parts; /* there is room for one more data axis */
 } fold_facts;
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */

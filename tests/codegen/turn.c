@@ -42,9 +42,10 @@ static const turn_row turn_rows[] = {
     {"the first of the greatest, of more columns than a register has",
      "input A: f32[100,32]\n(I, V)[j<32] = argmax[k<100](A[k,j])", "reorder(I, k, j); vectorize(I, j)", "haswell",
      "vblendvps", "vpackssdw"},
-    {"one float by several comparisons: no branch but the loop's",
-     "input A: f32[64], B: f32[64], I: i32[64]\nC[i<64] = select(A[i] > B[i] || A[i] == B[i] && I[i] < 7, A[i], B[i])",
-     "", "haswell", "cmov", "\tjp"},
+    {"lanes of an argmax are combined without a branch", "input A: f32[100,40]\n(I, V)[i<100] = argmax[k<40](A[i,k])",
+     "split(I, k, 8); rfactor(I, k.inner, 1); reorder(I.rf, i, k.outer, k.inner); vectorize(I.rf, k.inner); "
+     "set_scope(I.rf, local); compute_at(I.rf, I, i); unroll(I, k.inner.v)",
+     "haswell", "cmov", "\tjne"},
     {"a sum of two of them", "input A: f32[256,320], B: f32[256,320]\nC[i<320, j<256] = A[j,i] + B[j,i]",
      TILE("16", "16"), "znver4", "vinsertps", NULL},
 };
