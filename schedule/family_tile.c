@@ -635,9 +635,8 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return 0;
 }
 
-/* Sums, one operand's vectors and one more must fit into the registers; the last vector must not be
- * empty. */
-static bool goes_together(const tile_facts *f, const int32_t *c) {
+/* Sums, one operand's vectors and one more must fit into the registers. */
+static bool fits_registers(const tile_facts *f, const int32_t *c) {
   int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
   int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
                    : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
@@ -645,23 +644,31 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
-  if (sums + others > f->machine.vector_registers) return false;
+  return sums + others <= f->machine.vector_registers;
+}
+
+/* Blocks of the reduction. Results of vectors that go across lie apart in memory, where blocks would add to them. */
+static bool depth_goes(const tile_facts *f, const int32_t *c) {
   tile_cut cut;
   bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_PACK]; /* what is packed is read in order anyway */
-  if (c[TILE_DEPTH] && (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut))) return false;
+  if (!c[TILE_DEPTH]) return true;
+  if (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut)) return false;
+  return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;
+}
+
+/* What fits the registers goes together with copies, blocks and lanes; the last vector must not be empty. */
+static bool goes_together(const tile_facts *f, const int32_t *c) {
+  if (!fits_registers(f, c) || !depth_goes(f, c)) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
-  /* Results of such vectors lie apart in memory, where blocks of the reduction would add to them. */
-  if (c[TILE_DEPTH] && f->is_across && f->reads.extent[f->reads.n_data - 1] > 1) return false;
   if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
-  if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
-  return true;
+  return !c[TILE_DOT] || (c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes);
 }
 
 /* Of plans that cost the same, the one with fewer loops; but what is copied for a block is used while it is near. */
