@@ -4,7 +4,8 @@
 
 #include "autotune/autotune.h"
 
-/* The program and the target of the log's best record; NULL after a message in the context. */
+/* The program and, at TARGET, the target of the log's best record. The context owns both. NULL after a message
+ * in the context: the log cannot be read or has no record. */
 static inline tn_program *open_best(tn_context *ctx, const char *log, tn_target **target) {
   tn_log_table table = {0};
   tn_program *program = NULL;

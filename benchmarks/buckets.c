@@ -1,8 +1,9 @@
-/* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for the size alone, in turns, in one process, on
- * the same data: at the buckets' sizes and between them, at sizes that are named here and at drawn ones. LOG has records of the sizes
- * (tenon tune -p M=...); without it (-), and at sizes that it does not have, the static kernels have the generic schedule. Outputs are
- * compared. Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]; a WORKLOAD of "": all; a SEED of 0: the named sizes, or SIZES, as in 17,40; TARGET: as
- * in threads=1. */
+/* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for one size
+ * alone. Both are timed in turns, in one process, on the same data, and their outputs are compared.
+ *   Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]
+ * LOG: records of the sizes (tenon tune -p M=...). Without it (-), and at sizes that it does not have, the
+ * static kernels have the generic schedule. SEED: draws DRAWN sizes between the least and the most; 0: the
+ * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table; "": all. TARGET: as in threads=1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 
 #include <tenon/tenon.h>
 
+/* Turns of each comparison, the most arguments of a program, the most sizes of a run. */
 enum { TURNS = 4, MOST = 8, MAX_SIZES = 64 };
+/* Tried where no sizes are given: small ones, powers of two and their neighbours, and sizes inside the buckets. */
 static const int64_t named[] = {1,   2,   3,   5,   8,   12,  15,  16,   17,   23,   40,   64,   100,
                                 127, 128, 129, 200, 300, 512, 700, 1000, 1024, 1025, 1500, 3000, 4096};
 enum { N_NAMED = sizeof named / sizeof *named };
 
+/* A program with a symbol M, the range of M that is tried, and the sizes that its buckets are made for. */
 static const struct workload {
   const char *name, *program;
   int64_t least, most; /* of M */
@@ -349,6 +353,7 @@ static tn_kernel *build_static(tn_context *ctx, const char *text, const tn_targe
   return kernel;
 }
 
+/* The lesser of BEFORE and the median of a short measurement. */
 static double least_time(tn_context *ctx, const tn_kernel *kernel, DLTensor **args, int n, double before) {
   tn_timing timing;
   const tn_timing_options options = {.max_total_s = 0.02, .min_samples = 3};
@@ -356,7 +361,8 @@ static double least_time(tn_context *ctx, const tn_kernel *kernel, DLTensor **ar
   return fmin(before, timing.median_s);
 }
 
-/* The arrays of a program for one M; the last is the output, of which there are two. */
+/* Makes the arrays of a program for one M and returns how many arguments there are. The last argument is the
+ * output, of which there are two: args[n - 1] and *OTHER. */
 static int make_arrays(tn_context *ctx, const char *text, int64_t m, DLTensor **args, DLTensor **other) {
   tn_param value = {"M", m};
   const tn_program *p = tn_program_parse(ctx, text, 1, &value);
@@ -372,6 +378,7 @@ static int make_arrays(tn_context *ctx, const char *text, int64_t m, DLTensor **
   return n;
 }
 
+/* The largest difference relative to 1 + |value|, as below. */
 static double difference_of_doubles(const DLTensor *a, const DLTensor *b) {
   const double *x = a->data, *y = b->data;
   double most = 0;
@@ -379,7 +386,8 @@ static double difference_of_doubles(const DLTensor *a, const DLTensor *b) {
   return most;
 }
 
-/* Of what is no float all bits count. */
+/* The largest difference relative to 1 + |value|. Elements that are no floats have to be equal, bit for bit;
+ * infinite where they are not. */
 static double difference(const DLTensor *a, const DLTensor *b) {
   const float *x = a->data, *y = b->data;
   double most = 0;
@@ -397,7 +405,8 @@ static bool is_bucket(const struct workload *w, int64_t m) {
   return false;
 }
 
-/* A line; returns how many times as long as the static kernel's the buckets' takes. */
+/* Prints a line for one size and returns the time of the buckets' kernel in relation to the static one's;
+ * infinite when their outputs differ. */
 static double compare(tn_context *ctx, const struct workload *w, const tn_kernel *any, const tn_target *target,
                       const char *log, int64_t m) {
   DLTensor *args[MOST + 1], *theirs[MOST + 1];
@@ -425,13 +434,14 @@ static double compare(tn_context *ctx, const struct workload *w, const tn_kernel
   return error < 1e-4 ? ours / static_s : INFINITY;
 }
 
-/* As likely below 10 as between 100 and 1000. */
+/* A size whose logarithm is evenly distributed: as likely below 10 as between 100 and 1000. */
 static int64_t draw(uint64_t *state, int64_t least, int64_t most) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   double part = (double)(*state >> 11) / 9007199254740992.0;
   return (int64_t)((double)least * pow((double)(most + 1) / (double)least, part));
 }
 
+/* What the command line asks for. */
 typedef struct question {
   const char *log;
   uint64_t seed; /* 0: the named sizes */
@@ -439,7 +449,7 @@ typedef struct question {
   const char *sizes; /* NULL: the named ones */
 } question;
 
-/* How many. */
+/* Fills OUT with the sizes to try and returns how many: those that are named, or drawn ones. */
 static int sizes_of(const struct workload *w, const question *q, int64_t *out) {
   int n = 0;
   uint64_t state = q->seed;
@@ -467,7 +477,8 @@ static double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The worst ratios of one program go to AT and BETWEEN. */
+/* Builds and compares one program. Its worst ratios go to AT, at the buckets' own sizes, and to BETWEEN, at all
+ * others. */
 static void run(tn_context *ctx, const struct workload *w, const tn_target *target, const question *q, double *at,
                 double *between) {
   double start = seconds_now();

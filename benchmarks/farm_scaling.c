@@ -14,12 +14,14 @@ static double now_s(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* From when each worker has had its first candidate, which comes with the reference, to the last one. */
+/* Measures from the moment when every worker has had its first candidates to the last answer. The first ones
+ * are skipped because a worker computes the reference with them. */
 typedef struct watch {
   int n, skipped;
   double first_s, last_s;
 } watch;
 
+/* tn_tune calls it after each trial. */
 static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   watch *w = user;
   (void)candidate, (void)m;
@@ -27,7 +29,8 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
   if (++w->n == w->skipped) w->first_s = w->last_s;
 }
 
-/* Trials a second; negative after a message. */
+/* Trials a second with K workers; negative after a message. Each context, log and set of workers is its own, so
+ * that no state is carried over. */
 static double rate_of(int k, double sleep_s, int trials, const char *worker) {
   tn_context *ctx = tn_context_new(NULL);
   tn_program *program = tn_program_parse(ctx, "C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])", 0, NULL);

@@ -13,25 +13,29 @@
 
 #include "benchmarks/best_of_log.h"
 
+/* A machine at work: what it measures, and when on the made-up clock it will be done. */
 typedef struct working {
   tn_job *job;
   double ends_s;
 } working;
 
-/* Machines that are at work as a heap, the first to end at its top; jobs that wait as a ring. */
+/* The simulated farm. Machines at work are a heap, the first to end at its top; jobs that wait are a ring of
+ * ROOM places. All times are seconds of the made-up clock, except `left_s` and `tuner_s`, which are processor
+ * time. */
 typedef struct farm {
   tn_runner replay; /* where times come from */
   int width, n_working, n_waiting, first_waiting, room;
-  double job_s, now_s, left_s; /* left: processor time when the tuner was last entered */
+  double job_s, now_s, left_s; /* a job's mean length; the clock; processor time when the tuner was last entered */
   double since_s, until_s, idle_s,
-      idle_until_s; /* from when all worked to the last submission; idle: machine seconds */
+      idle_until_s; /* from when all machines worked to the last submission, and machine seconds idle until then */
   double tuner_s;
   unsigned short random[3];
   working *heap;
-  double *free_s; /* since when each of the machines that do not work is free; the last WIDTH - N_WORKING of them */
+  double *free_s; /* since when each free machine is free: the last WIDTH - N_WORKING of them */
   tn_job **waiting;
 } farm;
 
+/* Processor time of the whole process, all threads of the tuner included. */
 static double processor_s(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -46,6 +50,7 @@ static void swap(working *a, working *b) {
   *b = t;
 }
 
+/* Puts a machine that starts into the heap. */
 static void push(farm *f, working w) {
   int i = f->n_working++;
   f->heap[i] = w;
@@ -53,6 +58,7 @@ static void push(farm *f, working w) {
     swap(&f->heap[i], &f->heap[(i - 1) / 2]);
 }
 
+/* Takes the machine that ends first out of the heap and returns its job. Needs one at work. */
 static tn_job *pop(farm *f) {
   tn_job *job = f->heap[0].job;
   f->heap[0] = f->heap[--f->n_working];
@@ -64,7 +70,8 @@ static tn_job *pop(farm *f) {
   }
 }
 
-/* Free machines get the next jobs now: who hands them out is the tuner, when it looks. */
+/* Gives waiting jobs to free machines, at the current time: in a real farm, too, a machine gets its next job
+ * only when the tuner looks. */
 static void start(farm *f) {
   while (f->n_working < f->width && f->n_waiting > 0) {
     tn_job *job = f->waiting[f->first_waiting];
@@ -82,17 +89,19 @@ static double idle_so_far(const farm *f) {
   return idle_s;
 }
 
-/* What the tuner has computed since it was last entered is time. */
+/* Called when the tuner calls the runner: the processor time that it took since `leave` passes on the clock, too. */
 static void enter(farm *f) {
   double passed = processor_s() - f->left_s;
   f->tuner_s += passed;
   f->now_s += passed;
 }
 
+/* Called when the runner returns to the tuner. */
 static void leave(farm *f) { f->left_s = processor_s(); }
 
-/* ---- the runner -------------------------------------------------------------------------------------------------- */
+/* ---- the runner: a tn_runner whose machines exist on paper ------------------------------------------------------- */
 
+/* tn_runner.submit. From the first moment when all machines work, idle time is counted afresh. */
 static tn_status submit(void *self, tn_job *job) {
   farm *f = self;
   enter(f);
@@ -105,6 +114,7 @@ static tn_status submit(void *self, tn_job *job) {
   return TN_OK;
 }
 
+/* tn_runner.poll: waits at most WAIT_S on the made-up clock. The answer itself comes from the recorded times. */
 static tn_status poll(void *self, double wait_s, tn_job **done) {
   farm *f = self;
   enter(f);
@@ -125,12 +135,14 @@ static tn_status poll(void *self, double wait_s, tn_job **done) {
 
 /* ---- the search -------------------------------------------------------------------------------------------------- */
 
+/* The row of the table. Busy: the share of machine time between the first full load and the last submission. */
 static void print(const farm *f, const tn_tune_result *r, int round) {
   double busy = f->since_s > 0 ? 1 - f->idle_until_s / ((f->until_s - f->since_s) * f->width) : 0;
   printf("| %d | %d | %d | %.1f | %.1f | %.2f | %.4f |\n", f->width, round, r->trials, r->trials / f->now_s, 100 * busy,
          1e3 * f->tuner_s / r->trials, 1e3 * r->best_s);
 }
 
+/* Runs one search over the records and prints its row. 1: it failed, with a message in the context. */
 static int search(tn_context *ctx, int argc, char **argv) {
   tn_builder builder;
   tn_target *target = NULL;

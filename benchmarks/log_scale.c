@@ -10,6 +10,7 @@
 
 #include "autotune/autotune.h"
 
+/* Records for each program; the look-ups whose mean is printed. */
 enum { LINES_OF_A_PROGRAM = 100, LOOK_UPS = 100 };
 
 static double seconds_of(clockid_t clock) {
@@ -18,12 +19,14 @@ static double seconds_of(clockid_t clock) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* A moment, on both clocks. */
 typedef struct stopwatch {
   double wall_s, processor_s;
 } stopwatch;
 
 static stopwatch now(void) { return (stopwatch){seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_PROCESS_CPUTIME_ID)}; }
 
+/* A row of the table: from FROM to now, divided by TIMES. MEGABYTES 0: the column for the rate is left out. */
 static void print_row(const char *what, stopwatch from, double times, double megabytes) {
   stopwatch to = now();
   double wall_s = (to.wall_s - from.wall_s) / times, processor_s = (to.processor_s - from.processor_s) / times;
@@ -32,12 +35,13 @@ static void print_row(const char *what, stopwatch from, double times, double meg
   printf(" |\n");
 }
 
-/* A program's text as JSON has it: its only special characters are newlines. */
+/* Writes a program's text as a JSON string's content: newlines are the only characters of it that need an escape. */
 static void print_text(FILE *out, const char *text) {
   for (; *text; ++text) fprintf(out, *text == '\n' ? "\\n" : "%c", *text);
 }
 
-/* A record as the tuner writes it, of the default schedule; the time says which of its program it is. */
+/* Writes a record as the tuner does, of the default schedule. I makes its time differ from the others of its
+ * program. */
 static void print_record(FILE *out, const tn_program *program, const tn_target *target, int i) {
   fprintf(out, "{\"v\":1,\"key\":\"%s\",\"program\":\"", tn_program_key(program));
   print_text(out, tn_program_text(program));
@@ -54,7 +58,9 @@ static void print_record(FILE *out, const tn_program *program, const tn_target *
       tn_target_text(target), 1e-3 + 1e-6 * (i % 97), 1e-3 + 1e-6 * (i % 89), 1e-3, 1763600000 + i);
 }
 
-/* The programs' records stand apart, as those of tuners at work do. */
+/* Writes LINES records and returns the program in the middle of the list, for the look-ups. A program's records
+ * are spread over the file, as with tuners that work at the same time. NULL: no memory, or the file cannot be
+ * written. */
 static tn_program *write_log(tn_context *ctx, const tn_target *target, const char *path, int lines) {
   int n_programs = lines / LINES_OF_A_PROGRAM > 0 ? lines / LINES_OF_A_PROGRAM : 1;
   tn_program **programs = calloc((size_t)n_programs, sizeof *programs), *middle = NULL;
@@ -71,6 +77,7 @@ static tn_program *write_log(tn_context *ctx, const tn_target *target, const cha
   return middle;
 }
 
+/* False: the log has no record of the program. */
 static bool look_up(tn_program *program, const tn_target *target, const char *log, int n) {
   bool found = true;
   for (int i = 0; found && i < n; ++i) {
@@ -81,6 +88,8 @@ static bool look_up(tn_program *program, const tn_target *target, const char *lo
   return found;
 }
 
+/* Prints all rows. False after the first operation that fails, with a message in the context. OUT is a second
+ * file, which the merge writes. */
 static bool measure(tn_context *ctx, const tn_target *target, const char *log, const char *out, int lines) {
   tn_log_table top, best;
   tn_log_sum sum;

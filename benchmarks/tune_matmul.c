@@ -7,6 +7,7 @@
 
 extern char **environ;
 
+/* A program's text, and the name that its log has. */
 typedef struct workload {
   const char *name, *program;
 } workload;
@@ -19,7 +20,7 @@ static const workload workloads[] = {
 
 enum { N_WORKLOADS = sizeof workloads / sizeof *workloads };
 
-/* Runs the tenon command with these arguments. */
+/* Runs the tenon command with these arguments and returns its exit status; 1 when it cannot be started. */
 static int run(char *const *argv) {
   pid_t pid;
   int status;
@@ -27,6 +28,7 @@ static int run(char *const *argv) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* The two commands of the documentation: `tenon tune`, then `tenon bench` on the log that it wrote. */
 static int tune_and_compare(const workload *w, const char *folder, const char *trials) {
   char log[4096];
   snprintf(log, sizeof log, "%s/%s.json", folder, w->name);

@@ -15,17 +15,19 @@ static double now_s(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* The most memory that the process has had, in MiB. */
 static double peak_mib(void) {
   struct rusage used;
   return getrusage(RUSAGE_SELF, &used) == 0 ? (double)used.ru_maxrss / 1024 : 0;
 }
 
-/* When a run came to 95 % of the best recorded. */
+/* Notes which trial was the first to take no longer than WANTED_S. */
 typedef struct curve {
   double wanted_s;
   int n, reached; /* trials so far; the one that reached it, 0: none has */
 } curve;
 
+/* tn_tune calls it after each trial. */
 static void follow(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   curve *c = user;
   (void)candidate;
@@ -33,6 +35,7 @@ static void follow(void *user, const tn_candidate *candidate, const tn_measureme
   if (c->reached == 0 && m->n_costs > 0 && m->costs[0] <= c->wanted_s) c->reached = c->n;
 }
 
+/* Seconds of the best record; 0: none. */
 static double best_of(tn_context *ctx, const char *records) {
   tn_log_table table = {0};
   double best_s = tn_log_top(ctx, records, NULL, 1, &table) == TN_OK && table.n_rows == 1 ? table.rows[0].cost_s : 0;
@@ -40,6 +43,7 @@ static double best_of(tn_context *ctx, const char *records) {
   return best_s;
 }
 
+/* Runs the search and prints its row. 1: it failed, with a message in the context. */
 static int search(tn_context *ctx, char **argv) {
   tn_builder builder;
   tn_runner runner;

@@ -1,9 +1,13 @@
-/* warm_start.c: what records of neighbours save a search. Each file of records is a table of times for one program: a search over
- * it is replayed without a kernel, so that one table and seed give one result. Each program is searched with an empty log and with
- * a log that holds the records of all other files; both times the trials until 95 % of the best time that the table knows are
- * counted; the last row says both sums without the default schedule, too, which a search with guesses measures later. Usage: warm_start [costs=...] RECORDS... [--also RECORDS...]
- * COSTS: of the machine, as words of a target have them (a record's target does not). Records behind --also are searched no
- * themselves. Prints a Markdown table; status 1 unless the second takes half of the trials at most. */
+/* warm_start.c: how many trials a search saves when the log already has records of similar programs. Each file
+ * of records is a table of times for one program. A search over it is replayed without running kernels, so that
+ * one table and seed always give the same result. Each program is searched with an empty log and with a log
+ * that holds the records of all other files. Both times the trials are counted until 95 % of the best time that
+ * the table knows. The last row gives both sums without the default schedule, which a search with guesses
+ * measures later.
+ *   Usage: warm_start [costs=...] RECORDS... [--also RECORDS...]
+ * costs=: of the machine, as in a target's text (a record's target has none). Records behind --also are learned
+ * from but not searched. Prints a Markdown table. Status 1 unless the second search takes at most half of the
+ * trials. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +15,22 @@
 
 #include "benchmarks/best_of_log.h"
 
+/* The most trials of a search; searches of each program, whose mean is printed. */
 enum { TRIALS = 200, SEEDS = 3 };
 
-/* A search: when it came to what was wanted. */
+/* One search: when it reached what was wanted. */
 typedef struct search {
   double wanted_s;
   int n, reached; /* trials so far; the trial that reached it, 0: none has */
   int n_default;  /* how many of them were the default schedule */
 } search;
 
-/* Trials until it was reached. */
+/* Trials of a search until it had reached it. */
 typedef struct count {
   double all, searched; /* with and without the default schedule */
 } count;
 
+/* tn_tune calls it after each trial. */
 static void follow(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   search *s = user;
   if (s->reached > 0) return;
@@ -33,7 +39,7 @@ static void follow(void *user, const tn_candidate *candidate, const tn_measureme
   if (s->reached == 0 && m->n_costs > 0 && m->costs[0] <= s->wanted_s) s->reached = s->n;
 }
 
-/* Nothing is to be learned after that. */
+/* tn_tune's on_progress: true ends the search, since later trials do not count. */
 static bool is_reached(void *user, const tn_progress *progress) {
   const search *s = user;
   (void)progress;
@@ -57,13 +63,14 @@ static bool fill_log(const char *log, int n, char **files, int this, bool is_war
   return out && fclose(out) == 0 && filled;
 }
 
+/* The same target with the costs added to its text. */
 static tn_target *with_costs(tn_context *ctx, const tn_target *target, const char *costs) {
   char text[2048];
   snprintf(text, sizeof text, "%s %s", tn_target_text(target), costs);
   return tn_target_new(ctx, text);
 }
 
-/* Adds the trials to 95 % of the best, or TRIALS + 1 where they did not do. False: an error. */
+/* Adds to SUM the trials to 95 % of the best, or TRIALS + 1 when the search did not get there. False: an error. */
 static bool add_trials(const char *records, const char *costs, const char *log, uint64_t seed, count *sum) {
   tn_context *ctx = tn_context_new(NULL);
   tn_log_table table = {0};
@@ -99,7 +106,7 @@ static bool add_trials(const char *records, const char *costs, const char *log, 
   return ready;
 }
 
-/* The mean over the seeds; zeros: an error. */
+/* The mean over the seeds. Zeros: an error. */
 static count mean_trials(const char *log, const char *costs, int n, char **files, int this, bool is_warm) {
   count sum = {0};
   for (int seed = 1; seed <= SEEDS; ++seed)
@@ -113,7 +120,7 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* "--also" leaves the list; how many stand before it. */
+/* Takes the word "--also" out of the list, and returns how many files stand before it. */
 static int take_also(int *n, char **files) {
   for (int i = 0; i < *n; ++i) {
     if (strcmp(files[i], "--also") != 0) continue;

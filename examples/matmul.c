@@ -12,9 +12,11 @@
 
 #include "benchmarks/vendors/vendors.h"
 
+/* The size of the product, limits of the tuning run, and how much is printed, timed and checked. */
 enum { N = 512, ARGS = 3, TRIALS = 320, SECONDS = 40, SHOWN_LINES = 48, ROUNDS = 9, POINTS = 64 };
 
-/* What the steps of the job hand on to each other. */
+/* What the steps of the job pass on to each other. main frees it; programs, schedules and kernels die with the
+ * context. */
 typedef struct job {
   tn_context *ctx;
   tn_program *program;
@@ -27,10 +29,13 @@ typedef struct job {
   DLTensor *args[ARGS], *expected; /* A, B, C; C of the untuned kernel */
 } job;
 
+/* Calls need not be checked one by one: the context keeps the first error, and functions accept the NULL that a
+ * failed one before them returned. */
 static bool is_ok(const job *j) { return tn_context_status(j->ctx) == TN_OK; }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
+/* Step 1: say what to compute. Axes, then tensors, then the sum: C[i,j] = sum over k of A[i,k] * B[k,j]. */
 static tn_program *define_matmul(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", N), *j = tn_axis_new(ctx, "j", N), *k = tn_reduce_axis(ctx, "k", N);
   tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, N, N), *B = tn_placeholder(ctx, "B", TN_F32, N, N);
@@ -38,7 +43,7 @@ static tn_program *define_matmul(tn_context *ctx) {
   return tn_program_new(ctx, A, B, C);
 }
 
-/* The first lines are enough to see the loops: a tuned kernel's innermost body is unrolled. */
+/* Prints a schedule as loops. The first lines are enough: a tuned kernel's innermost body is unrolled. */
 static void print_loops(const tn_schedule *schedule, const char *title) {
   char *text = tn_schedule_print(schedule, TN_FORM_TIR);
   if (!text) return;
@@ -54,7 +59,8 @@ static void print_loops(const tn_schedule *schedule, const char *title) {
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
-/* One live line on a terminal, every 32nd trial elsewhere. */
+/* Called while tuning; returning true would stop it. Prints one live line on a terminal, and every 32nd trial
+ * elsewhere. */
 static bool show_progress(void *user, const tn_progress *p) {
   int *shown = user; /* trials, at the last line */
   bool is_live = isatty(STDOUT_FILENO);
@@ -78,6 +84,8 @@ static int held_records(job *j) {
   return n;
 }
 
+/* Step 2: search for a fast schedule. Every trial is a record in the log, so that a run can be repeated or
+ * continued. The number of trials counts those of earlier runs, too. The profiler notes where the time goes. */
 static void tune(job *j) {
   int held = held_records(j);
   int shown = 0;
@@ -102,7 +110,8 @@ static double root_mean_square(const float *values) {
   return sqrt(sum / (N * N));
 }
 
-/* The reference evaluator shares no code with the compiler; it is slow, so some elements have to do. */
+/* The largest relative error at some points. The reference evaluator shares no code with the compiler, but is
+ * too slow for all elements. */
 static double error_at_points(job *j, const float *values, double scale) {
   double worst = 0, value = 0;
   for (int n = 0; n < POINTS && is_ok(j); ++n) {
@@ -113,7 +122,8 @@ static double error_at_points(job *j, const float *values, double scale) {
   return worst;
 }
 
-/* Every element against the untuned kernel, some against the reference evaluator. */
+/* Step 4: check every element against the untuned kernel, and some against the reference evaluator. C is filled
+ * with NaNs before, so that an element that is never written shows. */
 static bool check(job *j) {
   tn_call(j->ctx, j->untuned, j->args, ARGS);
   memcpy(j->expected->data, j->args[2]->data, tn_array_bytes(j->expected));
@@ -134,8 +144,8 @@ static bool check(job *j) {
 #define WARM_UP_S 0.02
 #define BLOCK_S 0.02
 
-/* OpenBLAS with as many threads as our kernels have, and with the fastest of its kernels for this processor; without a call
- * when it is not installed. */
+/* OpenBLAS with as many threads as our kernels have, and with the fastest of its kernels for this processor.
+ * Has no `call` when OpenBLAS is not installed. */
 static vendor_kernel find_openblas(job *j) {
   const vendor_problem problem = {.op = VENDOR_GEMM, .dim = {1, N, N, N}};
   void *const data[] = {j->args[0]->data, j->args[1]->data, j->expected->data};
@@ -151,7 +161,7 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* One call; VENDOR NULL: ours. */
+/* One call of our tuned kernel, or of VENDOR if it is not NULL. */
 static void call_once(job *j, const vendor_kernel *vendor) {
   if (vendor)
     vendor->call(vendor->self);
@@ -159,8 +169,9 @@ static void call_once(job *j, const vendor_kernel *vendor) {
     tn_call(j->ctx, j->tuned, j->args, ARGS);
 }
 
-/* Seconds of one call, the least of a block. Threads of the call before spin for up to 0.1 s: they get time to sleep. A core
- * that has slept wants some milliseconds to be at its speed: calls until then do not count. */
+/* Seconds of one call, the least of a block. Threads of the side before spin for up to 0.1 s, so they get time
+ * to fall asleep. A core that has slept needs some milliseconds to reach its speed, so calls until then do not
+ * count. */
 static double time_block(job *j, const vendor_kernel *vendor) {
   double best = INFINITY;
   nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
@@ -187,6 +198,7 @@ static void print_speed(const job *j, const char *name, double seconds) {
   printf("%-9s %9.3f ms  %8.2f GFLOPS\n", name, seconds * 1e3, tn_program_flops(j->program) / seconds * 1e-9);
 }
 
+/* Step 5: time both sides in turns and take medians, so that other work on the machine matters little. */
 static void compare_speeds(job *j) {
   double ours[ROUNDS], theirs[ROUNDS], ratios[ROUNDS];
   tn_timing untuned = {0};
@@ -210,7 +222,7 @@ static void compare_speeds(job *j) {
 
 /* ---- the job ----------------------------------------------------------------------------------------------------- */
 
-/* build/examples/matmul keeps its log beside itself. */
+/* The default log is beside the program. */
 static void read_arguments(job *j, int argc, char **argv) {
   char self[2048];
   snprintf(self, sizeof self, "%s", argv[0]);
@@ -222,6 +234,7 @@ static void read_arguments(job *j, int argc, char **argv) {
   j->seconds = argc > 3 ? atof(argv[3]) : SECONDS;
 }
 
+/* Arrays are DLPack tensors, which are allocated and filled here. */
 static void make_arrays(job *j) {
   const int64_t shape[2] = {N, N};
   for (int a = 0; a < ARGS; ++a) j->args[a] = tn_array_new(j->ctx, TN_F32, 2, shape);
@@ -229,6 +242,8 @@ static void make_arrays(job *j) {
   j->expected = tn_array_new(j->ctx, TN_F32, 2, shape);
 }
 
+/* The whole job. Step 3 is tn_apply_best: it reads the log and returns the schedule of its best record. False:
+ * something failed, and the context says what. */
 static bool do_job(job *j) {
   j->program = define_matmul(j->ctx);
   j->untuned_schedule = tn_schedule_new(j->program);

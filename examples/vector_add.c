@@ -1,4 +1,6 @@
-/* vector_add.c: the smallest complete program: say what to compute, say how, compile, call. */
+/* vector_add.c: the smallest complete program. It says what to compute (C = A + B), how (vectors of 16
+ * elements), compiles that, calls it and checks the result. Errors need no checks on the way: the context
+ * remembers the first. */
 #include <stdio.h>
 #include <tenon/tenon.h>
 

@@ -1,5 +1,6 @@
-/* math.c: functions of f32 in double: a series after the argument was brought near 0, so that only the last rounding is
- * left. Slower than a library's, and as slow for all candidates. */
+/* math.c: functions of f32 computed in double. The argument is first reduced to a range near 0, where a series
+ * is accurate, so that only the last rounding is left. Slower than a C library's, but equally slow for all
+ * candidates. */
 #include "runner/math.h"
 
 #include <stdint.h>
@@ -27,7 +28,7 @@ static double power_of_two(int n) { return of_bits((uint64_t)(n + 1023) << 52); 
 
 /* ---- whole numbers ----------------------------------------------------------------------------------------------- */
 
-/* From 2^23 on all floats are whole. */
+/* From 2^23 on every float is a whole number; so are infinities and NaNs for the purposes here. */
 static int is_whole(float x) { return !(__builtin_fabsf(x) < 0x1p23f); }
 
 float truncf(float x) { return is_whole(x) ? x : __builtin_copysignf((float)(int32_t)x, x); }
@@ -48,7 +49,7 @@ float roundevenf(float x) {
   return __builtin_fabsf(x - t) == 0.5f && (int32_t)t % 2 == 0 ? t : r;
 }
 
-/* By halving: no bit is lost. */
+/* Subtracts y times powers of two, the largest first: each subtraction is exact. */
 float fmodf(float x, float y) {
   double a = __builtin_fabs((double)x), b = __builtin_fabs((double)y), step = b;
   if (!(a < INFINITE) || !(b > 0)) return (float)NO_NUMBER;
@@ -64,6 +65,8 @@ float fmaf(float x, float y, float z) { return (float)((double)x * (double)y + (
 
 /* ---- exponentials and logarithms --------------------------------------------------------------------------------- */
 
+/* x = n ln 2 + r with |r| at most ln 2 / 2; ln 2 is subtracted in two parts so that r keeps its digits. The
+ * scale is applied in two steps where 2^n alone would leave the range. */
 double exp(double x) {
   if (x != x) return x;
   if (x > 709.8) return INFINITE;
@@ -75,7 +78,7 @@ double exp(double x) {
                    : sum * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/* The exponent, and a series of atanh for what is left, from sqrt(1/2) to sqrt(2). */
+/* The exponent times ln 2, and a series of atanh for the mantissa, which is brought between sqrt(1/2) and sqrt(2). */
 double log(double x) {
   if (!(x > 0)) return x == 0 ? -INFINITE : NO_NUMBER;
   if (x - x != 0) return x;
@@ -96,13 +99,13 @@ float logf(float x) { return (float)log((double)x); }
 float log2f(float x) { return (float)(log((double)x) / LN2); }
 float log10f(float x) { return (float)(log((double)x) / 2.30258509299404568402); }
 
-/* Near 0 what 1 + x drops is put back. */
+/* What 1 + x loses of a small x is put back by a factor. */
 float log1pf(float x) {
   double u = 1 + (double)x;
   return u == 1 ? x : (float)(log(u) * (double)x / (u - 1));
 }
 
-/* The sign of a whole power of a negative number. */
+/* exp(y log |x|), with the sign for odd powers of negative numbers. */
 float powf(float x, float y) {
   int is_odd = __builtin_fabsf(y) < 0x1p24f && truncf(y) == y && ((int64_t)y & 1);
   if (y == 0 || x == 1) return 1;
@@ -113,6 +116,7 @@ float powf(float x, float y) {
 
 /* ---- hyperbolic functions and erf -------------------------------------------------------------------------------- */
 
+/* A series near 0, where the difference of exponentials would cancel. tanhf does the same. */
 float sinhf(float x) {
   double a = (double)x;
   return (float)(__builtin_fabs(a) < 1e-3 ? a + a * a * a / 6 : (exp(a) - exp(-a)) / 2);
@@ -128,7 +132,7 @@ float tanhf(float x) {
   return x != x ? x : (float)((e - 1) / (e + 1));
 }
 
-/* All terms have one sign: nothing cancels. */
+/* A series whose terms all have one sign, so that nothing cancels. */
 float erff(float x) {
   double a = __builtin_fabs((double)x), term = a, sum = a;
   if (x != x) return x;
@@ -139,7 +143,8 @@ float erff(float x) {
 
 /* ---- sine and cosine --------------------------------------------------------------------------------------------- */
 
-/* SHIFT quarters of a turn on. Up to some 10^9, where an ulp of the argument is many turns. */
+/* The sine of x plus SHIFT quarters of a turn. NaN beyond 10^9, where neighbouring floats are many turns apart.
+ * The multiple of pi / 2 is subtracted in three parts. */
 static double wave(double x, int shift) {
   if (!(__builtin_fabs(x) < 1e9)) return NO_NUMBER;
   int64_t n = (int64_t)(x / 1.57079632679489661923 + (x < 0 ? -0.5 : 0.5));

@@ -1,5 +1,5 @@
-/* math.h: functions of floats that a kernel may call, by their names in C, within an ulp or so of f32. Those of f64 are exp and
- * log. There is no errno. */
+/* math.h: the functions that a kernel may call, by their names in C. Those of f32 are accurate to about an ulp;
+ * of f64 there are only exp and log. They set no errno. */
 #ifndef TENON_RUNNER_MATH_H
 #define TENON_RUNNER_MATH_H
 

@@ -12,35 +12,40 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int value, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 
+/* File descriptors, and the room for a refusal's text. */
 enum { INPUT = 0, OUTPUT = 1, WHY_BYTES = 160 };
 
-/* Wire and processor agree. */
+/* The frames are structs: they must have the same layout on both sides. Byte order is not converted: both are
+ * little-endian. */
 _Static_assert(sizeof(device_header) == 16 && sizeof(device_argument) == 40, "the same on every machine");
 _Static_assert(sizeof(device_run) == 56 && sizeof(device_result) == 376, "the same on every machine");
 
-/* An argument of kernels: DATA for inputs; outputs have what they shall be, and room for what they are. */
+/* An argument of kernels, kept from one run to the next. DATA: an input's elements, or room for an output;
+ * REFERENCE: what an output shall be. */
 typedef struct argument {
   device_argument about;
   unsigned char *data, *reference;
 } argument;
 
-/* The process has one. */
+/* All state of the process. */
 typedef struct runner {
   argument args[DEVICE_MAX_ARGS];
-  unsigned char *frame; /* what came after the header */
+  unsigned char *frame; /* the payload of the last frame, in pages that are reused */
   size_t frame_bytes;
-  device_result *result; /* shared with children */
+  device_result *result; /* shared with the child processes, which fill it in */
   int fault_at, n_frames;
-  char fault; /* of tests: --inject=garbage@N, torn@N, checksum@N, version@N */
+  char fault; /* for tests: --inject=garbage@N, torn@N, checksum@N, version@N spoil the N-th answer */
 } runner;
 
 static runner the_runner;
 
+/* Bytes of whole pages that hold more than N: never 0, since a mapping must not be empty. */
 static size_t pages(uint64_t n) { return (size_t)((n + SYSTEM_PAGE) / SYSTEM_PAGE * SYSTEM_PAGE); }
 
-/* ---- the line ---------------------------------------------------------------------------------------------------- */
+/* ---- the line: frames in and out
+ * ----------------------------------------------------------------------------------- */
 
-/* All N bytes, or 0: the input ended. */
+/* Reads all N bytes. 0: the input ended. */
 static int read_all(void *data, size_t n) {
   for (size_t have = 0; have < n;) {
     long got = system_read(INPUT, (char *)data + have, n - have);
@@ -50,6 +55,7 @@ static int read_all(void *data, size_t n) {
   return 1;
 }
 
+/* Ends the process when nobody reads any more. */
 static void write_all(const void *data, size_t n) {
   for (size_t sent = 0; sent < n;) {
     long got = system_write(OUTPUT, (const char *)data + sent, n - sent);
@@ -58,7 +64,7 @@ static void write_all(const void *data, size_t n) {
   }
 }
 
-/* For tests of the other side. */
+/* Spoils an answer, to test how the tuner's side takes it. */
 static void spoil(const runner *r, device_header *header) {
   static const char garbage[] = "no frame at all";
   if (r->fault_at != r->n_frames) return;
@@ -68,6 +74,7 @@ static void spoil(const runner *r, device_header *header) {
   if (r->fault == 'v') header->version++;
 }
 
+/* Sends a frame with its checksum. */
 static void answer(runner *r, device_kind kind, const void *data, size_t n) {
   device_header header = {DEVICE_MAGIC, DEVICE_VERSION, (uint16_t)kind, (uint32_t)n, 0};
   header.check = device_checksum(device_checksum(0, &header, offsetof(device_header, check)), data, n);
@@ -82,9 +89,11 @@ static size_t length(const char *text) {
   return n;
 }
 
+/* An answer that says what is wrong with a request; the line stays usable. */
 static void refuse(runner *r, const char *why) { answer(r, DEVICE_REFUSED, why, length(why)); }
 
-/* Skips what is no frame: a serial line may have said something before. 0: the input ended. */
+/* Reads a header, byte by byte past anything that is no frame: a serial line may have printed something before.
+ * 0: the input ended. */
 static int find_header(runner *r, device_header *header) {
   int n_skipped = 0;
   if (!read_all(header, sizeof *header)) return 0;
@@ -97,7 +106,7 @@ static int find_header(runner *r, device_header *header) {
   return 1;
 }
 
-/* 1: it came whole and right; -1: it was refused; 0: the input ended. */
+/* Reads a frame into r->frame. 1: it is whole and correct; -1: it was refused; 0: the input ended. */
 static int read_frame(runner *r, device_header *header) {
   if (!find_header(r, header)) return 0;
   r->n_frames++;
@@ -118,6 +127,7 @@ static int read_frame(runner *r, device_header *header) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* DEVICE_ARGUMENT: replaces an argument. An output's data are its reference. */
 static void take_argument(runner *r, uint32_t n) {
   device_argument about;
   if (n < sizeof about) return refuse(r, "an argument that ends early");
@@ -140,14 +150,16 @@ static void take_argument(runner *r, uint32_t n) {
 
 /* ---- what kernels call ------------------------------------------------------------------------------------------- */
 
+/* Allocations that a kernel can hold at a time. */
 enum { HEAP_PIECES = 64 };
-/* Of a child: what it allocates stays until it ends, but for what is given back and taken again alike. */
+/* The heap of a child. Pieces are mapped on demand and reused; they go away with the process. */
 static struct {
   void *data;
   size_t bytes;
   int is_taken;
 } heap[HEAP_PIECES];
 
+/* What a kernel calls for scratch memory. Pieces are whole pages, so that any alignment up to a page holds. */
 static void *take(void *scratch, size_t bytes) {
   (void)scratch;
   for (int i = 0; i < HEAP_PIECES; i++) {
@@ -186,7 +198,7 @@ void __aeabi_idiv(void), __aeabi_uidiv(void), __aeabi_idivmod(void), __aeabi_uid
 #define ARM_ONLY(f) 0
 #endif
 
-/* In the order of DEVICE_IMPORTS; 0: this machine has none. */
+/* The address of import I, in the order of DEVICE_IMPORTS; 0: this machine has none. */
 static uintptr_t import(uint32_t i) {
   const uintptr_t all[] = {
       (uintptr_t)take,
@@ -254,6 +266,7 @@ static double f32_of(uint32_t bits) {
   return (double)value;
 }
 
+/* By hand: not every compiler knows the type on every device. */
 static double f16_of(uint32_t bits) {
   uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023, sign = (bits & 0x8000) << 16;
   if (exponent == 31) return f32_of(sign | 0x7f800000u | fraction << 13);
@@ -261,6 +274,7 @@ static double f16_of(uint32_t bits) {
   return sign ? -size : size;
 }
 
+/* A floating-point element as a double. */
 static double element(const argument *a, const unsigned char *data, uint64_t i) {
   uint16_t half;
   uint32_t word;
@@ -273,7 +287,8 @@ static double element(const argument *a, const unsigned char *data, uint64_t i) 
   }
 }
 
-/* As the worker on the tuner's machine does: relative to the larger of the reference and a typical element. */
+/* The error of element I, as the worker on the tuner's machine computes it: relative to the larger of the
+ * reference and a typical element. Infinite when only one is finite; integers have to be equal. */
 static double error_at(const argument *a, uint64_t i) {
   const unsigned n = a->about.element_bytes;
   if (memcmp(a->data + n * i, a->reference + n * i, n) == 0) return 0;
@@ -285,7 +300,7 @@ static double error_at(const argument *a, uint64_t i) {
   return size > 0 ? __builtin_fabs(x - r) / size : __builtin_inf();
 }
 
-/* 0 with the worst element in RESULT. */
+/* Compares an output with its reference. 0: it differs, and RESULT has the worst element. */
 static int is_right(const argument *a, uint32_t index, device_result *result) {
   uint64_t n = a->about.bytes / a->about.element_bytes, worst = 0, n_wrong = 0;
   double most = 0, tolerance = a->about.dtype == DEVICE_INTEGER ? 0 : a->about.tolerance;
@@ -311,7 +326,8 @@ static int are_right(runner *r, uint32_t n_args) {
   return 1;
 }
 
-/* What nobody writes is no number, or none that a reference has. */
+/* Fills outputs with NaNs, or with a pattern that a reference hardly has, so that an element that is not
+ * written shows. */
 static void poison(runner *r, uint32_t n_args) {
   for (uint32_t i = 0; i < n_args; i++) {
     const argument *a = &r->args[i];
@@ -321,10 +337,13 @@ static void poison(runner *r, uint32_t n_args) {
 
 /* ---- one run, in the child --------------------------------------------------------------------------------------- */
 
+/* A kernel with the most arguments that there can be. */
 typedef int32_t kernel(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
                        void *, void *, void *, void *);
 
-/* Arguments that a kernel has not are not looked at. */
+/* Calls with all arguments that the runner may have; a kernel ignores those beyond its own, as these calling
+ * conventions pass them in registers or on the caller's stack. A kernel that fails, for lack of memory, ends
+ * the child. */
 static void call(runner *r, kernel *f) {
 #define A(i) r->args[i].data
   int32_t failed =
@@ -335,14 +354,14 @@ static void call(runner *r, kernel *f) {
   system_exit(0);
 }
 
-/* Picoseconds a call, of N. */
+/* The mean of N calls, in picoseconds. */
 static uint64_t time_calls(runner *r, kernel *f, uint64_t n) {
   uint64_t start = system_now_ns();
   for (uint64_t i = 0; i < n; i++) call(r, f);
   return (system_now_ns() - start) * 1000 / n;
 }
 
-/* Samples of as many calls as fill one. */
+/* Takes samples, each of as many calls as fill batch_ns, until the budget is used up; at least three. */
 static void sample(runner *r, const device_run *run, kernel *f, uint64_t first_ps) {
   uint64_t n = run->batch_ns * 1000 / (first_ps + 1) + 1, end = system_now_ns() + run->budget_ns;
   uint32_t most = run->max_samples < DEVICE_MAX_SAMPLES ? run->max_samples : DEVICE_MAX_SAMPLES, have = 0;
@@ -350,7 +369,8 @@ static void sample(runner *r, const device_run *run, kernel *f, uint64_t first_p
   r->result->n_samples = have;
 }
 
-/* Outputs are checked behind the first call, and behind the last, since a fault need not show in the first. */
+/* Times the kernel and checks the outputs, after the first call and after the last: a fault need not show in
+ * the first. A kernel that is slower than once_above_ns is called once only. */
 static void measure(runner *r, const device_run *run, kernel *f) {
   poison(r, run->n_args);
   uint64_t first_ps = time_calls(r, f, 1);
@@ -364,7 +384,8 @@ static void measure(runner *r, const device_run *run, kernel *f) {
   are_right(r, run->n_args);
 }
 
-/* Adds addresses. 0 with the import that is not there. */
+/* Adds the image's base or an import's address to each place that needs it. 0: an import is missing on this
+ * machine, or a place is outside of the image. */
 static int relocate(runner *r, const device_run *run, unsigned char *image, const device_place *places) {
   for (uint32_t i = 0; i < run->n_places; i++) {
     uintptr_t word, add = places[i].import == DEVICE_BASE ? (uintptr_t)image : import(places[i].import);
@@ -380,7 +401,7 @@ static int relocate(runner *r, const device_run *run, unsigned char *image, cons
   return 1;
 }
 
-/* Ends with the process. */
+/* In the child: loads the image, protects inputs and code, calls. The caller ends the process. */
 static void run_here(runner *r, const device_run *run, const unsigned char *bytes) {
   unsigned char *image = system_map(pages(run->memory_bytes), 0);
   device_place *places = system_map(pages(run->n_places * sizeof *places), 0);
@@ -404,7 +425,7 @@ static void run_here(runner *r, const device_run *run, const unsigned char *byte
 
 /* ---- runs, in the parent ----------------------------------------------------------------------------------------- */
 
-/* How a child ended that did not end by itself. */
+/* Puts into RESULT how a child was ended that did not end by itself. */
 static void note_death(runner *r, int status) {
   int signal = status & 127;
   if (signal == 0 && status == 0) return;
@@ -412,6 +433,7 @@ static void note_death(runner *r, int status) {
                                .detail = (uint32_t)(signal ? signal : status)};
 }
 
+/* DEVICE_RUN: checks the parts, lets a child run the image, and answers with the shared result. */
 static void take_run(runner *r, uint32_t n) {
   device_run run;
   if (n < sizeof run) return refuse(r, "a run that ends early");
@@ -434,6 +456,7 @@ static void take_run(runner *r, uint32_t n) {
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
 
+/* One frame, one answer. */
 static void serve(runner *r, const device_header *header) {
   static const char hello[] = "tenon-runner " TN_VERSION " " RUNNER_ARCH;
   switch (header->kind) {
@@ -444,7 +467,7 @@ static void serve(runner *r, const device_header *header) {
   }
 }
 
-/* "--inject=WORD@N"; 0: it is no option of ours. */
+/* Reads "--inject=WORD@N". 0: it is no such option. */
 static int read_option(runner *r, const char *text) {
   static const char inject[] = "--inject=";
   if (length(text) < sizeof inject || memcmp(text, inject, sizeof inject - 1) != 0) return 0;
@@ -456,6 +479,7 @@ static int read_option(runner *r, const char *text) {
   return 1;
 }
 
+/* Serves frames until the input ends. Called by the process's start in system.c. */
 int runner_main(int argc, char **argv) {
   static const char usage[] =
       "tenon-runner " TN_VERSION ": times kernels for `tenon tune --runner`; it takes no options\n";

@@ -1,9 +1,10 @@
-/* system.c: the start of the process and Linux' calls for each machine. There is no C library: a static one takes more room
- * than the whole runner. */
+/* system.c: the start of the process and Linux's system calls for each machine. There is no C library: a static
+ * one would be larger than the whole runner. */
 #include "runner/system.h"
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
+/* Numbers of the system calls; FORK is clone, LIMIT is setrlimit. */
 #if defined(__aarch64__) || defined(__riscv)
 enum { READ = 63, WRITE = 64, EXIT = 94, MAP = 222, UNMAP = 215, PROTECT = 226, WAIT = 260, TIMER = 103, CLOCK = 113 };
 enum { FORK = 220, LIMIT = 164 };
@@ -15,7 +16,7 @@ enum { READ = 0, WRITE = 1, EXIT = 231, MAP = 9, UNMAP = 11, PROTECT = 10, WAIT 
 enum { FORK = 56, LIMIT = 160 };
 #endif
 
-/* As the kernel answers: -errno on failure. */
+/* One system call. Returns what the kernel does: -errno on failure. */
 static long call(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__aarch64__)
   register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
@@ -45,6 +46,7 @@ static long call(long number, long a, long b, long c, long d, long e, long f) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
+/* -EINTR: a signal came first; the call is made again. */
 enum { INTERRUPTED = -4 };
 
 long system_read(int fd, void *data, size_t n) {
@@ -78,7 +80,8 @@ int system_protect(void *data, size_t n, int is_code) {
   return (int)call(PROTECT, (long)data, (long)n, is_code ? READS | RUNS : READS, 0, 0, 0);
 }
 
-/* RISC-V has no instruction for other harts' caches: the kernel does it. */
+/* Makes written code visible to the processor's instruction fetch. RISC-V has no instruction that reaches other
+ * harts' caches, so the kernel is asked. */
 void system_flush_code(void *code, size_t n) {
 #if defined(__riscv)
   enum { FLUSH = 259 };
@@ -99,6 +102,8 @@ int system_wait(long child) {
   return status;
 }
 
+/* The timer ends the process after NS of wall time; two more seconds of processor time is a second fence, in
+ * case the signal is not delivered. No core file is written. */
 void system_limit(uint64_t ns) {
   enum { PROCESSOR = 0, CORE_FILE = 4 };
   uint32_t us = (uint32_t)(ns / 1000 > 2000000000u ? 2000000000u : ns / 1000);
@@ -120,9 +125,10 @@ uint64_t system_now_ns(void) {
 
 int runner_main(int argc, char **argv);
 
-/* STACK: where Linux left the arguments. */
+/* STACK: the stack pointer as Linux starts a process with it: argc, then argv. */
 __attribute__((used)) void runner_start(long *stack) { system_exit(runner_main((int)stack[0], (char **)(stack + 1))); }
 
+/* The entry point of each machine: passes the stack pointer on, with the stack aligned as its ABI wants. */
 #if defined(__aarch64__)
 __asm__(".globl _start\n_start:\n  mov x29, 0\n  mov x0, sp\n  and sp, x0, -16\n  bl runner_start\n");
 #elif defined(__arm__)
@@ -135,8 +141,10 @@ __asm__(
 __asm__(".globl _start\n_start:\n  xor %ebp, %ebp\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call runner_start\n");
 #endif
 
-/* ---- what compilers call ----------------------------------------------------------------------------------------- */
+/* ---- functions that compilers call by themselves
+ * ------------------------------------------------------------------- */
 
+/* By words where both sides are aligned: the frames are large. */
 void *memcpy(void *restrict to, const void *restrict from, size_t n) {
   char *t = to;
   const char *f = from;
@@ -174,7 +182,7 @@ int memcmp(const void *a, const void *b, size_t n) {
   return 0;
 }
 
-/* libgcc's division by zero ends here. */
+/* Called by libgcc after a division by zero. */
 int raise(int signal) {
   (void)signal;
   system_exit(70);

@@ -1,4 +1,4 @@
-/* system.h: what tenon-runner asks of Linux, without a C library: a dozen calls. */
+/* system.h: what tenon-runner asks of Linux: a dozen system calls, without a C library. */
 #ifndef TENON_RUNNER_SYSTEM_H
 #define TENON_RUNNER_SYSTEM_H
 
@@ -19,24 +19,24 @@
 
 enum { SYSTEM_SIGNAL_ALARM = 14, SYSTEM_PAGE = 4096 };
 
-/* Bytes that were moved, 0 at the end of the input, negative: an errno. */
+/* Bytes that were moved; 0: the end of the input; negative: -errno. */
 long system_read(int fd, void *data, size_t n);
 long system_write(int fd, const void *data, size_t n);
 void system_exit(int status) __attribute__((noreturn));
-/* Zeroed pages, for this process or (SHARED) for its children, too; NULL: none. */
+/* Zeroed pages, for this process alone or (IS_SHARED) for it and its children; NULL: there is no memory. */
 void *system_map(size_t n, int is_shared);
 void system_unmap(void *data, size_t n);
-/* Makes whole pages read-only, or code. 0: done. */
+/* Makes whole pages read-only (IS_CODE: readable and executable). 0: done. */
 int system_protect(void *data, size_t n, int is_code);
-/* What was written to N bytes will be executed. */
+/* Has to be called between writing N bytes of code and executing them. */
 void system_flush_code(void *code, size_t n);
 /* As fork(2). */
 long system_fork(void);
-/* Waits for the child. Returns how it ended, as of wait(2). */
+/* Waits for the child and returns its status, as wait(2) encodes it. */
 int system_wait(long child);
-/* A signal that ends the process after so long; processor time is limited, too. */
+/* Ends this process by SIGALRM after NS nanoseconds; its processor time is limited, too. */
 void system_limit(uint64_t ns);
-/* Monotonic. */
+/* Monotonic time. */
 uint64_t system_now_ns(void);
 
 #endif

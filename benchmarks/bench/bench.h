@@ -11,21 +11,25 @@
 
 #include "benchmarks/vendors/vendors.h"
 
+/* The largest number of arguments that a case's program has, and of vendors that one run compares with. */
 enum { BENCH_MAX_ARGS = 8, BENCH_MAX_VENDORS = 3 };
 
+/* A program and its schedule in Tenon's text form, both ended by a zero. */
 typedef struct bench_text {
   char program[4096], schedule[4096];
 } bench_text;
 
+/* One benchmark: what Tenon runs, what the vendors are asked for and what the figures are computed from. Filled
+ * from a name by one of the makers below; it owns nothing, `other_name` is a string literal. */
 typedef struct bench_case {
   char name[80];
   bench_text text;
-  const char *other_name; /* the same operator in another form of ours, run as one more side; NULL: none */
-  bench_text other;       /* its arguments are the case's by name */
-  bool other_differs;     /* computes something else: not checked */
+  const char *other_name; /* the same operator in another form of ours, run as one more side, or NULL */
+  bench_text other;       /* its arguments are found among the case's arrays by name */
+  bool other_differs;     /* its result is not the case's, so --check leaves it out */
   vendor_problem problem; /* what a vendor has to compute; its arrays are the program's arguments, in order */
-  double flops, bytes;    /* one of them may be 0: no such figure */
-  vendor_number number;   /* what it multiplies */
+  double flops, bytes;    /* of one call; 0: the figure does not exist. bytes: inputs and outputs, each counted once */
+  vendor_number number;   /* the type that it multiplies: selects the arithmetic limit that it is held against */
 } bench_case;
 
 /* ---- cases.c: names and their programs --------------------------------------------------------------------------- */
@@ -36,20 +40,21 @@ int bench_find(const char *pattern, int threads, void (*visit)(void *user, const
 
 /* Fill C from a name of their form: false when NAME is none. */
 bool bench_gemm(bench_case *c, const char *name, int threads);
-/* Tiles of ROWS rows, of ROW_BYTES each, that a block of A has; a number that THREADS can share (gemm.c). */
+/* The number of tiles, of ROWS rows of ROW_BYTES each, in a block of A's M rows: about as many as the second
+ * level cache holds, and so that THREADS get the same number (gemm.c). */
 int64_t bench_tiles_in_block(int64_t m, int64_t rows, int64_t row_bytes, int threads);
 bool bench_gemm_low(bench_case *c, const char *name, int threads);
 bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);
 bool bench_transposed(bench_case *c, const char *name, int threads);
 
-/* ---- compile.c: each prints its figures; 0 when all went well ---------------------------------------------------- */
+/* ---- figures other than cases: each prints its own and returns 0 when all went well ------------------------------ */
 
 int bench_compile_time(void);
 int bench_memory(void);
 int bench_calls(void);
 int bench_launch(void);             /* launch.c */
-int bench_small(const char *slice); /* small.c */
+int bench_small(const char *slice); /* small.c; SLICE is "PART/OF" */
 int bench_lowering(void);           /* lowering.c */
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "bench.h"
 
+/* What --list prints and a pattern is matched with. The makers understand any other sizes, too: `--case
+ * gemm-96x96x64`. */
 static const char *const names[] = {
     "gemm-512x512x512",
     "gemm-1024x1024x1024",
@@ -50,6 +52,7 @@ static const char *const names[] = {
     "T2D-3",
 };
 
+/* Asks the makers one after the other; each returns false for a name that is not of its form. */
 static bool make_case(bench_case *c, const char *name, int threads) {
   static bool (*const makers[])(bench_case *, const char *, int) = {bench_gemm, bench_gemm_low, bench_rows, bench_conv,
                                                                     bench_transposed};
@@ -62,7 +65,7 @@ static bool make_case(bench_case *c, const char *name, int threads) {
 }
 
 int bench_find(const char *pattern, int threads, void (*visit)(void *user, const bench_case *c), void *user) {
-  static bench_case c; /* large */
+  static bench_case c; /* too large for a stack; the visitor must not keep it */
   int found = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     if (fnmatch(pattern, names[i], 0) != 0 || !make_case(&c, names[i], threads)) continue;

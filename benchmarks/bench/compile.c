@@ -8,18 +8,23 @@
 
 #include "bench.h"
 
+/* Random schedules of each program for --compile-time; compilations in one context for --memory. */
 enum { DRAWS = 500, COMPILATIONS = 10000 };
 
+/* A program and the function that writes a random schedule of it, drawn with SEED, into SCHEDULE. */
 typedef struct subject {
   const char *name, *program;
   void (*draw)(unsigned *seed, char *schedule, size_t size);
 } subject;
 
+/* One of the N numbers at FROM, by a linear congruential generator: the same SEED gives the same schedules on
+ * every machine. */
 static int pick(unsigned *seed, int n, const int *from) {
   *seed = *seed * 1664525u + 1013904223u;
   return from[*seed / 65536 % (unsigned)n];
 }
 
+/* What factors, vector lengths and unroll limits are drawn from: about what a tuner's search tries. */
 static const int small[] = {1, 2, 4, 6, 8, 12, 16}, lanes[] = {8, 16, 32, 64}, blocks[] = {1, 2, 4, 8},
                  steps[] = {0, 16, 64, 512};
 #define PICK(seed, table) pick((seed), (int)(sizeof(table) / sizeof *(table)), (table))
@@ -67,7 +72,7 @@ static const subject subjects[] = {
      draw_softmax},
 };
 
-/* Seconds from a schedule to code that can be called; negative: it was refused. */
+/* Seconds that tn_build takes, from a schedule to code that can be called. Negative: the schedule was refused. */
 static double build_once(const subject *s, tn_program *program, unsigned *seed) {
   char text[1024];
   s->draw(seed, text, sizeof text);
@@ -89,6 +94,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Prints quantiles of the time of a build for each subject. Fails when any drawn schedule is refused: all of
+ * them are meant to be legal. */
 int bench_compile_time(void) {
   static double times[DRAWS];
   int refused = 0;
@@ -123,6 +130,8 @@ static double resident(void) {
   return (double)pages * (double)sysconf(_SC_PAGESIZE) * 1e-6;
 }
 
+/* Prints the process's size as compilations go on in one context. A number that keeps growing is a leak; the
+ * first hundred are left to warm up. */
 int bench_memory(void) {
   tn_context *ctx = tn_context_new(NULL);
   tn_program *program = tn_program_parse(ctx, subjects[2].program, 0, NULL);
@@ -136,23 +145,27 @@ int bench_memory(void) {
   return 0;
 }
 
+/* The smallest kernel and its three arrays of one element. Owned by bench_calls. */
 typedef struct call_state {
   tn_context *ctx;
   tn_kernel *kernel;
   DLTensor *args[3];
 } call_state;
 
+/* Through tn_call, which checks the arguments each time. */
 static int32_t call_checked(void *state) {
   call_state *c = state;
   return tn_call(c->ctx, c->kernel, c->args, 3) != TN_OK;
 }
 
+/* Straight to the kernel's address, with its real signature. */
 static int32_t call_direct(void *state) {
   call_state *c = state;
   return ((int32_t (*)(void *, void *, void *))tn_kernel_function(c->kernel))(c->args[0]->data, c->args[1]->data,
                                                                               c->args[2]->data);
 }
 
+/* Prints what tn_call adds to a call: both ways are timed in turns. */
 int bench_calls(void) {
   call_state c = {.ctx = tn_context_new(NULL)};
   const int64_t one = 1;

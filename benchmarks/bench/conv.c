@@ -4,15 +4,19 @@
 
 #include "bench.h"
 
-/* Of a first level cache as processors have them: 48 KB, of which a block of copied input takes most. */
+/* A first level cache as many processors have it: 64 sets of 12 lines of 64 bytes, 48 KB. A block of copied
+ * input takes seven eighths of it. The schedules are written by hand for such a machine. */
 enum { LINE_FLOATS = 16, SETS = 64, WAYS = 12, COPY_BYTES = SETS * WAYS * LINE_FLOATS * 4 / 8 * 7 };
 
+/* A layer: image H x H, CI channels in, CO filters (0: depthwise) of K x K, and the schedule's register
+ * tile. */
 typedef struct shape {
   const char *name;
   int h, ci, co, k, stride, pad, dil;
   int rows, columns; /* the register tile: output columns (or pixels) by channels */
 } shape;
 
+/* The Ansor paper's operators, with the register tile of the schedule below. */
 static const shape shapes[] = {
     {"C2D-0", 224, 3, 64, 7, 2, 3, 1, 14, 32},   {"C2D-1", 56, 64, 64, 1, 1, 0, 1, 7, 64},
     {"C2D-2", 14, 256, 256, 3, 1, 1, 1, 14, 32}, {"C2D-3", 7, 512, 512, 3, 1, 1, 1, 7, 64},
@@ -36,6 +40,7 @@ static const char fused_program[] =
     "T[n<1, h<O, w<O, f<F] = sum[r<K, s<K, c<C](Pad[n, h*S + r*D, w*S + s*D, c] * W[r,s,c,f])\n"
     "Out[n<1, h<O, w<O, f<F] = max(T[n,h,w,f] + B[f], 0)\n";
 
+/* One filter of K x K for each channel: no sum over channels. */
 static const char depthwise_program[] =
     "param H = %d, C = %d, F = %d, K = %d, S = %d, P = %d, D = %d, O = %d\n"
     "input I: f32[1, H, H, C], W: f32[K, K, C]\n"
@@ -51,6 +56,7 @@ static const char conv_schedule[] =
     "reorder(Out.local, n.c, h.c, r, s, c, w.c, f.c); vectorize(Out.local, f.c)\n"
     "%s%s%s";
 
+/* As conv_schedule, for the program with bias and ReLU: T takes the place of Out.local. */
 static const char fused_schedule[] =
     "set_scope(T, local)\n"
     "split(Out, w, %d, tail=peel); split(Out, f, %d)\n"
@@ -59,6 +65,7 @@ static const char fused_schedule[] =
     "reorder(T, n, h, r, s, c, w, f); vectorize(T, f)\n"
     "%s%s%s";
 
+/* As conv_schedule, with the whole window unrolled: only K * K products make a sum. */
 static const char depthwise_schedule[] =
     "cache_write(Out, local)\n"
     "split(Out, w, %d, tail=peel); split(Out, f, %d)\n"
@@ -80,9 +87,10 @@ static const char copied_schedule[] =
     "compute_at(Pad, Out, h.outer); split(Pad, c, 32); vectorize(Pad, c.inner)\n"
     "%s";
 
+/* A program with the schedule written for it, and what is added to the schedule where it applies. */
 typedef struct form {
   const char *program, *schedule;
-  const char *linear; /* where a row of the filter is one piece of the input: its loops as one */
+  const char *linear; /* for a filter whose row is one contiguous piece of the input: makes one loop of two */
   const char *parallel;
 } form;
 
@@ -94,6 +102,8 @@ static bool is_depthwise(const shape *s) { return s->co == 0; }
 static int filters(const shape *s) { return is_depthwise(s) ? s->ci : s->co; }
 static int outputs(const shape *s) { return (s->h + 2 * s->pad - (s->k - 1) * s->dil - 1) / s->stride + 1; }
 
+/* How zeros around the input are made: on the fly where that is cheap, otherwise by vectors over channels or,
+ * for few channels, over whole rows. */
 static const char *pad_schedule(const shape *s) {
   if (s->pad == 0 || is_depthwise(s)) return "compute_inline(Pad)\n";
   return s->ci % 16 == 0 ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
@@ -119,6 +129,7 @@ static void write_copied(const shape *s, int threads, bench_text *out) {
            threads > 1 ? "parallel(Out, f.outer)\n" : "");
 }
 
+/* Writes the program and its schedule for shape S. The copied form replaces the schedule, not the program. */
 static void write_form(const form *f, const shape *s, int threads, bench_text *out) {
   bool is_linear = s->dil == 1 && s->ci < 16;
   snprintf(out->program, sizeof out->program, f->program, s->h, s->ci, filters(s), s->k, s->stride, s->pad, s->dil,
@@ -131,6 +142,7 @@ static void write_form(const form *f, const shape *s, int threads, bench_text *o
            is_linear ? f->linear : "", threads > 1 ? f->parallel : "");
 }
 
+/* Completes C. Operations and bytes are those of the textbook convolution, padding not counted. */
 static void fill(bench_case *c, const shape *s, bool with_relu, int threads) {
   int o = outputs(s), co = filters(s), groups = is_depthwise(s) ? s->ci : 1;
   write_form(is_depthwise(s) ? &depthwise : with_relu ? &fused : &plain, s, threads, &c->text);

@@ -6,8 +6,12 @@
 
 #include "bench.h"
 
+/* Widths and thresholds of the hand-written schedules: columns of a tile for FEW_ROWS or less
+ * (COLUMNS) and for more (WIDE, with LOW rows); all sizes up to SMALL are done without copying; bytes of a
+ * block of A and of panels of B. */
 enum { COLUMNS = 32, SMALL = 64, FEW_ROWS = 192, WIDE = 64, LOW = 6, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 1 << 20 };
-/* Of a second level cache as processors have them: 1 MB. */
+/* LONG_PART and SHORT_PART: most and least steps of k taken at once. The rest is a second level cache as
+ * processors have them, 1 MB: 1024 sets of 16 lines of 64 bytes. */
 enum { LONG_PART = 512, SHORT_PART = 128, LINE_FLOATS = 16, SETS = 1024, WAYS = 16 };
 
 /* The sums of whole panels, so that the last panel's are vectors of W like the others': only the copy to C is short. */
@@ -18,6 +22,7 @@ static const char panel_program[] =
     "T[i<M, j<(N+W-1)//W*W] = sum[k<K](A[i,k] * P[j//W, k, j%%W])\n"
     "C[i<M, j<N] = T[i,j]\n";
 
+/* Read where it lies: for small products, vectors, and wherever is_in_place says so. */
 static const char plain_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
     "C[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])\n";
@@ -29,6 +34,7 @@ static const char parts_program[] =
     "T[p<K//S, i<M, j<N] = sum[k<S](A[i, p*S + k] * B[p*S + k, j])\n"
     "C[i<M, j<N] = sum[p<K//S](T[p,i,j])\n";
 
+/* A product for each b; the matrices are small enough to be read where they lie. */
 static const char batch_program[] =
     "param B = %lld, M = %lld, N = %lld, K = %lld\n"
     "C[b<B, i<M, j<N] = sum[k<K](X[b,i,k] * Y[b,k,j])\n";
@@ -48,7 +54,7 @@ static int64_t shared_block(int64_t n, int64_t usual, int threads) {
   return best;
 }
 
-/* About two fifths of the second level cache. */
+/* The block takes at most BLOCK_BYTES, about two fifths of the second level cache. */
 int64_t bench_tiles_in_block(int64_t m, int64_t rows, int64_t row_bytes, int threads) {
   return shared_block((m + rows - 1) / rows, clamp(BLOCK_BYTES / (rows * row_bytes), 1, 32), threads);
 }
@@ -101,7 +107,7 @@ static bool is_in_place(int64_t m, int64_t n, int64_t k) {
   return m <= FEW_ROWS && n % COLUMNS == 0 && (k <= longest_part(n) || rows_in_cache(n) >= SETS);
 }
 
-/* 32 columns of B, as they lie, for all rows of A. */
+/* B is read where it lies: a strip of 32 columns stays in the cache while all rows of A pass. */
 static void in_place_schedule(bench_case *c, int threads) {
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "cache_write(C, local)\n"
@@ -154,6 +160,7 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
            is_vector && n >= 256 ? 256 : COLUMNS, threads > 1 && is_vector ? "parallel(C, j.outer)\n" : "");
 }
 
+/* Picks one of five schedules by the sizes and fills in the program that it is for. Always true. */
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL), in_place = !plain && is_in_place(m, n, k);
   int64_t part = plain ? 0 : part_of(m, n, k);
@@ -177,6 +184,7 @@ static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads
   return true;
 }
 
+/* Each thread takes whole products. Always true. */
 static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k, int threads) {
   snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n,
            (long long)k);

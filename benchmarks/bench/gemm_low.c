@@ -6,8 +6,11 @@
 
 #include "bench.h"
 
+/* The register tile of all three precisions, and bytes of a block of panels of B. */
 enum { ROWS = 12, COLUMNS = 32, PANELS_BYTES = 1 << 20 };
 
+/* A row of the table: element types as the text form spells them, the intrinsic that multiplies them, how many
+ * steps of k it takes at once (GROUP) and bytes of an input element. */
 typedef struct precision {
   const char *name;
   vendor_operator op;
@@ -25,11 +28,13 @@ static const precision precisions[] = {
 static const char shifted[] =
     "U[i<M, k<K] = u8(i32(A[i,k]) + 128)\n"
     "S[j<N] = sum[k<K](i32(B[k,j]))\n";
+/* Added to the schedule where the inputs are shifted. */
 static const char shifted_schedule[] =
     "vectorize(U, k, 64, tail=peel); split(S, j, 64, tail=peel); reorder(S, j.outer, k, j.inner); vectorize(S, "
     "j.inner)\n";
 
-/* Sizes that fill panels and groups need no condition when B is copied; the others are padded with zeros. */
+/* Appends the stage P, which copies B into panels. Sizes that fill panels and groups need no condition; the
+ * others are padded with zeros. */
 static void write_panels(bench_case *c, const precision *p, bool is_padded) {
   int g = p->group;
   size_t used = strlen(c->text.program);
@@ -45,6 +50,7 @@ static void write_panels(bench_case *c, const precision *p, bool is_padded) {
     snprintf(c->text.program + used, sizeof c->text.program - used, "%s\n", element);
 }
 
+/* Writes the whole program: shifted inputs where there are any, the panels, the sums T and the output. */
 static void write_program(bench_case *c, const precision *p, long long m, long long n, long long k) {
   bool is_shifted = p->op == VENDOR_GEMM_I8;
   int g = p->group;
@@ -61,6 +67,7 @@ static void write_program(bench_case *c, const precision *p, long long m, long l
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 
+/* Added for several threads. */
 static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, ko)\n";
 
 /* As for f32 (gemm.c): a block of panels of B, and a block of rows of A that goes by them, stay in the caches; sums are

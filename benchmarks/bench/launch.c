@@ -8,6 +8,8 @@
 
 #include "bench.h"
 
+/* Samples: rounds of each launcher in turn, calls in a round after a short wait (hot) or with a pause before
+ * each (slept). PAUSE_NS is long enough for idle threads to stop spinning. */
 enum {
   ROUNDS = 20,
   HOT_CALLS = 1000,
@@ -19,6 +21,7 @@ enum {
 
 typedef int32_t add_fn(const float *a, float *c);
 
+/* One of the two that are compared; `times` are seconds, `n` of them filled. */
 typedef struct launcher {
   const char *name;
   add_fn *call;
@@ -26,6 +29,7 @@ typedef struct launcher {
   int n;
 } launcher;
 
+/* What the kernels read and write; large enough for both loads. */
 static float input[2 * 4096], output[2];
 
 /* "empty" costs the launch alone: mostly the launcher is done before another thread has begun. Of "busy" one thread has
@@ -61,6 +65,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Runs the launchers in turn and prints the median and the 99th percentile of each. */
 static void run(int n, launcher *launchers, int threads, const char *load, const char *when,
                 void (*round)(launcher *)) {
   for (int i = 0; i < n; ++i) launchers[i].n = 0;
@@ -75,7 +80,8 @@ static void run(int n, launcher *launchers, int threads, const char *load, const
   }
 }
 
-/* The kernel exported, and loaded again. The library stays: its threads run in libgomp. */
+/* Exports the kernel to a shared object and loads that. NULL: this failed. The library is never closed, since
+ * libgomp's idle threads run code in it. */
 static add_fn *export(const tn_schedule *s, const tn_build_options *options) {
   char path[] = "/tmp/tenon-launch-XXXXXX.so";
   int fd = mkstemps(path, 3);
@@ -87,6 +93,8 @@ static add_fn *export(const tn_schedule *s, const tn_build_options *options) {
   return library != NULL ? (add_fn *)dlsym(library, "add") : NULL;
 }
 
+/* One load with so many threads, hot and after a sleep. Goes on without libgomp where no compiler can link the
+ * shared object. */
 static bool measure(tn_context *ctx, int threads, const struct load *load, launcher *launchers) {
   char spec[32];
   snprintf(spec, sizeof spec, "threads=%d", threads);
@@ -104,6 +112,7 @@ static bool measure(tn_context *ctx, int threads, const struct load *load, launc
   return true;
 }
 
+/* Both loads with one thread and with two. */
 int bench_launch(void) {
   tn_context *ctx = tn_context_new(NULL);
   launcher launchers[] = {{"tenon", NULL, calloc(MOST, sizeof(double)), 0},

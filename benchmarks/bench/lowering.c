@@ -5,8 +5,10 @@
 
 #include "bench.h"
 
+/* Measurements of each program, and stages of the chain. */
 enum { RUNS = 500, STAGES = 64 };
 
+/* Processor time of this thread, so that other work on the machine does not count. */
 static double now_us(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -48,6 +50,7 @@ static bool measure_chain(tn_context *ctx) {
   return measure(ctx, "64 elementwise stages, all inlined", program, schedule);
 }
 
+/* Two extremes: one stage with many loops, and many stages that all become one. */
 int bench_lowering(void) {
   tn_context *ctx = tn_context_new(NULL);
   bool good = measure(ctx, "tiled matmul", "C[i<1024, j<1024] = sum[k<1024](A[i,k] * B[k,j])",

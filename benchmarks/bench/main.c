@@ -26,24 +26,27 @@ static const char usage[] =
     "  --lowering       instead: how long a schedule takes to become loop IR after all passes\n"
     "  --list           print names, programs and schedules\n";
 
+/* The command line. Texts are argv's own. */
 typedef struct options {
   const char *pattern, *vendors, *json, *schedule, *program, *small;
   int n_threads, threads[8];
   double seconds;
   bool cpu, check, list;
-  int (*other)(void); /* figures other than cases */
+  int (*other)(void); /* prints figures other than cases, and is all that runs; or NULL */
 } options;
 
+/* The state of a whole run over all cases and numbers of threads. */
 typedef struct bench {
   const options *o;
   int threads_now, n_done, failed;
-  bool is_noted[BENCH_MAX_VENDORS + 1]; /* which kernels a vendor has was said */
+  bool is_noted[BENCH_MAX_VENDORS + 1]; /* whether the vendor at this side has said which kernel it uses */
   FILE *json;
 } bench;
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
 
-/* A kernel of ours and the data that it is called with. */
+/* A kernel of ours and the arguments that it is called with: pointers into the run's arrays, in the order of
+ * its own program. The run owns the arrays. */
 typedef struct ours {
   tn_kernel *kernel;
   tn_kernel_fn function;
@@ -51,31 +54,35 @@ typedef struct ours {
   void *data[BENCH_MAX_ARGS];
 } ours;
 
+/* One case being measured. `sides` are called in turns; sides[0] is ours. `kernels` are the vendors', at the
+ * same index; those of our sides are empty. close_run releases it all. */
 typedef struct run {
   const bench_case *c;
   tn_context *ctx;
   tn_program *program;
-  ours own, other; /* the case's form, and its other form */
+  ours own, other; /* the case's form and, if it has one, the other form */
   int n_args;
   DLTensor *args[BENCH_MAX_ARGS];
   void *data[BENCH_MAX_ARGS];
   int n_sides;
-  char side_names[BENCH_MAX_VENDORS + 2][16]; /* ours, the vendors, our other form */
+  char side_names[BENCH_MAX_VENDORS + 2][16]; /* in the order of `sides`: ours, the vendors, our other form */
   vendor_side sides[BENCH_MAX_VENDORS + 2];
   vendor_kernel kernels[BENCH_MAX_VENDORS + 2];
 } run;
 
+/* Messages of the library go to standard error, except mere information. */
 static void say(void *user, tn_severity severity, const char *text) {
   (void)user;
   if (severity != TN_SEVERITY_INFO) fprintf(stderr, "tenon-bench: %s\n", text);
 }
 
+/* A kernel's C signature, by the number of its arguments (codegen's calling convention: one pointer each). */
 typedef int32_t kernel2(void *, void *);
 typedef int32_t kernel3(void *, void *, void *);
 typedef int32_t kernel4(void *, void *, void *, void *);
 typedef int32_t kernel5(void *, void *, void *, void *, void *);
 
-/* The kernel by its address, as a C program calls it. */
+/* Calls the kernel by its address, as a C program that links it does. Two to five arguments. */
 static int32_t run_ours(void *state) {
   const ours *o = state;
   void *const *d = o->data;
@@ -87,6 +94,7 @@ static int32_t run_ours(void *state) {
   }
 }
 
+/* The file's first 64 KB, for the caller to free; an empty text when it cannot be read, NULL without memory. */
 static char *read_text(const char *path) {
   FILE *f = fopen(path, "r");
   char *text = calloc(1, 65536);
@@ -95,6 +103,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
+/* NULL when the schedule is refused or cannot be built: the message is in the context. */
 static tn_kernel *build(const run *r, tn_program *program, const char *schedule, int threads) {
   char spec[32];
   snprintf(spec, sizeof spec, "threads=%d", threads);
@@ -104,6 +113,7 @@ static tn_kernel *build(const run *r, tn_program *program, const char *schedule,
   return tn_build(s, &build_options);
 }
 
+/* Makes an array for each argument and fills it: argument i with seed i + 1, so that every run has the same data. */
 static bool make_data(run *r) {
   r->n_args = tn_program_arg_count(r->program);
   for (int i = 0; i < r->n_args; ++i) {
@@ -115,7 +125,8 @@ static bool make_data(run *r) {
   return true;
 }
 
-/* The case's array of that name. */
+/* The case's data for the argument of that name; NULL: there is none. The other form of a case may order its
+ * arguments differently. */
 static void *data_of(const run *r, const char *name) {
   for (int i = 0; i < r->n_args; ++i) {
     if (strcmp(tn_tensor_name(tn_program_arg(r->program, i)), name) == 0) return r->data[i];
@@ -123,6 +134,7 @@ static void *data_of(const run *r, const char *name) {
   return NULL;
 }
 
+/* Builds O and appends it to the sides. */
 static bool add_ours(run *r, ours *o, const char *name, tn_program *program, const char *schedule, int threads) {
   *o = (ours){.kernel = build(r, program, schedule, threads), .n_args = tn_program_arg_count(program)};
   if (o->kernel == NULL) return false;
@@ -133,6 +145,7 @@ static bool add_ours(run *r, ours *o, const char *name, tn_program *program, con
   return true;
 }
 
+/* Parses, fills the arrays and builds our side. False: the message is in the context, and close_run is still needed. */
 static bool open_run(const bench *b, run *r) {
   tn_context_options context_options = {.on_message = say};
   r->ctx = tn_context_new(&context_options);
@@ -146,7 +159,7 @@ static bool open_run(const bench *b, run *r) {
   return good;
 }
 
-/* Last, so that the vendors stand together. */
+/* Appended last, so that the vendors stand together in what is printed. */
 static bool add_other(const bench *b, run *r) {
   if (r->c->other_name == NULL) return true;
   tn_program *program = tn_program_parse(r->ctx, r->c->other.program, 0, NULL);
@@ -178,6 +191,7 @@ static void add_vendor(bench *b, run *r, const char *name) {
   snprintf(r->side_names[r->n_sides++], sizeof *r->side_names, "%s", name);
 }
 
+/* A side for each vendor of the list --vs, as long as there is room. */
 static void add_vendors(bench *b, run *r) {
   char name[16];
   if (b->o->vendors == NULL || r->c->problem.op == VENDOR_NONE) return;
@@ -205,7 +219,7 @@ static double difference(const DLTensor *got, const void *expected) {
   return worst;
 }
 
-/* Every side that computes the same against the unscheduled program. */
+/* Compares every side that computes the same with the unscheduled program's result. */
 static bool check(run *r) {
   DLTensor *out = r->args[r->n_args - 1];
   size_t bytes = tn_array_bytes(out);
@@ -231,8 +245,10 @@ static bool check(run *r) {
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
+/* Side 0 is ours, and so is the other form. */
 static bool is_vendor(const run *r, int side) { return side > 0 && r->sides[side].self != &r->other; }
 
+/* The least seconds of all vendors; 0: none ran. */
 static double fastest_vendor(const run *r) {
   double best = 0;
   for (int i = 1; i < r->n_sides; ++i) {
@@ -242,14 +258,16 @@ static double fastest_vendor(const run *r) {
   return best;
 }
 
-/* What the machine does at most of WORK, one of its own routines; 0: not known, or no such figure. */
+/* What the machine does at most, in WORK units a second, as one of our own routines for it reaches; 0: not
+ * known. Releases KERNEL. */
 static double limit_of(const bench *b, bool was_made, vendor_kernel *kernel, double work) {
   double rate = was_made ? vendor_limit_rate(kernel, work, b->o->cpu && b->threads_now == 1) : 0;
   vendor_kernel_free(kernel);
   return rate;
 }
 
-/* Of the limit that is nearer; both are measured right behind the case. */
+/* How much of the machine's limit the case reaches, in percent: of the arithmetic or of the memory limit,
+ * whichever is nearer. Both are measured right after the case, so that the machine is in the same state. */
 static double percent(const bench *b, const run *r) {
   char why[VENDOR_TEXT];
   vendor_kernel kernel = {0};
@@ -263,6 +281,7 @@ static double percent(const bench *b, const run *r) {
   return 100 * part;
 }
 
+/* One object of the JSON array, with the same figures as the printed line. Nothing without --json. */
 static void write_json(const bench *b, const run *r, double of_limit) {
   double rate = r->c->flops > 0 ? r->c->flops : r->c->bytes, best = fastest_vendor(r);
   FILE *f = b->json;
@@ -286,6 +305,8 @@ static void write_json(const bench *b, const run *r, double of_limit) {
   fprintf(f, "}");
 }
 
+/* The line of a case: rate of our side, percent of the limit, spread, the vendors' rates, and our speed
+ * relative to the fastest vendor (above 1: we are faster). */
 static void print(const bench *b, const run *r, double of_limit) {
   double rate = r->c->flops > 0 ? r->c->flops : r->c->bytes, best = fastest_vendor(r);
   printf("%-24s %d  %9.2f %s %3.0f%%  spread %4.1f%%", r->c->name, b->threads_now, rate / r->sides[0].low * 1e-9,
@@ -297,7 +318,8 @@ static void print(const bench *b, const run *r, double of_limit) {
   fflush(stdout);
 }
 
-/* With several threads most of the time is pauses. */
+/* With several threads most of the time is pauses, which let the vendors' idle threads go to sleep: so it takes
+ * five times as long. */
 static bool measure(const bench *b, run *r) {
   bool is_paused = b->threads_now > 1 && r->n_sides > 1;
   return vendor_time_rounds(r->n_sides, r->sides,
@@ -308,6 +330,8 @@ static bool measure(const bench *b, run *r) {
                                              .by_cpu = b->o->cpu});
 }
 
+/* Measures and prints one case; called by bench_find. A failure is printed and remembered, and the next case
+ * goes on. */
 static void visit(void *user, const bench_case *c) {
   bench *b = user;
   run r = {.c = c};
@@ -336,6 +360,7 @@ static void visit(void *user, const bench_case *c) {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
+/* "1,2" to numbers; at most eight. */
 static void read_threads(options *o, const char *list) {
   o->n_threads = 0;
   for (const char *at = list; *at != '\0' && o->n_threads < 8; at += strcspn(at, ","), at += *at == ',') {
@@ -343,6 +368,7 @@ static void read_threads(options *o, const char *list) {
   }
 }
 
+/* False: an unknown option, or words that are no option. The caller prints the usage. */
 static bool read_options(int argc, char **argv, options *o) {
   static const struct option longs[] = {
       {"case", required_argument, NULL, 'c'},    {"threads", required_argument, NULL, 't'},
@@ -378,6 +404,7 @@ static bool read_options(int argc, char **argv, options *o) {
   return optind == argc;
 }
 
+/* What the percentages are of, for a reader of the log. */
 static void print_limit(const bench *b) {
   char why[VENDOR_TEXT];
   vendor_kernel kernel = {0};

@@ -17,6 +17,7 @@ static const char softmax_program[] =
     "T[i<R] = 1 / S[i]\n"
     "Y[i<R, j<C] = E[i,j] * T[i]\n";
 
+/* One row at a time: all stages of a row stay in local buffers, which the first level cache holds. */
 static const char softmax_schedule[] =
     "compute_at(T, Y, i); compute_at(S, Y, i); compute_at(SB, Y, i); compute_at(SA, Y, i); compute_at(E, Y, i)\n"
     "compute_at(M, Y, i); compute_at(MB, Y, i); compute_at(MA, Y, i)\n"
@@ -26,6 +27,7 @@ static const char softmax_schedule[] =
     "reorder(SA, i, k, l); vectorize(SA, l); reorder(SB, i, k, l); vectorize(SB, l); unroll(SB, k); unroll(S, k)\n"
     "split(E, j, 32); vectorize(E, j.inner); split(Y, j, 64); vectorize(Y, j.inner)\n";
 
+/* Two passes over a row, mean and then variance, as oneDNN computes it. */
 static const char layernorm_program[] =
     "param R = %lld, C = %lld\n"
     "input X: f32[R,C], gamma: f32[C], beta: f32[C]\n"
@@ -48,6 +50,7 @@ static const char layernorm_schedule[] =
     "reorder(SA, i, k, l); vectorize(SA, l); reorder(SB, i, k, l); vectorize(SB, l); unroll(SB, k); unroll(S, k)\n"
     "split(Y, j, 64); vectorize(Y, j.inner)\n";
 
+/* P parts, which threads share, each with 64 sums side by side. */
 static const char sum_program[] =
     "param N = %lld, P = %d\n"
     "input X: f32[N]\n"
@@ -57,6 +60,8 @@ static const char sum_program[] =
 
 static const char sum_schedule[] = "reorder(A, p, k, l); vectorize(A, l); reorder(B, p, l); vectorize(B, l)\n%s";
 
+/* False when a row is not a multiple of the 64 sums side by side. Bytes: the input read once and the output
+ * written once. */
 static bool one_rows(bench_case *c, const char *program, const char *schedule, int64_t rows, int64_t columns,
                      int threads) {
   if (columns % 64 != 0) return false;
@@ -67,6 +72,7 @@ static bool one_rows(bench_case *c, const char *program, const char *schedule, i
   return true;
 }
 
+/* One part for each thread; N has to fill them all. */
 static bool sum(bench_case *c, int64_t n, int threads) {
   if (n % (64 * threads) != 0) return false;
   snprintf(c->text.program, sizeof c->text.program, sum_program, (long long)n, threads);

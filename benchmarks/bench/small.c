@@ -5,19 +5,24 @@
 
 #include "bench.h"
 
+/* Sizes 1 to MOST; GUARD elements before and after C must stay untouched. A context is replaced after some
+ * shapes, since it keeps every program that was parsed in it. */
 enum { MOST = 33, SHAPES = MOST * MOST * MOST, GUARD = 64, BUFFER = MOST * MOST + 2 * GUARD, SHAPES_A_CONTEXT = 200 };
 static const float untouched = 12345;
 
 typedef int32_t gemm_fn(const float *a, const float *b, float *c);
 
+/* C[m,n] = A[m,k] B[k,n]. */
 typedef struct shape {
   int m, n, k;
 } shape;
 
+/* NUMBER counts all shapes, k fastest. */
 static shape shape_of(int number) {
   return (shape){1 + number / (MOST * MOST), 1 + number / MOST % MOST, 1 + number % MOST};
 }
 
+/* Integers from -4 to 4: sums of up to 33 products of them are exact in f32, in any order. */
 static void fill(float *data, unsigned seed) {
   for (int i = 0; i < MOST * MOST; ++i) {
     seed = seed * 1664525u + 1013904223u;
@@ -25,6 +30,7 @@ static void fill(float *data, unsigned seed) {
   }
 }
 
+/* Element AT of C, counted row by row. */
 static float expected(const float *a, const float *b, shape s, int at) {
   float sum = 0;
   for (int k = 0; k < s.k; ++k) sum += a[at / s.n * s.k + k] * b[k * s.n + at % s.n];
@@ -46,6 +52,7 @@ static bool is_right(gemm_fn *gemm, shape s) {
   return true;
 }
 
+/* False and a line on standard error when the shape is computed wrong, or is refused. */
 static bool check_shape(tn_context *ctx, shape s) {
   static bench_case c; /* large */
   memset(&c, 0, sizeof c);
@@ -60,6 +67,7 @@ static bool check_shape(tn_context *ctx, shape s) {
   return good;
 }
 
+/* SLICE is PART/OF. Returns 1 when a shape was wrong, and 2 when SLICE does not read so. */
 int bench_small(const char *slice) {
   int part, of, n_done = 0, n_wrong = 0;
   if (sscanf(slice, "%d/%d", &part, &of) != 2 || of < 1 || part < 0) {

@@ -7,6 +7,7 @@
 
 #include "bench.h"
 
+/* A layer: image H x H, CI channels in, CO filters; kernel, stride and padding are the same for all. */
 typedef struct shape {
   const char *name;
   int h, ci, co;
@@ -25,6 +26,8 @@ static const char program[] =
     "  Pad[y+(p+r)//2, x+(q+s)//2, c] * W[3-r, 3-s, c, f])\n"
     "Out[n<1, h<2*H, w<2*H, f<F] = T[h//2, h%%2, w//2, w%%2, f]\n";
 
+/* The parities h.inner and w.inner are outside of the other loops and unrolled, so that the condition is
+ * decided when the code is made. */
 static const char schedule[] =
     "set_scope(T, local)\n"
     "split(Out, h, 2); split(Out, w, 2); split(Out, h.outer, 2); split(Out, w.outer, 4); split(Out, f, 32)\n"
@@ -36,6 +39,7 @@ static const char schedule[] =
     "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
     "%s";
 
+/* The input with zeros between its pixels, then an ordinary convolution over it. */
 static const char zeros_program[] =
     "param H = %d, C = %d, F = %d\n"
     "input I: f32[1, H, H, C], W: f32[4, 4, C, F]\n"
@@ -53,6 +57,7 @@ static const char zeros_schedule[] =
 
 /* ---- few filters: vectors over columns --------------------------------------------------------------------------- */
 
+/* As above, with columns innermost: three filters would leave most of a vector empty. */
 static const char few_program[] =
     "param H = %d, C = %d, F = %d\n"
     "input I: f32[1, H, H, C], W: f32[4, 4, C, F]\n"
@@ -89,10 +94,12 @@ static const char few_zeros_schedule[] =
 
 /* ---- the cases --------------------------------------------------------------------------------------------------- */
 
+/* A program, its schedule, and what several threads add to it. */
 typedef struct form {
   const char *program, *schedule, *parallel;
 } form;
 
+/* The first is the case, the second the other form, with the zeros kept. */
 static const form many[] = {{program, schedule, "parallel(Out, f.outer)\n"},
                             {zeros_program, zeros_schedule, "parallel(Out, f.outer)\n"}};
 static const form few[] = {{few_program, few_schedule, "parallel(Out, h.outer.outer)\n"},

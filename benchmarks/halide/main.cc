@@ -1,6 +1,8 @@
-/* main.cc: generic schedules beside those of Halide's autoschedulers: same inputs, outputs compared, both sides in turns.
- * Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--schedules] [PATTERN ...]; threads: those
- * of HL_NUM_THREADS and of the target. The ratio is the least time of the best autoscheduler to the least of ours. */
+/* main.cc: generic schedules beside those of Halide's autoschedulers. Both sides get the same inputs, their
+ * outputs are compared, and they are timed in turns.
+ *   Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--schedules] [PATTERN ...]
+ * Halide's threads are those of HL_NUM_THREADS, ours those of the target. The ratio is the least time of the
+ * best autoscheduler to the least of ours. */
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -16,11 +18,13 @@
 
 namespace {
 
+/* Halide's names for the autoschedulers, and below the plug-ins that have them. */
 const char *const autoschedulers[] = {"Adams2019", "Mullapudi2016", "Li2018"};
 const char *const plugins[] = {"adams2019", "mullapudi2016", "li2018"};
 constexpr int n_autoschedulers = 3;
 constexpr double tolerance = 2e-4; /* of the output's largest value */
 
+/* The command line. */
 struct options {
   int64_t height = 1536, width = 2560;
   double seconds = 1;
@@ -34,7 +38,7 @@ double now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-/* The target's words with the costs of this machine, measured where they do not say them. */
+/* WORDS with the costs of this machine added, measured here unless WORDS have costs. */
 std::string with_costs(const std::string &words) {
   tenon::context ctx;
   if (words.find("costs=") != std::string::npos) return words;
@@ -43,6 +47,7 @@ std::string with_costs(const std::string &words) {
 
 /* ---- our side ----------------------------------------------------------------------------------------------------- */
 
+/* A program as Tenon schedules it by itself (tn_schedule_auto), with its arrays. Everything dies with the context. */
 class ours {
 public:
   ours(const pipeline &p, const options &o) : program_(parse(p, o)) {
@@ -68,6 +73,7 @@ private:
     const std::string head = "param H = " + std::to_string(o.height) + ", W = " + std::to_string(o.width) + "\n";
     return ctx_.parse(head + p.text);
   }
+  /* An array for an argument. Floats are filled by SEED; integers are indices below 1000 (see the gather). */
   void add(tn_tensor *t, int seed) {
     std::vector<int64_t> shape(tn_tensor_shape(t), tn_tensor_shape(t) + tn_tensor_rank(t));
     arrays_.push_back(ctx_.array(tn_tensor_dtype(t), shape));
@@ -90,12 +96,15 @@ Halide::Type type_of(const DLTensor *t) {
   return t->dtype.code == kDLInt ? Halide::Int(t->dtype.bits) : Halide::Float(t->dtype.bits);
 }
 
+/* Halide's order of dimensions: the innermost first. */
 std::vector<int> extents_of(const DLTensor *t) {
   std::vector<int> extents(t->shape, t->shape + t->ndim);
   std::reverse(extents.begin(), extents.end());
   return extents;
 }
 
+/* A pipeline as one autoscheduler of Halide schedules it, reading our inputs' memory. The constructor throws
+ * what Halide throws. */
 class theirs {
 public:
   theirs(const pipeline &p, const ours &like, const char *autoscheduler, const Halide::Target &target) {
@@ -131,7 +140,7 @@ private:
 
 /* ---- comparing ---------------------------------------------------------------------------------------------------- */
 
-/* The largest difference, to the largest value; integers: 1 when any differs. */
+/* The largest difference relative to the largest value. Integers: 1 when any of them differ. */
 double difference(const DLTensor *a, const void *b) {
   const size_t n = tn_array_bytes(a) / 4;
   if (a->dtype.code == kDLInt) return memcmp(a->data, b, n * 4) == 0 ? 0 : 1;
@@ -144,6 +153,7 @@ double difference(const DLTensor *a, const void *b) {
   return worst / std::max(largest, 1e-30);
 }
 
+/* One routine to be timed, and the seconds of each of its calls. */
 struct side {
   std::function<void()> call;
   std::vector<double> seconds; /* of calls; empty: it cannot do it */
@@ -155,7 +165,7 @@ struct side {
   }
 };
 
-/* Blocks of calls in turns. */
+/* Times blocks of calls of all sides in turns, until SECONDS have passed and at least three rounds are done. */
 void time_sides(std::vector<side> &sides, double seconds) {
   constexpr double block_s = 0.03;
   const double start = now();
@@ -172,7 +182,7 @@ void time_sides(std::vector<side> &sides, double seconds) {
     }
 }
 
-/* The ratio; 0: ours is wrong. */
+/* Compares one pipeline, prints its line and returns the ratio; 0: an output of ours is wrong. */
 double compare(const pipeline &p, const options &o, const Halide::Target &target) {
   ours mine(p, o);
   std::vector<std::unique_ptr<theirs>> halide(n_autoschedulers);

@@ -10,13 +10,15 @@
 
 using images = std::vector<Halide::ImageParam>;
 
-/* TEXT has parameters H and W. HALIDE gets an image for each of the program's inputs, in their order; its dimensions are
- * the tensor's from the last to the first. */
+/* One program for both sides. TEXT is Tenon's, with parameters H and W. HALIDE builds Halide's from an image
+ * for each of the program's inputs, in their order; an image has the tensor's dimensions from the last to the
+ * first. */
 struct pipeline {
   std::string name, text;
   std::function<Halide::Func(images &)> halide;
 };
 
+/* stencils.cc and rows.cc. */
 std::vector<pipeline> stencil_pipelines();
 std::vector<pipeline> row_pipelines();
 

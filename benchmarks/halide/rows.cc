@@ -1,4 +1,5 @@
-/* rows.cc: what works on rows: reductions, normalizations, moves. */
+/* rows.cc: programs that work on rows: reductions, normalizations, moves. Each function below is Halide's side
+ * of the text of the same row in row_pipelines. */
 #include "pipelines.h"
 
 using namespace Halide;

@@ -1,5 +1,5 @@
-/* stencils.cc: chains of stencils, each with windows that stay inside of their input. Halide's side has the small windows
- * written out, which its autoschedulers take best. */
+/* stencils.cc: chains of stencils whose windows stay inside their input. Halide's side has small windows
+ * written out as sums of taps, the form that its autoschedulers handle best. */
 #include "pipelines.h"
 
 using namespace Halide;
@@ -8,7 +8,7 @@ namespace {
 
 Var x("x"), y("y"), c("c"), dx("dx"), dy("dy");
 
-/* The sum of N taps of F along a row or a column; WEIGHT: of tap k. */
+/* The sum of N taps of F along a row; WEIGHT(k) is the factor of tap k. taps_y: along a column. */
 template <class Weight> Expr taps_x(Func f, int n, Weight weight) {
   Expr e = f(x, y) * weight(0);
   for (int k = 1; k < n; k++) e += f(x + k, y) * weight(k);
@@ -19,12 +19,14 @@ template <class Weight> Expr taps_y(Func f, int n, Weight weight) {
   for (int k = 1; k < n; k++) e += f(x, y + k) * weight(k);
   return e;
 }
+/* The sum of N x N pixels whose first is (x, y). */
 Expr box(Func f, int n) {
   Expr e = 0.0f;
   for (int b = 0; b < n; b++)
     for (int a = 0; a < n; a++) e += f(x + a, y + b);
   return e;
 }
+/* Input I as a function, so that the helpers above can take it like any other stage. */
 Func image(images &in, int i = 0) {
   Func f("image");
   f(x, y) = in[i](x, y);
@@ -39,6 +41,7 @@ Func box_blur(images &in) {
   return by;
 }
 
+/* Binomial weights of five taps. */
 float gauss(int k) {
   static const float g[] = {0.0625f, 0.25f, 0.375f, 0.25f, 0.0625f};
   return g[k];
@@ -149,7 +152,8 @@ Func jacobi(images &in) {
   return last;
 }
 
-/* Stage s of N reads S-1 by FORMAT, where P is its input; each loses MARGIN rows and columns. */
+/* Tenon's text for N stages in a row, each with BODY. `P[` in BODY becomes a read of the stage before, or of
+ * the input I. A stage is MARGIN rows and columns smaller than the one that it reads. */
 std::string chain_text(int n, int margin, const std::string &body) {
   std::string text;
   for (int s = 0; s < n; s++) {

@@ -1,5 +1,6 @@
-/* digest.c: numbers over what random plans and sketches of a program become: loops before and after the passes, features, estimates.
- * Two builds that print the same numbers make the same of every candidate: for changes that may only make them faster. */
+/* digest.c: hashes of what random plans and sketches of a program become: loops before and after the passes,
+ * features, estimates. Two builds that print the same numbers make the same of every candidate. It checks
+ * changes that may only make the search faster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "benchmarks/plans/plans.h"
 #include "tir/ir.h"
 
+/* The task and its space, and a hash for each stage of the way, which every candidate is added to. */
 typedef struct digest {
   autotune_task task;
   autotune_space space;
@@ -17,6 +19,7 @@ typedef struct digest {
   uint64_t loops, passed, rows, estimates, hashes;
 } digest;
 
+/* Adds the printed loop IR to the hash SEED. F may be NULL: it was refused. */
 static uint64_t of_func(const tir_func *f, uint64_t seed) {
   runtime_str text = {0};
   if (!f) return seed;
@@ -26,6 +29,7 @@ static uint64_t of_func(const tir_func *f, uint64_t seed) {
   return hash;
 }
 
+/* Adds what one schedule becomes at each stage. COST_NS: its plan's analytic cost. */
 static void add_schedule(digest *d, const tn_schedule *s, double cost_ns) {
   static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   autotune_estimate estimate = {0};
@@ -41,7 +45,8 @@ static void add_schedule(digest *d, const tn_schedule *s, double cost_ns) {
   d->hashes = runtime_hash(&hash, sizeof hash, d->hashes);
 }
 
-/* What a primitive refuses is a part of the digest, too: it is not in it. */
+/* Adds one candidate. One that a primitive refuses adds its cost and nothing else, so that the digest shows
+ * refusals, too. */
 static void add_genome(digest *d, const autotune_genome *genome) {
   double cost_ns = autotune_genome_cost(&d->space, genome);
   d->estimates = runtime_hash(&cost_ns, sizeof cost_ns, d->estimates);
@@ -52,6 +57,8 @@ static void add_genome(digest *d, const autotune_genome *genome) {
   tn_schedule_free(s);
 }
 
+/* Adds N random candidates; each fourth may be a sketch or a plan, the others are plans (sketches alone where the
+ * program has no plans). */
 static void draw(digest *d, int n) {
   autotune_genome genome;
   for (int i = 0; i < n; i++) {
@@ -63,7 +70,8 @@ static void draw(digest *d, int n) {
   }
 }
 
-/* Costs that TARGET does not say are measured, so that two calls with the same numbers need one text. */
+/* The command `digest`. Costs that TARGET does not give are measured, and a measurement is never the same
+ * twice: two calls that shall agree need a target text with costs. */
 int plans_digest(const char *text, const char *target_text, int n) {
   tn_context *ctx = tn_context_new(NULL);
   digest *d = calloc(1, sizeof *d);

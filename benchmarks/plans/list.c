@@ -1,6 +1,6 @@
-/* list.c: the schedules of `tenon-bench --list` beside plans of the plain program, which computes the same but has no stage
- * that only a schedule needs. A schedule is realized by a plan when the plan's loops do no more work and are not estimated slower
- * (autotune_estimate); with --time both are timed, in turns. */
+/* list.c: the schedules of `tenon-bench --list` beside plans of the plain program, which computes the same but
+ * has no stage that only a schedule needs. A plan realizes a schedule when the plan's loops do no more work and
+ * are not estimated slower (autotune_estimate). With --time both are timed, in turns. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "benchmarks/bench/bench.h"
 #include "benchmarks/plans/plans.h"
 
+/* Slack that a plan has: MORE_WORK times the hand's operations, MORE_NS times its estimated time. */
 enum { TIMED = 6, MAX_ARGS = 8 };
 #define MORE_WORK 1.1
 #define MORE_NS 1.25
@@ -19,6 +20,7 @@ enum { TIMED = 6, MAX_ARGS = 8 };
 static const char product[] =
     "input A: %s[%lld, %lld], B: %s[%lld, %lld]\nC[i<%lld, j<%lld] = sum[k<%lld](%s(A[i,k]) * %s(B[k,j]))";
 
+/* The textbook program of a product's name; false: NAME is none. */
 static bool plain_product(const char *name, char *out, size_t n) {
   static const struct {
     const char *form, *left, *right, *sum;
@@ -37,6 +39,7 @@ static bool plain_product(const char *name, char *out, size_t n) {
   return true;
 }
 
+/* The same for operators on rows. */
 static bool plain_rows(const char *name, char *out, size_t n) {
   long long r, c;
   if (sscanf(name, "softmax-%lldx%lld", &r, &c) == 2)
@@ -58,7 +61,8 @@ static bool plain_rows(const char *name, char *out, size_t n) {
   return true;
 }
 
-/* A convolution's program is plain already. */
+/* The textbook program of a case, written to OUT where it differs from the case's own; a convolution's is plain
+ * already. */
 static const char *plain_program(const bench_case *c, char *out, size_t n) {
   if (plain_product(c->name, out, n) || plain_rows(c->name, out, n)) return out;
   return c->text.program;
@@ -66,12 +70,15 @@ static const char *plain_program(const bench_case *c, char *out, size_t n) {
 
 /* ---- estimates --------------------------------------------------------------------------------------------------- */
 
+/* What the command asks for, and the count over all cases. */
 typedef struct listing {
   bool is_timed;
   const char *target;
   int threads, n, n_realized;
 } listing;
 
+/* One case: its schedule by hand against the space of plans of the plain program. close_contest releases what
+ * open_contest made. */
 typedef struct contest {
   tn_context *ctx;
   autotune_task task;
@@ -81,6 +88,7 @@ typedef struct contest {
   autotune_genome plan; /* the best-estimated */
 } contest;
 
+/* The estimate of a schedule's loops. False: it was refused. */
 static bool estimate(const contest *c, const tn_schedule *s, autotune_estimate *out) {
   static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   runtime_arena arena = {0};
@@ -93,12 +101,13 @@ static bool is_as_good(const autotune_estimate *a, const autotune_estimate *b) {
   return a->work <= MORE_WORK * b->work && a->ns <= MORE_NS * b->ns;
 }
 
-/* How much worse the worse of both figures is than by hand. */
+/* The larger of both figures of E in relation to the hand's, with the slack; 1 or less: as good. */
 static double distance(const contest *c, const autotune_estimate *e) {
   return fmax(e->work / c->by_hand.work / MORE_WORK, e->ns / c->by_hand.ns / MORE_NS);
 }
 
-/* Takes GENOME's plan if it is nearer to the hand's, or there is none yet. */
+/* Takes GENOME's plan if it comes nearer to the hand's schedule than the one so far, or is the first. Returns
+ * whether it was taken. */
 static bool try_plan(contest *c, const autotune_genome *genome) {
   autotune_estimate found;
   runtime_quiet quiet = runtime_quiet_begin(c->ctx);
@@ -113,7 +122,7 @@ static bool try_plan(contest *c, const autotune_genome *genome) {
 
 static bool is_found(const contest *c) { return c->by_plan.ns > 0 && is_as_good(&c->by_plan, &c->by_hand); }
 
-/* The plan of a group with other values in two of its fields. */
+/* Tries all values of two fields, A and B, of a group's plan. Returns whether a nearer plan was found. */
 static bool change_pair(contest *c, int group, const plan_choice *choice, int a, int b) {
   const plan_choices *choices = schedule_plans_choices(c->space.plans, group);
   bool is_nearer = false;
@@ -132,7 +141,8 @@ static bool change_pair(contest *c, int group, const plan_choice *choice, int a,
   return is_nearer;
 }
 
-/* Each two fields, from the nearest plan to the next nearer. */
+/* Tries each two fields of the group's plan. Returns whether a nearer one was found, so that the caller can go
+ * on from there. */
 static bool change_fields(contest *c, int group) {
   const plan_choices *choices = schedule_plans_choices(c->space.plans, group);
   bool is_nearer = false;
@@ -145,8 +155,8 @@ static bool change_fields(contest *c, int group) {
   return is_nearer;
 }
 
-/* The plan of `auto`; where that is not as good as the hand's, the best-ranked that is nearest to it, with other values as
- * long as that comes nearer. */
+/* Finds the plan that is nearest to the hand's schedule: the one that `auto` takes; then all ranked ones; then
+ * their values are changed as long as that comes nearer. Stops at the first that is as good. */
 static void find_plan(contest *c) {
   enum { MAX_TURNS = 4 };
   c->plan = c->space.best;
@@ -168,6 +178,7 @@ static void find_plan(contest *c) {
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
 
+/* A kernel with arrays of its own and its least time so far. */
 typedef struct side {
   tn_kernel *kernel;
   int n;
@@ -193,7 +204,7 @@ static void close_side(side *s) {
   tn_kernel_free(s->kernel);
 }
 
-/* Calls for a few milliseconds. */
+/* Calls the kernel for about 5 ms and keeps the mean of a call if it is the least. */
 static void take_turn(contest *c, side *s) {
   int n = 0;
   double start = plans_now_s(c->task.threads), end = start;
@@ -201,7 +212,8 @@ static void take_turn(contest *c, side *s) {
   s->least_s = fmin(s->least_s, (end - start) / n);
 }
 
-/* Processor time by hand, of the plan's; 0: it cannot be told. */
+/* Processor time of the hand's schedule in relation to the plan's: above 1 the plan is faster. 0: one of them
+ * cannot be built or called. */
 static double race(contest *c) {
   side sides[2] = {{0}, {0}};
   tn_schedule *planned = autotune_genome_schedule(&c->space, &c->plan);
@@ -216,6 +228,7 @@ static double race(contest *c) {
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
+/* False: the program, its schedule or the space was refused; the message is in C's context. */
 static bool open_contest(contest *c, const bench_case *of, const listing *l) {
   char text[1024], spec[1000];
   int threads = l->threads;
@@ -244,6 +257,7 @@ static void close_contest(contest *c) {
   tn_context_free(c->ctx);
 }
 
+/* Prints the line of one case. */
 static void visit(void *user, const bench_case *of) {
   listing *l = user;
   static contest c; /* large */

@@ -1,4 +1,4 @@
-/* main.c: tenon-plans. */
+/* main.c: tenon-plans, the command: reads the words and calls the file of the same name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

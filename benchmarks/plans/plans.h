@@ -4,16 +4,17 @@
 
 #include <stdbool.h>
 
-/* Seconds of processor time that the process has taken; of a clock on the wall for several THREADS, since what the others
- * took is counted only when they rest. */
+/* Seconds of processor time that the process has taken. With several THREADS it is the wall clock instead: the
+ * kernel adds up the processor time of threads only when they stop running. */
 double plans_now_s(int threads);
 
 /* How many plans a second are ranked by their analytic cost alone, and realized, lowered and scored by a trained model.
  * PROGRAM NULL: three usual ones. 0 when all went well. */
 int plans_rate(const char *program);
 
-/* Of the schedules of `tenon-bench --list` whose name matches PATTERN, for THREADS: which a plan of the plain program
- * realizes (list.c), on TARGET (NULL: this machine); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
+/* For each schedule of `tenon-bench --list` whose name matches PATTERN, for so many THREADS: prints whether a
+ * plan of the plain program realizes it (list.c) on TARGET (NULL: this machine). IS_TIMED: both sides are
+ * timed, too. Returns 1 when fewer than AT_LEAST are realized, 2 when no name matches. */
 int plans_list(const char *pattern, const char *target, int threads, bool is_timed, int at_least);
 
 enum { PLANS_MAX_CHANGED = 16 };
@@ -30,11 +31,13 @@ typedef struct plans_race_options {
  * (race.c). 0 when all went well. */
 int plans_race(const plans_race_options *options);
 
-/* Prints numbers over what N random plans and sketches of the program become on a target (digest.c). 0 when all went well. */
+/* Prints hashes of what N random plans and sketches of the program become on a target (digest.c). 0 when all
+ * went well. */
 int plans_digest(const char *program, const char *target, int n);
 
-/* A network's recorded trials, told again in the order in which the gradient, and round-robin, would have had them (turns.c).
- * LOG is of a run of `tenon tune NETWORK --json`, and RESULT the path of what that printed. 0 when both could be read. */
+/* Replays a network's recorded trials in the order in which the gradient scheduler, and round-robin, would have
+ * had them (turns.c). LOG was written by `tenon tune NETWORK --json`, and RESULT is the path of what that
+ * printed. 0 when both could be read. */
 int plans_turns(const char *log, const char *result);
 
 #endif

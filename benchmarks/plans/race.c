@@ -9,10 +9,13 @@
 #include "autotune/search.h"
 #include "benchmarks/plans/plans.h"
 
+/* The most plans in a race, the most arguments, and draws until a random plan counts as not found. */
 enum { MAX_RACERS = 256, MAX_ARGS = 16, DRAWS = 200 };
+/* Seconds of calls that each plan gets in a turn. */
 #define TURN_S 2e-3
 #define WORTH 6 /* times the least cost: a random plan beyond it is not built */
 
+/* One plan that could be built, and the least mean time of a call in any turn. */
 typedef struct racer {
   int rank; /* -1: drawn at random */
   schedule_plan plan;
@@ -20,6 +23,7 @@ typedef struct racer {
   double least_s;
 } racer;
 
+/* The plans of one group of a program; all run on the same arrays. */
 typedef struct race {
   tn_context *ctx;
   autotune_task task;
@@ -41,7 +45,7 @@ static bool make_arrays(race *r) {
   return r->n_args <= MAX_ARGS;
 }
 
-/* Adds a plan that can be built and called. */
+/* Adds a plan to the race if it can be built and called. A refusal is silent. */
 static void enter(race *r, int rank, const schedule_plan *plan) {
   autotune_genome genome = r->space.best;
   racer *next = &r->racers[r->n];
@@ -73,7 +77,7 @@ static bool draw(race *r, runtime_rng *rng, double least_ns, schedule_plan *out)
   return false;
 }
 
-/* The best-ranked plan with other values: "vectors=2,rows=8". False: it names no field of the family. */
+/* Writes other values into PLAN: "vectors=2,rows=8". False: a word names no field of the family. */
 static bool change(const char *text, schedule_plan *plan) {
   const schedule_family *family = schedule_family_at(plan->family);
   char name[32];
@@ -87,6 +91,8 @@ static bool change(const char *text, schedule_plan *plan) {
   return *text == '\0';
 }
 
+/* Adds the best-ranked plan with the values of TEXT; a line on standard error when it is refused. False: TEXT
+ * names no field. */
 static bool enter_changed(race *r, const schedule_plan *best, const char *text) {
   schedule_plan plan = *best;
   if (!change(text, &plan)) return fprintf(stderr, "tenon-plans: no such values: %s\n", text), false;
@@ -107,6 +113,7 @@ static void enter_all(race *r, int n_best, int n_random) {
     if (draw(r, &rng, ranked[0].ns, &plan)) enter(r, -1, &plan);
 }
 
+/* Calls a kernel for TURN_S and keeps the mean of a call if it is the least. */
 static void take_turn(race *r, racer *of) {
   int n = 0;
   double start = plans_now_s(r->task.threads), end = start;
@@ -133,6 +140,7 @@ static void print(race *r) {
   }
 }
 
+/* The group whose best plan costs most: where a better plan would gain most. */
 static int dearest_group(const race *r) {
   int dearest = 0;
   double most = -1;
@@ -144,6 +152,7 @@ static int dearest_group(const race *r) {
   return dearest;
 }
 
+/* False: the program or the target was refused, or no group has plans; the message is in R's context. */
 static bool open_race(race *r, const char *text, const char *spec, int threads) {
   r->ctx = tn_context_new(NULL);
   tn_program *program = tn_program_parse(r->ctx, text, 0, NULL);

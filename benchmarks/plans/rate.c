@@ -5,8 +5,10 @@
 #include "autotune/search.h"
 #include "benchmarks/plans/plans.h"
 
+/* Plans for the first figure, plans for the second, and those of them that the model learns from. */
 enum { RANKED = 200000, SCORED = 4096, TAUGHT = 200 };
 
+/* Measured where no program is given. */
 static const struct {
   const char *name, *program;
 } usual[] = {
@@ -21,6 +23,7 @@ static const struct {
      "S[i<1024] = sum[k<1024](E[i,k])\nY[i<1024, j<1024] = E[i,j] / S[i]"},
 };
 
+/* One program's space of plans, and a model that is trained on it. */
 typedef struct rating {
   autotune_task task;
   autotune_space space;
@@ -64,12 +67,14 @@ static int count_different(const rating *r, const autotune_genome *genomes, int 
   return different;
 }
 
+/* What lowering made of the plans: plan i has rows first_row[i] to first_row[i + 1], none where it was refused. */
 typedef struct batch {
   int n, n_lowered; /* plans, and those that no primitive refused */
   int first_row[SCORED + 1];
   float *rows, scores[SCORED];
 } batch;
 
+/* Realizes, lowers and describes SCORED plans as the search does. B->rows is for the caller to free. */
 static bool lower_all(rating *r, const autotune_genome *genomes, batch *b) {
   runtime_arena arena = {0};
   b->n = b->n_lowered = b->first_row[0] = 0;
@@ -91,7 +96,7 @@ static bool lower_all(rating *r, const autotune_genome *genomes, batch *b) {
   return b->rows != NULL;
 }
 
-/* The model learns the estimates: what matters is how long it takes. */
+/* Trains the model on made-up times: what matters is how long it takes to ask it. */
 static bool teach(rating *r, const batch *b) {
   for (int i = 0; i < TAUGHT && i < b->n; i++) {
     const float *rows = b->rows + (ptrdiff_t)b->first_row[i] * AUTOTUNE_FEATURES;
@@ -118,6 +123,7 @@ static double score(rating *r, const autotune_genome *genomes) {
   return rate;
 }
 
+/* Prints the line of one program. */
 static bool rate(const char *name, const char *text) {
   tn_context *ctx = tn_context_new(NULL);
   rating *r = calloc(1, sizeof *r);

@@ -1,8 +1,9 @@
-/* turns.c: a network's recorded trials, told again in the order in which the gradient, and round-robin, would have had
- * them: the same times on both sides, so that only the order differs. LOG is of a run of
- * `tenon tune NETWORK --json`, and RESULT what that printed. Prints a Markdown table: the total on the average from the first one until
- * twice that time, four times ..., the total then, and in how much of the time either order is ahead. A trial takes as long as was
- * recorded, with its share of what the search took; what the cost model of one task learned of another stays as it was recorded. */
+/* turns.c: a network's recorded trials, replayed in the order in which the gradient scheduler (Ansor's task
+ * scheduler) and round-robin would have had them. Both have the same times, so that only the order differs. LOG
+ * was written by `tenon tune NETWORK --json`, and RESULT is what that printed. Prints a Markdown table: the
+ * network's total time, on the average from the first total until twice that moment, four times ..., the total
+ * then, and how much of the time either order is ahead. A trial takes as long as was recorded, with its share
+ * of the search. What the cost model of one task learned from another stays as it was recorded. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,26 +14,28 @@
 #include "benchmarks/plans/plans.h"
 #include "runtime/base.h"
 
-/* Trials of a task's first rounds, as tn_tune_tasks has them, and of all others: the third was proposed with the second. */
+/* Trials of a task's rounds as tn_tune_tasks has them: the first, the second, ..., all later ones. The third is
+ * short, since it was proposed together with the second. */
 static const int rounds[] = {2, 8, 8, 24};
 enum { LAST_ROUND = RUNTIME_COUNT(rounds) - 1 };
-/* The first limit is so many times as late as the first total. */
+/* The first limit is so many times as late as the moment of the first total. */
 enum { FIRST_LIMIT = 2 };
 
-/* A task's trials in the order of the log; a failed one is infinite. */
+/* A task's trials in the order of the log. A failed trial's time is infinite. */
 typedef struct recorded {
-  const char *key;                          /* the result's */
+  const char *key;                          /* the task's key; RESULT's JSON owns the text */
   double weight, work, spent_s, measured_s; /* SPENT: with the search; MEASURED: builds and runs */
   RUNTIME_VEC(double) times;
   RUNTIME_VEC(double) taken; /* by builds and runs */
 } recorded;
 
-/* How far a task is in one telling. */
+/* How far a task has come in one replay. */
 typedef struct state {
   int told;
   double best_s; /* 0: none */
 } state;
 
+/* The tasks that were tuned themselves; those with the same program as another are left out. */
 typedef struct network {
   int n;
   recorded *tasks;
@@ -43,12 +46,14 @@ typedef struct point {
   double at_s, total_s;
 } point;
 
+/* A network's total as time goes on, one point a round. */
 typedef struct curve {
   RUNTIME_VEC(point) points;
 } curve;
 
 /* ---- what was recorded ------------------------------------------------------------------------------------------- */
 
+/* Takes the tasks from RESULT. `work` is the operations of a call, from its rate and time. */
 static void take_tasks(const json_t *result, network *w) {
   const json_t *task, *tasks = json_object_get(result, "tasks");
   size_t i;
@@ -63,6 +68,7 @@ static void take_tasks(const json_t *result, network *w) {
   }
 }
 
+/* Adds one line of the log to its task. Finals, which time old candidates again, are left out. */
 static void take_trial(network *w, const json_t *record) {
   const char *key = json_string_value(json_object_get(record, "key"));
   const json_t *costs = json_object_get(record, "costs");
@@ -79,6 +85,7 @@ static void take_trial(network *w, const json_t *record) {
   }
 }
 
+/* False: the log cannot be opened. Lines that are no records are passed over. */
 static bool take_log(const char *path, network *w) {
   char *line = NULL;
   size_t room = 0;
@@ -95,7 +102,7 @@ static bool take_log(const char *path, network *w) {
 
 /* ---- telling it again -------------------------------------------------------------------------------------------- */
 
-/* The next round of task I; returns how long it takes. */
+/* Replays the next round of task I and returns how many seconds it takes. */
 static double tell_round(const network *w, scheduler *s, state *states, int i) {
   const recorded *r = &w->tasks[i];
   state *at = &states[i];
@@ -112,7 +119,7 @@ static double tell_round(const network *w, scheduler *s, state *states, int i) {
   return taken;
 }
 
-/* All totals, from the first one that there is. */
+/* Replays all rounds under a strategy. The curve begins when each task has a time. */
 static curve tell(const network *w, tn_strategy strategy) {
   scheduler s = {.strategy = strategy, .n = w->n, .tasks = calloc((size_t)w->n, sizeof *s.tasks)};
   state *states = calloc((size_t)w->n, sizeof *states);
@@ -132,6 +139,7 @@ static curve tell(const network *w, tn_strategy strategy) {
   return c;
 }
 
+/* The total that was reached at a moment; 0 before the first. */
 static double total_at(const curve *c, double at_s) {
   double total_s = 0;
   for (int i = 0; i < c->points.n && c->points.data[i].at_s <= at_s; ++i) total_s = c->points.data[i].total_s;
@@ -140,9 +148,10 @@ static double total_at(const curve *c, double at_s) {
 
 /* ---- both orders ------------------------------------------------------------------------------------------------------ */
 
-/* Both curves, looked at so many times at equal distances: their means, and how often the gradient's total is lower, and higher. */
+/* Both curves are compared at so many moments at equal distances. */
 enum { LOOKS = 1000 };
 
+/* Their mean totals, and at how many moments the gradient's is lower, and higher. */
 typedef struct compared {
   double gradient_s, robin_s;
   int n_lower, n_higher;
@@ -161,13 +170,15 @@ static compared compare(const curve *gradient, const curve *robin, double from_s
   return c;
 }
 
+/* Seconds that the whole recorded run spent. */
 static double whole_s(const network *w) {
   double sum = 0;
   for (int i = 0; i < w->n; ++i) sum += w->tasks[i].spent_s;
   return sum;
 }
 
-/* The first rounds are the same in both orders: the curves begin where these are over. */
+/* Prints a row for each limit. The first rounds are the same in both orders, so the curves begin where these
+ * are over. */
 static void print_rows(const network *w) {
   double whole = whole_s(w);
   curve g = tell(w, TN_STRATEGY_GRADIENT), r = tell(w, TN_STRATEGY_ROUND_ROBIN);

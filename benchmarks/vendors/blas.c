@@ -5,6 +5,7 @@
 
 #include "benchmarks/vendors/internal.h"
 
+/* Values of the CBLAS enumerations, which both libraries share: no header is needed. */
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -12,11 +13,12 @@ typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alph
 typedef void dgemm_fn(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
                       const double *b, int ldb, double beta, double *c, int ldc);
 
-/* One of the libraries, open or not. */
+/* One of the libraries. The first lines say where to find it; the addresses are filled in once it is open, and
+ * it stays open. */
 typedef struct blas {
   const char *file, *package, *set_threads_name;
   const char *describe_name, *core_name; /* functions that return a text, or NULL */
-  const char *variable;                  /* from which it reads its kind of processor */
+  const char *variable;                  /* the environment variable by which a user chooses its kind of processor */
   const char *const *values;
   bool is_open;
   sgemm_fn *sgemm;
@@ -26,7 +28,7 @@ typedef struct blas {
   char note[VENDOR_TEXT];
 } blas;
 
-/* One product, or a batch of them. */
+/* A prepared product, or a batch of them. Points into the caller's arrays. */
 typedef struct product {
   const blas *blas;
   vendor_problem problem;
@@ -35,12 +37,14 @@ typedef struct product {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* C begins as the addend, which is repeated over the rows where it is one row; the product is then added to it. */
 static void copy_addend(const product *p, size_t element_bytes) {
   size_t bytes = (size_t)p->problem.addend_elements * element_bytes;
   size_t all = (size_t)(p->problem.dim[1] * p->problem.dim[2]) * element_bytes;
   for (size_t at = 0; at < all; at += bytes) memcpy((char *)p->data[2] + at, p->data[3], bytes);
 }
 
+/* Calls the library once for each matrix of the batch. */
 static int32_t call_product(void *self) {
   const product *p = self;
   int batch = (int)p->problem.dim[0], m = (int)p->problem.dim[1], n = (int)p->problem.dim[2],
@@ -61,6 +65,8 @@ static int32_t call_product(void *self) {
   return 0;
 }
 
+/* Fills OUT with a product that calls B's functions. False: no memory. Sets the library's number of threads,
+ * which is one for the process. */
 static bool make_product(const blas *b, const vendor_problem *problem, void *const *data, int threads,
                          vendor_kernel *out) {
   product *p = calloc(1, sizeof *p);
@@ -74,6 +80,7 @@ static bool make_product(const blas *b, const vendor_problem *problem, void *con
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
+/* Opens the library and finds its functions. False: WHY, with the package that has it. */
 static bool open_blas(blas *b, char why[VENDOR_TEXT]) {
   const char *names[] = {"cblas_sgemm", "cblas_dgemm", b->set_threads_name, b->describe_name, b->core_name};
   void *found[5] = {NULL};
@@ -90,7 +97,7 @@ static bool open_blas(blas *b, char why[VENDOR_TEXT]) {
   return true;
 }
 
-/* What a child that tries a kind of processor is given. */
+/* What the child that tries a kind of processor gets (choose.c). */
 typedef struct attempt {
   blas *blas;
   const vendor_problem *problem;
@@ -98,6 +105,7 @@ typedef struct attempt {
   int threads;
 } attempt;
 
+/* In the child: opens the library under the variable that was set, and makes the product ready. */
 static bool prepare_attempt(void *user, vendor_kernel *out, char name[64]) {
   const attempt *a = user;
   char why[VENDOR_TEXT];
@@ -106,6 +114,7 @@ static bool prepare_attempt(void *user, vendor_kernel *out, char name[64]) {
   return true;
 }
 
+/* Common to both vendors. The first call chooses the kind of processor for this and all later products. */
 static bool prepare(blas *b, const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
                     char why[VENDOR_TEXT]) {
   if (problem->op != VENDOR_GEMM && problem->op != VENDOR_GEMM_F64)
@@ -126,8 +135,8 @@ static bool prepare(blas *b, const vendor_problem *problem, void *const *data, i
 
 /* ---- the two libraries ------------------------------------------------------------------------------------------- */
 
-/* Kinds of processor whose kernels this one can run, by the names that OpenBLAS has for them. Those that this OpenBLAS does
- * not know it passes over. */
+/* Kinds of processor whose kernels this one can run, by OpenBLAS' names. One that this OpenBLAS does not know
+ * is passed over when it is tried. */
 static const char *const *core_types(void) {
 #if defined(__x86_64__)
   static const char *const avx512[] = {"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids", NULL};
@@ -140,7 +149,7 @@ static const char *const *core_types(void) {
   return none;
 }
 
-/* BLIS numbers them: SkylakeX, Haswell, Zen 3, Zen 2. */
+/* The same for BLIS, which numbers them: SkylakeX, Haswell, Zen 3, Zen 2. */
 static const char *const *architectures(void) {
 #if defined(__x86_64__)
   static const char *const avx512[] = {"0", "3", "6", "7", NULL};

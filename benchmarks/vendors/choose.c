@@ -12,17 +12,20 @@
 
 #include "benchmarks/vendors/internal.h"
 
+/* The most kinds that are tried, seconds after which a child is killed, and calls that a child times at least. */
 enum { MAX_TRIED = 8, LIMIT_S = 30, MIN_CALLS = 3 };
 
+/* Seconds of calls in each child. */
 static const double try_s = 0.15;
 
+/* What a child found out; it is sent through a pipe as it is. */
 typedef struct trial {
   const char *value; /* NULL: the library's own choice */
   double seconds;    /* of one call, the least */
   char name[64];     /* what the library calls its kernels, where it says so */
 } trial;
 
-/* In the child: the least of some calls. */
+/* In the child: the least of some calls; 0: a call failed. */
 static double least_seconds(const vendor_kernel *kernel) {
   double best = 0, start = vendor_now(false), begin = start;
   for (int n = 0; n < MIN_CALLS || begin - start < try_s; ++n) {
@@ -34,6 +37,7 @@ static double least_seconds(const vendor_kernel *kernel) {
   return best;
 }
 
+/* The child: sets or unsets the variable before the library is loaded, times the call, sends the trial and ends. */
 static _Noreturn void be_child(const vendor_choice *choice, trial *t, int fd) {
   vendor_kernel kernel = {0};
   alarm(LIMIT_S);
@@ -44,7 +48,8 @@ static _Noreturn void be_child(const vendor_choice *choice, trial *t, int fd) {
   _exit(sent == (ssize_t)sizeof *t ? 0 : 1);
 }
 
-/* False: the child died, for instance of an instruction that this processor has not, or had nothing to say. */
+/* Tries one value in a child process. False: the child died, for instance of an instruction that this processor
+ * lacks, or could not time the call. */
 static bool try_value(const vendor_choice *choice, const char *value, trial *out) {
   int ends[2];
   trial got = {.value = value}, own = got;
@@ -63,6 +68,7 @@ static bool try_value(const vendor_choice *choice, const char *value, trial *out
 /* A kind that the library does not know becomes its own choice, under another name than the one asked for. */
 static bool is_understood(const trial *t) { return !t->value || !*t->name || strcasecmp(t->value, t->name) == 0; }
 
+/* Tries the library's own choice first, then each value; returns how many are in TRIED. */
 static int try_all(const vendor_choice *choice, trial *tried) {
   int n = 0;
   if (try_value(choice, NULL, &tried[n])) ++n;
@@ -71,6 +77,7 @@ static int try_all(const vendor_choice *choice, trial *tried) {
   return n;
 }
 
+/* Says what was tried, and how long each took. */
 static void describe(const vendor_choice *choice, int n, const trial *tried, const trial *best,
                      char note[VENDOR_TEXT]) {
   int used =

@@ -4,6 +4,7 @@
 
 #include "benchmarks/vendors/vendors.h"
 
+/* A row of the table of vendors. */
 typedef struct vendor_library {
   const char *name;
   /* As vendor_prepare. */
@@ -11,9 +12,10 @@ typedef struct vendor_library {
                   char why[VENDOR_TEXT]);
 } vendor_library;
 
-/* Opens FILE and finds N names in it; false: WHY. */
+/* Opens FILE and looks up N names in it. False: WHY. The library stays open. */
 bool vendor_open_library(const char *file, int n, const char *const *names, void **addresses, char why[VENDOR_TEXT]);
 
+/* The vendors' own forms of vendor_prepare. */
 bool vendor_openblas_prepare(const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
                              char why[VENDOR_TEXT]);
 bool vendor_blis_prepare(const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
@@ -23,7 +25,8 @@ bool vendor_onednn_prepare(const vendor_problem *problem, void *const *data, int
 
 /* ---- choose.c ---------------------------------------------------------------------------------------------------- */
 
-/* A library that reads once, from VARIABLE, for which kind of processor its kernels shall be. */
+/* A library that reads an environment variable once, when it is loaded, to choose the kind of processor for its
+ * kernels. */
 typedef struct vendor_choice {
   const char *variable;
   const char *const *values; /* NULL-terminated */

@@ -1,5 +1,6 @@
-/* limits.c: what a machine can do at most, as routines that are timed in turns with kernels: arithmetic on registers alone,
- * and reading, or reading and writing, an array. A limit that was measured at another time, under another load, says nothing. */
+/* limits.c: the most that a machine can do, as routines that are timed in turns with kernels: arithmetic on
+ * registers alone, and reading, or reading and writing, an array. A limit that was measured at another time,
+ * under another load, says nothing. */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,12 +11,15 @@
 
 #include "benchmarks/vendors/vendors.h"
 
+/* Steps of an arithmetic routine, the most threads, and the size of a huge page. */
 enum { STEPS = 20000, MAX_THREADS = 256, HUGE_B = 1 << 21 };
+/* Accumulators that are independent of each other: enough to hide an instruction's latency. */
 enum { CHAINS_512 = 16, CHAINS_256 = 12 }; /* with what they share no more than there are registers */
 
-/* What a thread does in one call: starting threads has to be nothing beside it; alone it may be shorter, and a busy machine
- * interrupts it less often then. */
+/* Seconds that a thread computes in one call. With several threads it is long, so that starting them costs
+ * nothing beside it. Alone it may be shorter: a busy machine interrupts it less often then. */
 static const double part_s = 2e-3, alone_s = 5e-5;
+/* The same for reading, in bytes. */
 static const double part_B = 64e6, alone_B = 1e6;
 
 enum { SLOTS = 64 /* of the most frequent operation in a mix */ };
@@ -28,6 +32,7 @@ typedef void (*limit_copy)(float *to, const float *from, size_t n);
 
 enum { COPIES = 3 /* ways to copy */ };
 
+/* A prepared routine; it owns DATA. Each thread has a piece of its own. */
 struct limit {
   limit_part part;
   int threads, repeats;
@@ -111,6 +116,7 @@ static bool has(const char *feature) {
                                               : __builtin_cpu_supports("fma");
 }
 
+/* The first row for this number that the processor has the instructions for; NULL: none. */
 static const struct arithmetic *find(vendor_number number) {
   for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
     if (table[i].number == number && has(table[i].feature) && has(table[i].other)) return &table[i];
@@ -152,7 +158,7 @@ static const struct arithmetic *find(vendor_number number) {
 DEFINE_STREAM(stream_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
 DEFINE_STREAM(stream_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
 
-/* Through the caches or past them. */
+/* Copies through the caches, or past them (stores that leave no line in the cache). */
 #define DEFINE_COPY(name, isa, lanes, load, store)                                                  \
   __attribute__((target(isa), noinline)) static void name(float *to, const float *from, size_t n) { \
     for (size_t i = 0; i + 4 * (lanes) <= n; i += 4 * (lanes)) {                                    \
@@ -199,7 +205,8 @@ DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _
     return out[0];                                                                                  \
   }
 
-/* e^x: x is parted into a multiple n of ln 2 and a rest, whose exponential is a polynomial; times 2^n. */
+/* e^x: x is split into a multiple n of ln 2 and a remainder, whose exponential is a polynomial. The result is
+ * that times 2^n. REST_OF subtracts n ln 2 in two parts, so that no digits are lost. */
 #define REST_OF(set, fma, n, x) fma(n, set(2.12194440e-4f), fma(n, set(-0.693359375f), x))
 #define TERMS(set, fma, r)                                                                                           \
   fma(fma(fma(fma(fma(fma(set(1.f / 720), r, set(1.f / 120)), r, set(1.f / 24)), r, set(1.f / 6)), r, set(0.5f)), r, \
@@ -226,14 +233,17 @@ DEFINE_MIX(mix_512, "avx512f", __m512, 16, CHAINS_512, _mm512_set1_ps, _mm512_fm
 DEFINE_MIX(mix_256, "avx2,fma", __m256, 8, CHAINS_256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_max_ps,
            _mm256_div_ps, _mm256_sqrt_ps, exp_256)
 
+/* The mix for the widest vectors, with the lanes of a vector and the chains that it has; NULL: none. */
 static limit_part mixer(int *lanes, int *chains) {
   *lanes = has("avx512f") ? 16 : 8;
   *chains = has("avx512f") ? CHAINS_512 : CHAINS_256;
   return has("avx512f") ? mix_512 : has("avx2") && has("fma") ? mix_256 : NULL;
 }
 
+/* Below: the routines for the widest vectors that the processor has. NULL: it has neither AVX-512 nor AVX2. */
 static limit_stream streamer(void) { return has("avx512f") ? stream_512 : has("avx2") ? stream_256 : NULL; }
 
+/* WAY: 0 through the caches, 1 past them, 2 the C library's memcpy. */
 static limit_copy copier(int way) {
   switch (way) {
     case 0: return has("avx512f") ? copy_512 : has("avx2") ? copy_256 : NULL;
@@ -244,6 +254,7 @@ static limit_copy copier(int way) {
 
 static limit_part reader(void) { return has("avx512f") ? read_512 : has("avx2") ? read_256 : NULL; }
 
+/* Other processors have no limits: every routine is refused. */
 #else
 
 struct arithmetic {
@@ -260,6 +271,7 @@ static limit_copy copier(int way) { return (void)way, NULL; }
 
 /* ---- one call: all threads do their part --------------------------------------------------------------------------- */
 
+/* What a thread is started with. */
 typedef struct share {
   const limit *limit;
   int at;
@@ -274,8 +286,8 @@ static void *run_part(void *user) {
   return NULL;
 }
 
-/* The AT-th processor that we may use, without the caller's own: Linux puts a new thread beside the one that made it and
- * leaves both there for milliseconds. */
+/* Pins a new thread to the AT-th processor that the process may use, not counting the caller's own. Linux puts
+ * a new thread beside the one that made it and leaves both there for milliseconds. */
 static void choose_processor(int at, pthread_attr_t *attr) {
   cpu_set_t allowed, one;
   int self = sched_getcpu();
@@ -300,6 +312,7 @@ static bool start_part(limit *l, share *s) {
   return started;
 }
 
+/* One call: starts the other threads, does the caller's part and waits. 1: a thread could not be started. */
 static int32_t call_limit(void *self) {
   limit *l = self;
   share shares[MAX_THREADS];
@@ -321,6 +334,7 @@ static void free_limit(void *self) {
   free(l);
 }
 
+/* Moves OF to the heap and into OUT; takes its data over. False: no memory. */
 static bool make(const limit *of, vendor_kernel *out, char why[VENDOR_TEXT]) {
   limit *l = malloc(sizeof *l);
   if (!l) return free(of->data), snprintf(why, VENDOR_TEXT, "out of memory"), false;
@@ -329,13 +343,14 @@ static bool make(const limit *of, vendor_kernel *out, char why[VENDOR_TEXT]) {
   return true;
 }
 
+/* Always false. */
 static bool refuse(const char *what, char why[VENDOR_TEXT]) {
   snprintf(why, VENDOR_TEXT, "how fast this processor %s is not measured: there is a routine for x86 with AVX2 only",
            what);
   return false;
 }
 
-/* Of one part on one thread. */
+/* Seconds of one part on one thread. */
 static double part_seconds(limit *l) {
   l->repeats = 1;
   share alone = {l, 0};
@@ -344,13 +359,14 @@ static double part_seconds(limit *l) {
   return vendor_now(false) - start;
 }
 
-/* So that a call takes as long as it should. */
+/* Chooses the repeats so that a call takes as long as it should. */
 static void set_repeats(limit *l) {
   double took = part_seconds(l);
   l->repeats = 1 + (int)((l->threads > 1 ? part_s : alone_s) / (took > 1e-6 ? took : 1e-6));
 }
 
-/* Each kind as often as COUNTS say, spread evenly. Returns the operations of all slots for one lane of one chain. */
+/* Fills the slots with each kind as often as COUNTS say, spread evenly. Returns the operations of all slots for
+ * one lane of one chain. */
 static double fill_slots(limit *l, const double *counts) {
   double most = 0, owed[VENDOR_OPERATIONS] = {0}, sum = 0;
   for (int k = 0; k < VENDOR_OPERATIONS; ++k) most = counts[k] > most ? counts[k] : most;
@@ -368,8 +384,8 @@ static double fill_slots(limit *l, const double *counts) {
 
 static int compare_slots(const void *a, const void *b) { return *(const unsigned char *)a - *(const unsigned char *)b; }
 
-/* Kinds spread evenly may share the time of several ports, kinds in a row are no riddle to who guesses branches: the faster
- * of both here and now. */
+/* Chooses the order of the slots by trying both. Kinds that are spread evenly may share the time of several
+ * ports; kinds in a row are easy for the branch predictor. */
 static void choose_order(limit *l) {
   enum { TRIES = 9 };
   limit sorted = *l;
@@ -404,10 +420,11 @@ bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *o
   return make(&l, out, why);
 }
 
-/* Floats of each thread. */
+/* Floats of each thread, rounded up to whole groups of 64. */
 static size_t share_of(double bytes, int threads) { return ((size_t)(bytes / threads) / sizeof(float) + 64) / 64 * 64; }
 
-/* An array for all threads, and how often one call goes over it. False: WHY. */
+/* Allocates and writes an array for all threads, in huge pages where it is large enough, and sets how often one
+ * call goes over it. False: WHY. */
 static bool take_array(limit *l, char why[VENDOR_TEXT]) {
   size_t total = (l->n + l->written) * (size_t)l->threads, bytes = total * sizeof(float);
   l->data =
@@ -444,7 +461,7 @@ static float move(const limit *l, int at) {
   return reader()(&rest, 0);
 }
 
-/* The way that is fastest here and now. */
+/* Tries each way of copying with each way of reading and keeps the fastest. */
 static void choose_way(limit *l) {
   enum { TRIES = 5, WAYS = 2 * COPIES };
   double best[WAYS] = {0};

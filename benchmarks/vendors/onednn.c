@@ -18,6 +18,8 @@
   X(dnnl_layer_normalization_forward_desc_init) X(dnnl_inner_product_forward_desc_init) X(dnnl_deconvolution_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
 /* clang-format on */
 
+/* oneDNN's functions under their own names, its only engine and stream, and the number of threads of its
+ * OpenMP. Filled once. */
 static struct {
 #define X(name) __typeof__(name) *name;
   FUNCTIONS(X)
@@ -27,6 +29,7 @@ static struct {
   void (*set_threads)(int n);
 } d;
 
+/* Opens oneDNN on the first call. False: WHY. */
 static bool open_onednn(char why[VENDOR_TEXT]) {
   if (d.stream) return true;
   static const char *const names[] = {
@@ -54,10 +57,11 @@ static bool open_onednn(char why[VENDOR_TEXT]) {
 
 enum { MAX_ARGS = 5 };
 
+/* A prepared operator. It owns the primitives and oneDNN's memory objects; the data stay the caller's. */
 typedef struct call {
   int threads;
-  bool packs_before;      /* weights are the same in every call: they are copied into oneDNN's layout once, here */
-  vendor_problem product; /* a plain one */
+  bool packs_before;      /* weights are the same in every call: they are copied to oneDNN's layout once */
+  vendor_problem product; /* used without a primitive: a product by sgemm */
   void *data[4];
   dnnl_primitive_t primitive; /* NULL: the plain product */
   int n_args;
@@ -66,12 +70,14 @@ typedef struct call {
   dnnl_exec_arg_t reorder_args[2];
 } call;
 
+/* As blas.c: C begins as the addend, repeated over the rows where it is one row. */
 static void copy_addend(const call *x) {
   size_t bytes = (size_t)x->product.addend_elements * sizeof(float);
   size_t all = (size_t)(x->product.dim[1] * x->product.dim[2]) * sizeof(float);
   for (size_t at = 0; at < all; at += bytes) memcpy((char *)x->data[2] + at, x->data[3], bytes);
 }
 
+/* A product by dnnl_sgemm, oneDNN's BLAS interface. */
 static int32_t run_product(const call *x) {
   const vendor_problem *p = &x->product;
   dnnl_dim_t m = p->dim[1], n = p->dim[2], k = p->dim[3];
@@ -81,6 +87,7 @@ static int32_t run_product(const call *x) {
                       x->data[2], n) != dnnl_success;
 }
 
+/* vendor_kernel.call: copies the weights where they are copied each time, then runs the primitive and waits. */
 static int32_t run(void *state) {
   const call *x = state;
   d.set_threads(x->threads);
@@ -90,6 +97,7 @@ static int32_t run(void *state) {
   return !(d.dnnl_stream_wait(d.stream) == dnnl_success && went);
 }
 
+/* The copied weights stay: they are an argument of the primitive. */
 static void drop_reorder(call *x) {
   if (x->reorder == NULL) return;
   d.dnnl_primitive_destroy(x->reorder);
@@ -97,6 +105,7 @@ static void drop_reorder(call *x) {
   x->reorder = NULL;
 }
 
+/* Releases what X holds and makes it ready for another way of doing the same. */
 static void clear(call *x) {
   if (x->primitive != NULL) d.dnnl_primitive_destroy(x->primitive);
   drop_reorder(x);
@@ -127,13 +136,15 @@ static dnnl_memory_desc_t array(int n, const int64_t *extents, const int64_t *st
   return array_of(dnnl_f32, n, extents, strides);
 }
 
+/* Adds an argument. DATA DNNL_MEMORY_ALLOCATE: oneDNN allocates it. */
 static void add(call *x, int arg, const dnnl_memory_desc_t *desc, void *data) {
   dnnl_exec_arg_t *out = &x->args[x->n_args++];
   out->arg = arg;
   d.dnnl_memory_create(&out->memory, desc, d.engine, data);
 }
 
-/* The primitive for an operation's description; WEIGHTS (or NULL) becomes the layout that it wants them in. */
+/* Makes the primitive for an operation's description. WEIGHTS, if not NULL, becomes the layout that the
+ * primitive wants them in. False: oneDNN has no implementation. */
 static bool make(call *x, const void *op, dnnl_memory_desc_t *weights) {
   dnnl_primitive_desc_t desc;
   if (d.dnnl_primitive_desc_create(&desc, op, NULL, d.engine, NULL) != dnnl_success) return false;
@@ -143,7 +154,7 @@ static bool make(call *x, const void *op, dnnl_memory_desc_t *weights) {
   return made;
 }
 
-/* Once, and not before each call. */
+/* Copies the weights once, now, and not before each call. */
 static bool reorder_now(call *x) {
   bool went = d.dnnl_primitive_execute(x->reorder, d.stream, 2, x->reorder_args) == dnnl_success &&
               d.dnnl_stream_wait(d.stream) == dnnl_success;
@@ -167,14 +178,15 @@ static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_m
 
 /* ---- the operators ----------------------------------------------------------------------------------------------- */
 
+/* The product as it is, by sgemm. */
 static bool plain_product(call *x, const vendor_problem *c, void *const *data) {
   x->product = *c;
   memcpy(x->data, data, (c->addend_elements > 0 ? 4 : 3) * sizeof *data);
   return true;
 }
 
-/* Two ways of a product whose right factor is packed before: as a matmul, or as an inner product, whose weights are the
- * right factor transposed. */
+/* A product whose right factor is packed before the calls, in one of two ways: as a matmul, or as an inner
+ * product, whose weights are the right factor transposed. */
 static bool packed_product(call *x, const vendor_problem *c, void *const *data, bool is_inner) {
   int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
   bool ta = c->is_a_transposed, tb = c->is_b_transposed;
@@ -197,6 +209,8 @@ static bool packed_product(call *x, const vendor_problem *c, void *const *data, 
 
 static bool fastest_product(call *x, const vendor_problem *c, void *const *data);
 
+/* A single product is sgemm's, or the fastest of three ways where its weights are constant; a batch is a matmul
+ * primitive. */
 static bool gemm(call *x, const vendor_problem *c, void *const *data) {
   int64_t b = c->dim[0], m = c->dim[1], n = c->dim[2], k = c->dim[3];
   dnnl_matmul_desc_t op;
@@ -211,6 +225,7 @@ static bool gemm(call *x, const vendor_problem *c, void *const *data) {
   return true;
 }
 
+/* ANY_WEIGHTS: oneDNN chooses the layout of the right factor, which is copied to it. */
 static bool low_with(call *x, const vendor_problem *c, void *const *data, bool any_weights) {
   int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
   bool is_bf16 = c->op == VENDOR_GEMM_BF16;
@@ -228,6 +243,7 @@ static bool low_with(call *x, const vendor_problem *c, void *const *data, bool a
   return true;
 }
 
+/* data: X, Y. */
 static bool softmax(call *x, const vendor_problem *c, void *const *data) {
   dnnl_softmax_desc_t op;
   dnnl_memory_desc_t in = array(2, c->dim, NULL);
@@ -257,7 +273,8 @@ static bool layernorm(call *x, const vendor_problem *c, void *const *data) {
   return true;
 }
 
-/* Data: the image, weights in memory as PLAIN, the result. WANTED: the weights are copied to that layout; NULL: not. */
+/* Adds the arguments. data: the image, the weights in memory as PLAIN, the result. WANTED: the weights are
+ * copied to that layout; NULL: they are used as they are. */
 static bool add_image(call *x, const dnnl_memory_desc_t *src, const dnnl_memory_desc_t *dst,
                       const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *wanted, void *const *data) {
   add(x, DNNL_ARG_SRC, src, data[0]);
@@ -308,6 +325,7 @@ static bool transposed_with(call *x, const vendor_problem *c, void *const *data,
   return add_image(x, &src, &dst, &plain, any_weights ? &wanted : NULL, data);
 }
 
+/* Processor seconds of the fastest of twelve calls. */
 static double least_time(call *x) {
   double best = 1e9;
   for (int i = 0; i < 12; ++i) {
@@ -348,7 +366,7 @@ static bool transposed(call *x, const vendor_problem *c, void *const *data) {
   return faster(x, c, data, transposed_with);
 }
 
-/* What oneDNN has not; NULL: nothing that the problem needs. */
+/* What oneDNN lacks for the problem; NULL: nothing. */
 static const char *what_lacks(const vendor_problem *p) {
   if (p->op == VENDOR_GEMM_F64) return "it has no products in f64";
   if (p->op == VENDOR_GEMM && p->dim[0] > 1 && (p->is_a_transposed || p->is_b_transposed || p->addend_elements > 0))

@@ -1,12 +1,16 @@
-/* rounds.c: blocks of calls in turns, so that what the machine does meanwhile meets all sides alike. */
+/* rounds.c: times several routines in turns, a block of calls each, so that whatever else the machine does
+ * meanwhile affects all sides alike. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "benchmarks/vendors/vendors.h"
 
+/* Rounds at least, samples in a block at most, calls before a block that do not count, the pause between sides,
+ * and room for samples to begin with. */
 enum { USUAL_MIN_ROUNDS = 3, MAX_CALLS = 2000, WARM_UPS = 2, PAUSE_NS = 40000000, FIRST_ROOM = 256 };
 
+/* Seconds of a block where the caller does not say. */
 static const double usual_block_s = 0.05;
 static const double sample_s = 20e-6; /* shorter calls are timed several at once */
 
@@ -23,6 +27,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* With linear interpolation between neighbours. */
 static double quantile(const double *sorted, int n, double q) {
   double at = q * (n - 1);
   int below = (int)at, above = below + 1 < n ? below + 1 : n - 1;
@@ -37,6 +42,7 @@ static void summarise(int n, double *values, double *low, double *median, double
   *spread = *median > 0 ? (quantile(values, n, 0.75) - *low) / *median : 0;
 }
 
+/* The same without changing VALUES. False: no memory. */
 static bool summarise_copy(int n, const double *values, double *low, double *median, double *spread) {
   double *copy = malloc(sizeof *copy * (size_t)n + 1);
   if (!copy) return false;
@@ -48,7 +54,7 @@ static bool summarise_copy(int n, const double *values, double *low, double *med
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* Room for one more of both: there are never more rounds than samples. */
+/* Makes room for one more sample and one more round; there are never more rounds than samples. False: no memory. */
 static bool make_room(vendor_side *side) {
   if (side->n_samples < side->room) return true;
   int room = side->room ? 2 * side->room : FIRST_ROOM;
@@ -60,7 +66,7 @@ static bool make_room(vendor_side *side) {
   return rounds != NULL;
 }
 
-/* Seconds of one of N calls; below 0: one failed. */
+/* Mean seconds of N calls; negative: one failed. */
 static double time_calls(const vendor_side *side, int n, bool by_cpu) {
   double start = vendor_now(by_cpu);
   for (int i = 0; i < n; ++i) {
@@ -69,13 +75,15 @@ static double time_calls(const vendor_side *side, int n, bool by_cpu) {
   return (vendor_now(by_cpu) - start) / n;
 }
 
-/* The time of the last call that warms up; slow ones are not repeated. */
+/* Calls that do not count; returns the time of the last, negative when one failed. A slow routine gets one only. */
 static double warm_up(const vendor_side *side, const vendor_timing *t, double block_s) {
   double one_s = 0;
   for (int i = 0; i < WARM_UPS && one_s >= 0 && one_s < block_s; ++i) one_s = time_calls(side, 1, t->by_cpu);
   return one_s;
 }
 
+/* One block of a side: samples until BLOCK_S has passed, and their median as the round's. False: a call failed
+ * or memory ran out. */
 static bool time_block(vendor_side *side, const vendor_timing *t) {
   double block_s = t->block_s > 0 ? t->block_s : usual_block_s, one_s = warm_up(side, t, block_s), low, spread;
   if (one_s < 0) return false;

@@ -5,6 +5,7 @@
 
 #include "benchmarks/vendors/internal.h"
 
+/* The vendors by their names; vendor_names says the same in words. */
 static const vendor_library libraries[] = {
     {"onednn", vendor_onednn_prepare},
     {"openblas", vendor_openblas_prepare},

@@ -1,6 +1,7 @@
-/* vendors.h: the libraries of others that benchmarks compare with, one table of them, and the one loop of rounds that times
- * several routines against each other. Used by `tenon bench`, tenon-bench and examples/matmul; the library knows nothing of
- * it, and it knows nothing of the library. Everything is found when a program runs: nothing has to be installed. */
+/* vendors.h: the libraries of others that benchmarks compare with, in one table, and the one loop that times
+ * several routines against each other. `tenon bench`, tenon-bench and examples/matmul use it. It does not
+ * depend on the Tenon library, nor the other way round. Vendors' libraries are opened while the program runs:
+ * none has to be installed. */
 #ifndef TENON_VENDORS_H
 #define TENON_VENDORS_H
 
@@ -10,7 +11,8 @@
 
 enum { VENDOR_MAX_DIMS = 12, VENDOR_TEXT = 512 };
 
-/* What a vendor is asked for, and what dim holds. Arrays are compact and row-major. */
+/* What a vendor is asked for. Behind each operator: what dim holds, and the arrays in order. Arrays are compact
+ * and row-major. */
 typedef enum vendor_operator {
   VENDOR_NONE,      /* no vendor has it */
   VENDOR_GEMM,      /* f32: batch, m, n, k; data: A, B, C and the addend */
@@ -24,6 +26,7 @@ typedef enum vendor_operator {
   VENDOR_LAYERNORM   /* rows, columns; data: X, gamma, beta, Y */
 } vendor_operator;
 
+/* One operator with its sizes. */
 typedef struct vendor_problem {
   vendor_operator op;
   int64_t dim[VENDOR_MAX_DIMS];
@@ -33,27 +36,28 @@ typedef struct vendor_problem {
   double epsilon;                        /* layer normalization's; 0: 1e-5 */
 } vendor_problem;
 
-/* A vendor's routine, ready to be called. Zero-initialised: none. */
+/* A vendor's routine, ready to be called; free with vendor_kernel_free. Zero-initialised: none. */
 typedef struct vendor_kernel {
   int32_t (*call)(void *self); /* 0: it went well */
   void (*free)(void *self);
   void *self;
-  char note[VENDOR_TEXT]; /* which build and which kernels of the vendor's these are; may be empty */
+  char note[VENDOR_TEXT]; /* which build and which kernels of the vendor these are; may be empty */
 } vendor_kernel;
 
 /* "onednn, openblas, blis": what vendor_prepare knows. */
 const char *vendor_names(void);
 /* Whether there is a vendor of this name. */
 bool vendor_is_known(const char *name);
-/* The routine of the vendor NAME for the problem on these arrays, with so many threads; its library is opened on the first
- * use. False: WHY says what is missing or what the vendor has not. The arrays stay the caller's and have to live as long. */
+/* Prepares the routine of the vendor NAME for the problem on these arrays, with so many threads. Its library is
+ * opened on the first use. False: WHY says what is missing or what the vendor lacks. The arrays stay the
+ * caller's and have to live as long as the routine. */
 bool vendor_prepare(const char *name, const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
                     char why[VENDOR_TEXT]);
 void vendor_kernel_free(vendor_kernel *kernel);
 
 /* ---- limits.c ---------------------------------------------------------------------------------------------------- */
 
-/* What a program multiplies: processors have instructions of their own for some. */
+/* What a program multiplies: some types have instructions of their own. */
 typedef enum vendor_number {
   VENDOR_F32,
   VENDOR_F64,
@@ -65,8 +69,8 @@ typedef enum vendor_number {
  * processor has; one call does so many OPERATIONS. False: WHY. */
 bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *out, double *operations,
                              char why[VENDOR_TEXT]);
-/* What processors take differently long for. FUSED: a multiply-add; EXTREMUM: of two, or choosing one; FUNCTION: an
- * exponential, which stands for all functions that are polynomials of one vector or more. */
+/* Operations that take processors differently long. FUSED: a multiply-add. EXTREMUM: the larger or smaller of
+ * two, or a choice. FUNCTION: an exponential, which stands for all functions that are computed as polynomials. */
 typedef enum vendor_operation {
   VENDOR_FUSED,
   VENDOR_ADDITION,
@@ -81,13 +85,15 @@ typedef enum vendor_operation {
  * each kind go by in turns, so that units of different kinds work side by side. A multiply-add is two operations. */
 bool vendor_limit_mix(const double counts[VENDOR_OPERATIONS], int threads, vendor_kernel *out, double *operations,
                       char why[VENDOR_TEXT]);
-/* A routine in which THREADS threads read an array of so many bytes together, some times; one call reads so many bytes. */
+/* A routine in which THREADS threads together read an array of so many BYTES, several times. *READ: bytes that
+ * one call reads. */
 bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]);
-/* The same of READ bytes that are read while WRITTEN others are written, through the caches or past them, whichever is faster
- * here: a line that is written comes from where it was and goes back, past the caches it only goes. *MOVED: bytes of one call. */
+/* The same for READ bytes that are read while WRITTEN others are written, through the caches or past them,
+ * whichever is faster here. A line that is written through a cache is first fetched and later written back;
+ * past the caches it is only written. *MOVED: bytes of one call, each counted once. */
 bool vendor_limit_moving(double read, double written, int threads, vendor_kernel *out, double *moved,
                          char why[VENDOR_TEXT]);
-/* Of WORK done by each call, how much in a second: the best of some calls. 0: a call failed. */
+/* WORK, which one call does, a second: the best of some calls. 0: a call failed. */
 double vendor_limit_rate(const vendor_kernel *kernel, double work, bool by_cpu);
 
 /* ---- rounds.c ---------------------------------------------------------------------------------------------------- */
@@ -104,6 +110,7 @@ typedef struct vendor_side {
   double low, median, spread; /* of the rounds: the lower quartile; the median; (p75 - p25) / median */
 } vendor_side;
 
+/* How a comparison is timed. Zero-initialised: as the comments say. */
 typedef struct vendor_timing {
   double seconds; /* for all sides together */
   double block_s; /* of calls that count, of one side in one round; 0: 0.05 */
@@ -116,8 +123,10 @@ typedef struct vendor_timing {
  * count; the order of the sides alternates. False: a call failed or memory ran out. */
 bool vendor_time_rounds(int n_sides, vendor_side *sides, const vendor_timing *timing);
 void vendor_side_free(vendor_side *side);
-/* Of the ratios theirs / ours, round by round: what slows both down at a time cancels. */
+/* The median and spread of the ratios theirs / ours, round by round: what slows both down at a time cancels.
+ * False: no memory. */
 bool vendor_ratio(const vendor_side *ours, const vendor_side *theirs, double *median, double *spread);
+/* Seconds of the wall clock, or of the process's processor time. */
 double vendor_now(bool by_cpu);
 
 #endif

@@ -1,15 +1,16 @@
-/* board.h: what the program around a kernel asks of a board; each board's start.c has it. */
+/* board.h: what measure.c needs of a board. Each board's start.c defines these functions, each board.ld the memory. */
 #ifndef CORTEX_M_BOARD_H
 #define CORTEX_M_BOARD_H
 
 #include <stdint.h>
 
-int main(void); /* measure.c */
-/* Text to whoever runs the board. */
+int main(void); /* in measure.c; start.c calls it */
+/* Sends TEXT to the emulator, which prints it. */
 void board_write(const char *text);
-/* Instructions since some time, in steps of BOARD_STEP: the emulator counts one nanosecond for each. */
+/* Instructions since some fixed moment, in steps of the board's counter. The emulator lets each take a nanosecond, so
+ * that a timer counts them. */
 uint32_t board_instructions(void);
-/* Where a kernel's larger scratch may be; board.ld has both. */
+/* The memory for a kernel's larger scratch, as board.ld lays it out. */
 extern char heap_begin[], heap_end[];
 
 #endif

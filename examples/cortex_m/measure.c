@@ -1,5 +1,6 @@
-/* measure.c: the program around a kernel: fills its inputs, calls it, counts instructions, and says what the outputs' bytes
- * add up to. ARGUMENTS, which the builder writes into arguments.h, has X(number, type, elements, is_output) of each. */
+/* measure.c: the program around a kernel on the board. It fills the inputs, calls the kernel, counts
+ * instructions and prints a checksum of the outputs. The builder writes arguments.h: ARGUMENTS with X(number,
+ * type, elements, is_output) for each argument, SEED and KERNEL_CALL. */
 #include "arguments.h"
 #include "board.h"
 
@@ -7,18 +8,19 @@
 ARGUMENTS
 #undef X
 
-/* The same numbers as tune.c makes: -128 .. 127 in any type. */
+/* Pseudo-random numbers from -128 to 127 for any type. tune.c makes the same ones for the reference. */
 static int32_t next(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;
   return (int8_t)(*state >> 24);
 }
 
-/* FNV-1a. */
+/* FNV-1a over the bytes, going on from SUM. */
 static uint32_t add_up(uint32_t sum, const void *data, uint32_t bytes) {
   for (const uint8_t *at = data; bytes > 0; bytes--) sum = (sum ^ *at++) * 16777619u;
   return sum;
 }
 
+/* Prints NAME and the number in decimal, on a line. */
 static void write_number(const char *name, uint32_t value) {
   char digits[12], *at = digits + sizeof digits;
   *--at = '\0';
@@ -29,7 +31,8 @@ static void write_number(const char *name, uint32_t value) {
   board_write(at);
 }
 
-/* What compilers call; there is no C library. */
+/* Compilers call these by themselves, and there is no C library. The pointers are volatile, so that a loop is
+ * not compiled to a call of itself. */
 void *memset(void *to, int value, uint32_t n) {
   for (volatile uint8_t *at = to; n > 0; n--) *at++ = (uint8_t)value;
   return to;
@@ -41,7 +44,8 @@ void *memcpy(void *restrict to, const void *restrict from, uint32_t n) {
   return to;
 }
 
-/* A kernel's larger scratch: taken in order; all of it is given back with the last that was taken. */
+/* A kernel's larger scratch, allocated one behind the other. All of it is free again when the last piece was
+ * given back. */
 static char *heap_at = heap_begin;
 static int n_taken;
 
@@ -57,6 +61,8 @@ void free(void *data) {
   if (data && --n_taken == 0) heap_at = heap_begin;
 }
 
+/* Prints three lines, which tune.c reads: the kernel's status, the instructions of the call, the checksum of
+ * the outputs. */
 int main(void) {
   uint32_t state = SEED, sum = 2166136261u;
 #define X(number, type, elements, is_output) \

@@ -22,8 +22,10 @@ extern char **environ;
 
 enum { PATH_BYTES = 256, MAX_WORDS = 24, MAX_ELEMENTS = 1 << 20, BOARD_HZ = 25000000, RUN_S = 10 };
 
-/* ---- boards ------------------------------------------------------------------------------------------------------ */
+/* ---- boards: how to compile for each, and how to emulate it
+ * ---------------------------------------------------------- */
 
+/* FOLDER has its start.c and board.ld; TARGET is the text of a tn_target. Both commands end with a NULL. */
 typedef struct board {
   const char *name, *folder, *target;
   const char *compiler[8], *emulator[16];
@@ -47,7 +49,8 @@ typedef struct board {
    "shift=0,sleep=off",       \
    "-kernel"}
 
-/* What the program around a kernel takes of RAM and flash is not in these numbers: board.ld has both. */
+/* RAM and flash that the target has for a kernel. What the program around it takes is not counted in them:
+ * board.ld has room for both. */
 static const board boards[] = {
     {"cortex_m4", "cortex_m4", "triple=thumbv7em-none-eabi cpu=cortex-m4 ram=64K flash=256K", ARM("cortex-m4"),
      QEMU_ARM("mps2-an386")},
@@ -61,19 +64,20 @@ static const board boards[] = {
       "-serial", "stdio", "-icount", "shift=0,sleep=off", "-kernel"}},
 };
 
-/* One program on one board. */
+/* One program on one board: what the builder and the runner share. */
 typedef struct bench {
   const board *board;
   tn_context *ctx;
   tn_program *program;
   const tn_target *target;
-  char folder[PATH_BYTES]; /* of files in between */
+  char folder[PATH_BYTES]; /* a temporary folder for objects and what commands print */
   unsigned expected;       /* what the outputs' bytes add up to */
   int n_built;
 } bench;
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
+/* Prints a message and ends the program: an example need not go on. */
 static void fail(const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -88,7 +92,7 @@ static void check(tn_context *ctx) {
   if (tn_context_status(ctx) != TN_OK) fail("%s", tn_context_message(ctx));
 }
 
-/* What it prints goes to the file SAYS. Returns its status. */
+/* Runs a command and returns its exit status. What it prints goes to the file SAYS. */
 static int run(const char *const *words, const char *says) {
   posix_spawn_file_actions_t actions;
   pid_t child;
@@ -104,7 +108,7 @@ static int run(const char *const *words, const char *says) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-/* FIRST, then the words up to NULL. */
+/* Appends the words of FIRST, up to its NULL, to WORDS, which stays NULL-terminated. */
 static void add_words(const char **words, int *n, const char *const *first) {
   while (*first != NULL && *n + 1 < MAX_WORDS) words[(*n)++] = *first++;
   words[*n] = NULL;
@@ -127,12 +131,13 @@ static void write_text(const char *path, const void *text, size_t n) {
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-/* As measure.c makes it. */
+/* The same numbers as measure.c makes on the board. */
 static int next_number(unsigned *state) {
   *state = *state * 1664525u + 1013904223u;
   return (signed char)(*state >> 24);
 }
 
+/* Writes the low bytes of each number, as measure.c does by a cast. */
 static void fill(DLTensor *array, unsigned *state) {
   size_t bytes = array->dtype.bits / 8, n = tn_array_bytes(array) / bytes;
   for (size_t i = 0; i < n; i++) {
@@ -141,7 +146,8 @@ static void fill(DLTensor *array, unsigned *state) {
   }
 }
 
-/* What the outputs' bytes shall add up to, by the reference evaluator. */
+/* The checksum that the outputs shall have. The reference evaluator computes it, which shares no code with the
+ * compiler. */
 static unsigned expected_sum(bench *b, unsigned seed) {
   DLTensor *args[16];
   unsigned state = seed, sum = 2166136261u;
@@ -173,7 +179,7 @@ static const char *c_type(tn_dtype dtype) {
                            : NULL;
 }
 
-/* What measure.c is told of the program's arguments. */
+/* Writes arguments.h, which tells measure.c what the program's arguments are and how the kernel is called. */
 static void write_arguments(const bench *b, unsigned seed) {
   char path[PATH_BYTES + 32], text[2048], call[512] = "", declared[512] = "";
   int n = tn_program_arg_count(b->program), n_inputs = tn_program_input_count(b->program);
@@ -205,7 +211,7 @@ static object_path path_of(const bench *b, const char *name) {
   return path;
 }
 
-/* What stays the same of all candidates is compiled once. */
+/* Compiles one of the files that are the same for all candidates. It is done once; a failure ends the program. */
 static void compile_around(const bench *b, const char *source, const char *name) {
   char include[PATH_BYTES + 8], says[PATH_BYTES + 16];
   const char *words[MAX_WORDS + 1];
@@ -220,7 +226,8 @@ static void compile_around(const bench *b, const char *source, const char *name)
   if (run(words, says) != 0) fail("%s: %s", source, read_text(says, &length));
 }
 
-/* KERNEL, an object or C, becomes a program for the board. False with what the compiler says in SAYS. */
+/* Links KERNEL, an object or a C file, to a program for the board. Returns the linker's status; what it says is
+ * in the file SAYS. */
 static int link_program(const bench *b, const char *kernel, const char *elf, const char *says) {
   char script[64];
   const char *words[MAX_WORDS + 1];
@@ -234,14 +241,17 @@ static int link_program(const bench *b, const char *kernel, const char *elf, con
   return run(words, says);
 }
 
-/* ---- builder ----------------------------------------------------------------------------------------------------- */
+/* ---- builder: a tn_builder from steps to a program for the board
+ * ------------------------------------------------------ */
 
+/* Reports a failed candidate; the tuner frees the message. */
 static void explain(tn_measurement *out, tn_measure_error error, const char *why) {
   out->error = error;
   out->message = strdup(why);
 }
 
-/* From steps to an object. False with the reason in OUT: what does not fit the target's memory is refused here. */
+/* Compiles a candidate's steps to an object at PATH. False with the reason in OUT. A kernel that does not fit
+ * the target's memory is refused here. */
 static int compile(bench *b, const tn_candidate *candidate, const char *path, tn_measurement *out) {
   tn_schedule *schedule = tn_schedule_new(b->program);
   if (tn_schedule_replay(schedule, candidate->steps) == TN_OK)
@@ -253,6 +263,7 @@ static int compile(bench *b, const tn_candidate *candidate, const char *path, tn
   return 0;
 }
 
+/* The finished program travels to the runner as OUT's object bytes. */
 static void build_one(bench *b, const tn_candidate *candidate, tn_measurement *out) {
   char object[PATH_BYTES + 16], elf[PATH_BYTES + 16], says[PATH_BYTES + 16];
   size_t n;
@@ -271,6 +282,7 @@ static void build_one(bench *b, const tn_candidate *candidate, tn_measurement *o
   b->n_built++;
 }
 
+/* tn_builder.build: each candidate after the other. */
 static tn_status build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   for (int i = 0; i < n; i++) {
     out[i] = (tn_measurement){0};
@@ -279,7 +291,8 @@ static tn_status build(void *self, int n, const tn_candidate *candidates, tn_mea
   return TN_OK;
 }
 
-/* ---- runner ------------------------------------------------------------------------------------------------------ */
+/* ---- runner: a tn_runner that starts an emulator
+ * ---------------------------------------------------------------------- */
 
 /* The number behind NAME in TEXT; 0: there is none. */
 static int find_number(const char *text, const char *name, unsigned long *out) {
@@ -290,7 +303,7 @@ static int find_number(const char *text, const char *name, unsigned long *out) {
   return end != at + strlen(name);
 }
 
-/* Instructions of a call of the kernel in ELF; 0 with the reason in OUT. */
+/* Runs ELF in the emulator and returns the instructions of the kernel's call; 0 with the reason in OUT. */
 static unsigned long count(const bench *b, const char *elf, tn_measurement *out) {
   char says[PATH_BYTES + 16], why[400];
   const char *words[MAX_WORDS + 1];
@@ -319,7 +332,7 @@ static unsigned long count(const bench *b, const char *elf, tn_measurement *out)
   return out->error == TN_MEASURE_NONE ? instructions : 0;
 }
 
-/* The cost is what the instructions take at the board's clock, one a cycle. */
+/* The cost of a candidate is what its instructions take at the board's clock, counted as one a cycle. */
 static void run_one(const bench *b, tn_measurement *m) {
   char elf[PATH_BYTES + 16];
   snprintf(elf, sizeof elf, "%s/run.elf", b->folder);
@@ -332,6 +345,7 @@ static void run_one(const bench *b, tn_measurement *m) {
   m->share = 1;
 }
 
+/* tn_runner.run: candidates that were not built keep their error. */
 static tn_status run_all(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
   (void)candidates;
   for (int i = 0; i < n; i++)
@@ -341,7 +355,7 @@ static tn_status run_all(void *self, int n, const tn_candidate *candidates, tn_m
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
-/* Of the plain loops in C. */
+/* Instructions of the plain loops in C, compiled with -O2 by the same compiler. A failure ends the program. */
 static unsigned long count_plain(const bench *b, const char *name) {
   char source[PATH_BYTES], elf[PATH_BYTES + 16], says[PATH_BYTES + 16];
   tn_measurement m = {0};
@@ -361,6 +375,7 @@ static void find_board(bench *b, const char *board_name) {
   if (b->board == NULL) fail("there is no board %s: cortex_m4, cortex_m7 or riscv32", board_name);
 }
 
+/* Reads the program, computes the expected outputs, and compiles what stays the same. */
 static void open_bench(bench *b, const char *board_name, const char *program, unsigned seed) {
   char path[PATH_BYTES];
   size_t n;
@@ -387,6 +402,7 @@ static void close_bench(bench *b) {
   tn_context_free(b->ctx);
 }
 
+/* Shows what tn_tune needs for an unusual device: a builder, a runner, and options that name them. */
 int main(int argc, char **argv) {
   bench b = {0};
   if (argc < 5) fail("usage: cortex_m BOARD PROGRAM LOG TRIALS [SEED]");

@@ -15,7 +15,7 @@
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
-/* X(NAME, type, config, "stat") */
+/* X(NAME, type, config, "stat"): what perf_event_open takes, and the name that the counter has in the recording. */
 #define COUNTERS(X)                                                                   \
   X(TASK_CLOCK, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "task_clock_ns")        \
   X(PAGE_FAULTS, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page_faults")        \
@@ -40,7 +40,8 @@ static const struct {
 #undef X
 };
 
-/* What one registration works with; the core's structs carry it in ext of the profiler. */
+/* The state of one registration, which the profiler carries in `ext`. It is also used as a growing buffer for a
+ * message: only data, n and cap count then. */
 typedef struct perf {
   int fds[N_COUNTERS]; /* -1: the machine has none, or does not let us */
   uint64_t values[N_COUNTERS];
@@ -50,7 +51,8 @@ typedef struct perf {
   size_t n, cap;
 } perf;
 
-/* Of this thread and those it starts from now on; user space only, which needs no privilege. */
+/* Opens a counter of this thread and of threads that it starts from now on. Counting only user space needs no
+ * privilege, so that is tried when the kernel refuses more. -1: neither is possible. */
 static int open_counter(int i) {
   struct perf_event_attr a = {.type = counters[i].type, .size = sizeof a, .config = counters[i].config};
   a.disabled = 1;
@@ -76,8 +78,10 @@ static uint64_t unix_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- the message XSpace ------------------------------------------------------------------------------------------ */
+/* ---- writing the message XSpace, protocol buffers by hand
+ * ------------------------------------------------------------ */
 
+/* Appends bytes. Without memory they are dropped: a plug-in must not end the program that it measures. */
 static void put(perf *p, const void *bytes, size_t n) {
   if (p->n + n > p->cap) {
     size_t cap = 2 * (p->n + n) + 256;
@@ -90,6 +94,7 @@ static void put(perf *p, const void *bytes, size_t n) {
   p->n += n;
 }
 
+/* A number in groups of seven bits, the lowest first. */
 static void put_varint(perf *p, uint64_t value) {
   uint8_t bytes[10];
   size_t n = 0;
@@ -98,11 +103,13 @@ static void put_varint(perf *p, uint64_t value) {
   put(p, bytes, n);
 }
 
+/* A field that is a number (wire type 0). */
 static void put_number(perf *p, int field, uint64_t value) {
   put_varint(p, (uint64_t)field << 3);
   put_varint(p, value);
 }
 
+/* A field that is bytes, text or a message (wire type 2). */
 static void put_bytes(perf *p, int field, const void *bytes, size_t n) {
   put_varint(p, (uint64_t)field << 3 | 2);
   put_varint(p, n);
@@ -111,7 +118,7 @@ static void put_bytes(perf *p, int field, const void *bytes, size_t n) {
 
 static void put_text(perf *p, int field, const char *text) { put_bytes(p, field, text, strlen(text)); }
 
-/* A message inside another: PART is emptied into OUTER. */
+/* Puts PART into OUTER as a field and empties it. */
 static void put_message(perf *outer, int field, perf *part) {
   put_bytes(outer, field, part->data, part->n);
   free(part->data);
@@ -128,7 +135,8 @@ static void put_metadata(perf *plane, int field, uint64_t id, const char *name) 
   put_message(plane, field, &entry);
 }
 
-/* XEvent: the whole session, a stat for each counter; stat ids are counters' numbers plus one. */
+/* An XEvent that spans the whole session, with a stat for each counter. A stat's id is the counter's number
+ * plus one. Field 3 is a duration in picoseconds. */
 static void put_event(perf *line, const perf *p) {
   perf event = {0};
   put_number(&event, 1, 1);
@@ -144,6 +152,7 @@ static void put_event(perf *line, const perf *p) {
   put_message(line, 4, &event);
 }
 
+/* An XSpace with one plane of one line, whose timestamp is the start. It becomes what there is to collect. */
 static void write_space(perf *p) {
   perf line = {0}, plane = {0}, space = {0};
   put_number(&line, 1, 1);
@@ -163,7 +172,8 @@ static void write_space(perf *p) {
   p->cap = space.cap;
 }
 
-/* ---- the functions ----------------------------------------------------------------------------------------------- */
+/* ---- the functions that a profiling session calls
+ * -------------------------------------------------------------------- */
 
 static void drop_data(perf *p) {
   free(p->data);
@@ -171,6 +181,7 @@ static void drop_data(perf *p) {
   p->n = p->cap = 0;
 }
 
+/* Begins counting. A counter that cannot be opened is left out. */
 static void start(const tn_plugin_profiler *profiler, tn_plugin_status *status) {
   perf *p = profiler->ext;
   (void)status;
@@ -181,6 +192,7 @@ static void start(const tn_plugin_profiler *profiler, tn_plugin_status *status) 
     if (p->fds[i] >= 0) ioctl(p->fds[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
+/* Reads the counters and writes the message; without any there is nothing to collect. */
 static void stop(const tn_plugin_profiler *profiler, tn_plugin_status *status) {
   perf *p = profiler->ext;
   bool has_any = false;
@@ -194,6 +206,7 @@ static void stop(const tn_plugin_profiler *profiler, tn_plugin_status *status) {
   if (has_any) write_space(p);
 }
 
+/* Called twice: without a buffer it says the size, with one it copies the data and drops them. */
 static void collect(const tn_plugin_profiler *profiler, uint8_t *buffer, size_t *size_in_bytes,
                     tn_plugin_status *status) {
   perf *p = profiler->ext;
@@ -221,6 +234,8 @@ static void destroy_profiler(tn_plugin_profiler *profiler) {
 
 static void destroy_fns(tn_plugin_profiler_fns *fns) { (void)fns; }
 
+/* The one function that the loader looks for. Sets what the profiler and its functions are; a failure goes to
+ * STATUS. */
 void tn_plugin_init(tn_plugin_registration *params, tn_plugin_status *status) {
   params->destroy_profiler = destroy_profiler;
   params->destroy_profiler_fns = destroy_fns;

@@ -1,7 +1,8 @@
-/* start.c for QEMU's virt machine with 32 bits: memory, words by the serial port, instructions by the counter of the
- * processor. */
+/* start.c for QEMU's virt machine with 32 bits: memory, output by the serial port, and instructions by the
+ * processor's own counter. */
 #include "board.h"
 
+/* Addresses that board.ld defines. */
 extern uint32_t bss_begin[], bss_end[];
 
 void board_write(const char *text) {
@@ -18,11 +19,13 @@ __attribute__((noreturn)) static void end(void) {
   for (;;) *(volatile uint32_t *)0x100000 = 0x5555; /* the machine is switched off */
 }
 
+/* Any exception: says so and switches the machine off. */
 __attribute__((used, aligned(4))) static void trap(void) {
   board_write("fault\n");
   end();
 }
 
+/* Clears memory and runs the program; the lines below set the stack first. */
 __attribute__((used)) static void begin(void) {
   __asm__ volatile("csrw mtvec, %0" ::"r"(trap));
   for (uint32_t *to = bss_begin; to < bss_end;) *to++ = 0;
