@@ -1,43 +1,47 @@
-/* assembly.c: finding loops in assembly. LLVM writes, behind the label of a block that begins a loop, the name of the
- * block (codegen calls those of loops "loop.NAME."), the loops around it and its depth; behind the others, which loop
- * they are in. What introduces a comment differs between architectures and is not looked at. */
+/* assembly.c: finds the loops in assembly text by the comments that LLVM writes behind labels. The block
+ * that begins a loop has the block's name (codegen calls a loop's blocks "loop.NAME."), the loops around it
+ * and its depth; other blocks say which loop they are in. Architectures introduce comments differently, so
+ * only the words are looked for. */
 #include "tools/assembly.h"
 
-/* A line without its end. */
+/* A line, without its end, of a text that lives longer. Not terminated. */
 typedef struct text_line {
   const char *at;
   size_t n;
 } text_line;
 
+/* The next line; *TEXT moves behind it. */
 static text_line next_line(const char **text) {
   text_line line = {*text, strcspn(*text, "\n")};
   *text += line.n + ((*text)[line.n] == '\n');
   return line;
 }
 
-/* Behind WORD in the line; NULL: it is not there. */
+/* The position behind WORD in the line; NULL: it is not there. */
 static const char *find_word(text_line line, const char *word) {
   const char *found = memmem(line.at, line.n, word, strlen(word));
   return found ? found + strlen(word) : NULL;
 }
 
-/* A label at the beginning of a line: ".LBB1_26:". Blocks that nobody jumps to have a comment there, "# %bb.22:". */
+/* Whether a label stands at the line's beginning: ".LBB1_26:". A block that nobody jumps to has a comment
+ * there instead, "# %bb.22:". */
 static bool begins_block(text_line line) {
   return line.n > 0 && line.at[0] != '\t' && line.at[0] != ' ' && (find_word(line, ":") != NULL);
 }
 
-/* The letters of a block's name, "BB1_26", from AT. */
+/* The block's name at AT, such as "BB1_26", malloc'ed. */
 static char *label_at(const char *at) {
   size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
   return strndup(at, n);
 }
 
+/* The name of the block that the line begins, malloc'ed; "": it has none. */
 static char *label_of(text_line line) {
   const char *at = find_word(line, "BB");
   return at ? label_at(at - 2) : strdup("");
 }
 
-/* NAME of "%loop.NAME.27"; "" where the block is not called so. */
+/* NAME of "%loop.NAME.27", malloc'ed; "" for a block that codegen did not name. */
 static char *name_of(text_line line) {
   const char *at = find_word(line, "%loop.");
   size_t n = at ? strcspn(at, " \t\n") : 0;
@@ -45,7 +49,7 @@ static char *name_of(text_line line) {
   return strndup(at ? at : "", n > 0 ? n - 1 : 0);
 }
 
-/* The loop that a label begins; -1: none that was read. */
+/* The number of the loop that the label at LABEL_TEXT begins; -1: no such loop was read yet. */
 static int find_loop(const assembly_loops *loops, const char *label_text) {
   char *label = label_at(label_text);
   int i = label ? loops->n - 1 : -1;
@@ -54,12 +58,13 @@ static int find_loop(const assembly_loops *loops, const char *label_text) {
   return i;
 }
 
+/* Comments name the loops around a block from the outermost to the innermost. */
 static void add_parent(const assembly_loops *loops, assembly_loop *loop, const char *label) {
   int parent = find_loop(loops, label);
   if (parent >= 0 && loop->depth < ASSEMBLY_MAX_DEPTH) loop->parents[loop->depth++] = parent;
 }
 
-/* Directives and comments are no instructions. */
+/* Adds the line if it is an instruction: directives, comments and labels are not. */
 static void add_instruction(assembly_loop *loop, text_line line) {
   if (line.n < 2 || line.at[0] != '\t' || strchr(".#/@;", line.at[1])) return;
   size_t n = line.n - 1;
@@ -70,7 +75,7 @@ static void add_instruction(assembly_loop *loop, text_line line) {
   loop->n_instructions++;
 }
 
-/* Where the reader is. */
+/* The state of reading. */
 typedef struct reader {
   assembly_loops *loops;
   assembly_loop block; /* what the comments behind a label have said so far */
@@ -78,7 +83,7 @@ typedef struct reader {
   bool failed;
 } reader;
 
-/* The comment that says that the block is a loop comes last. */
+/* Turns the block into a loop of the list. The comment that says so comes last, so its parents are known by then. */
 static void begin_loop(reader *r, bool is_inner) {
   assembly_loop loop = r->block;
   loop.is_inner = is_inner;
@@ -92,6 +97,7 @@ static void begin_loop(reader *r, bool is_inner) {
   r->current = is_inner ? r->loops->n - 1 : -1;
 }
 
+/* Forgets the block before, unless it became a loop. */
 static void begin_block(reader *r, text_line line) {
   free(r->block.label);
   free(r->block.name);
@@ -99,6 +105,7 @@ static void begin_block(reader *r, text_line line) {
   r->current = -1;
 }
 
+/* Dispatches on the comment's words; a line without any is an instruction of the current inner loop. */
 static void read_line(reader *r, text_line line) {
   const char *label;
   if (begins_block(line)) begin_block(r, line);

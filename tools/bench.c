@@ -1,7 +1,6 @@
-/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and vendors' libraries.
- *
- * A `bench` owns kernels, vendors and data, and is torn down in one place, however far it came. A `side` is what
- * takes turns. */
+/* bench.c: `tenon bench`: checks and times a program under a schedule, beside the default schedule and
+ * vendors' libraries.
+ *   A `bench` owns kernels, vendors and data. clean_up releases it, no matter how far it came. A `side` is one of the routines that are timed in turns. */
 #include <math.h>
 
 #include "autotune/internal.h"
@@ -66,13 +65,16 @@ const tools_verb tools_bench = {
     .run = run,
 };
 
+/* Side 0 is ours; the most sides that --vs may name; two more for --limits. */
 enum { OURS, MOST_VERSUS = 5, SIDES = 1 + MOST_VERSUS + 2 /* limits */ };
+/* Time limits for checking sampled points and for calling a kernel with stage timers. */
 enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
+/* Seconds: of timing by default; of timing the default schedule; above which the default schedule is not run at all. */
 static const double usual_s = 3, slow_s = 0.5, unbearable_s = 5;
 
-/* What is timed beside ours: a vendor's kernel, or KERNEL, the same program under another schedule. TIMED refers into VENDOR
- * or CALL, so a side must not move once it is being timed. */
+/* A routine that is timed beside ours: a vendor's kernel, the same program under another schedule (KERNEL),
+ * or a limit of the machine. TIMED points into VENDOR or CALL, so a side must not move once it is timed. */
 typedef struct side {
   const char *name; /* as in --vs; the context's */
   tools_vendor vendor;
@@ -84,8 +86,7 @@ typedef struct side {
   double work, wanted;        /* a limit's: operations or bytes of one call, and of one call of the program */
 } side;
 
-/* All of one run. The kernels' calls hold addresses in `program.data`, which is freed after the last
- * call. */
+/* All of one run. The kernels' calls hold addresses of arrays in `program.data`, which is freed after the last call. */
 typedef struct bench {
   tools_session session;
   const tools_args *args;
@@ -101,20 +102,21 @@ typedef struct bench {
 
 /* ---- kernels and data -------------------------------------------------------------------------------------------- */
 
-/* NULL after the context's message; also for a schedule that is NULL, so that callers need no test of
- * their own. */
+/* The kernel of a schedule. NULL after a message in the context. A NULL schedule gives NULL, so that
+ * callers need no test of their own. */
 static tn_kernel *build(bench *b, tn_schedule *schedule) {
   return schedule ? tn_build(schedule, &(tn_build_options){.target = b->session.target}) : NULL;
 }
 
-/* In doubles: shapes multiply beyond 64 bits before anything is allocated. */
+/* In doubles: a shape's product may exceed 64 bits, and this is asked before anything is allocated. */
 static double bytes_of(const tn_tensor *t) {
   double bytes = (double)tn_dtype_bytes(t->dtype);
   for (int d = 0; d < t->ndim; ++d) bytes *= (double)t->shape[d];
   return bytes;
 }
 
-/* Every tensor once, as the unscheduled kernel has them, and the outputs once more to compare with. */
+/* Refuses a program whose tensors exceed the limit data_bytes: every tensor once, as the unscheduled kernel has
+ * them, and the outputs once more to compare with. False after a message. */
 static bool check_sizes(bench *b) {
   tools_session *s = &b->session;
   double bytes = 0, largest = -1;
@@ -135,8 +137,8 @@ static bool check_sizes(bench *b) {
   return false;
 }
 
-/* The measuring worker's own preparation: inputs, and the outputs of the unscheduled kernel, verified by the evaluator.
- */
+/* Prepares data as the measuring worker does: inputs, and reference outputs of the unscheduled kernel,
+ * which the evaluator has verified. False after a message. */
 static bool prepare(bench *b) {
   tools_session *s = &b->session;
   worker_answer answer = {.lap_ns = runtime_now_ns()};
@@ -160,8 +162,8 @@ static bool prepare(bench *b) {
   return ready;
 }
 
-/* What depends on layout_free inputs alone is computed once, here: the time of a call does not contain it. As the tuner times
- * such a program. NULL after a message; SCHEDULE may be NULL as for build(). */
+/* Like build(). A schedule that packs layout_free inputs is built in two parts, and the packing is done
+ * once, here: as in the tuner, the time of a call does not contain it. */
 static tn_kernel *build_packed(bench *b, tn_schedule *schedule) {
   if (!schedule || !schedule_has_parts(schedule)) return build(b, schedule);
   worker_answer answer = {.lap_ns = runtime_now_ns()};
@@ -178,7 +180,8 @@ static tn_kernel *build_packed(bench *b, tn_schedule *schedule) {
   return is_packed ? kernel : NULL;
 }
 
-/* Runs KERNEL, of the schedule NAME, once on poisoned outputs and compares. */
+/* Runs KERNEL once, on outputs filled with NaNs, and compares. NAME is the schedule's in the message. False
+ * after it. */
 static bool check(bench *b, const tn_kernel *kernel, const char *name) {
   worker_data *data = b->program.data;
   for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], b->program.args[i].dtype);
@@ -193,8 +196,8 @@ static bool check(bench *b, const tn_kernel *kernel, const char *name) {
   return right;
 }
 
-/* The error of an element as the reference evaluator has it, which computes in doubles and shares no code with
- * lowering. */
+/* Compares one element with the reference evaluator, which computes in doubles and shares no code with
+ * lowering. False after a message. */
 static bool check_point(bench *b, int arg, int64_t flat) {
   const worker_data *data = b->program.data;
   const DLTensor *array = data->args[arg];
@@ -211,8 +214,9 @@ static bool check_point(bench *b, int arg, int64_t flat) {
   return tools_fail(&b->session, "wrong result: relative error %.3g to the reference evaluator", error), false;
 }
 
-/* A call of a C function computes whole tensors only, and where an element depends on too much each tensor is looked at on
- * its own: prepare() has done that. */
+/* Checks sampled elements of the outputs, for at most a second. It is left out where prepare() has compared
+ * whole tensors instead: a C function computes nothing less, and an element that depends on too much would
+ * take too long. */
 static bool check_points(bench *b) {
   enum { POINTS = 32 };
   if (te_has_externs(b->session.program) || b->program.data->is_by_stages) return true;
@@ -227,7 +231,7 @@ static bool check_points(bench *b) {
   return true;
 }
 
-/* The vendor computes the same: otherwise its time would say nothing. */
+/* Compares the vendor's output with ours: the time of something else would say nothing. False after a message. */
 static bool check_vendor(bench *b, const tools_vendor *v) {
   const worker_data *data = b->program.data;
   if (v->kernel.call(v->kernel.self) != 0) return tools_fail(&b->session, "%s failed", v->name), false;
@@ -245,8 +249,8 @@ static bool check_vendor(bench *b, const tools_vendor *v) {
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
-/* The default schedule may be hundreds of times slower: few calls will do, and where even these take long, what preparing has
- * extrapolated from a part of it. */
+/* Times the default schedule, which may be hundreds of times slower: a few calls do. Where even these take
+ * too long, the time that preparing has extrapolated is used. */
 static bool time_default(bench *b) {
   const worker_data *data = b->program.data;
   if (!data->default_was_run && data->default_s > unbearable_s) {
@@ -261,17 +265,19 @@ static bool time_default(bench *b) {
   return timed;
 }
 
+/* A vendor_side's call for a kernel of ours. */
 static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
 
-/* The word of --vs for the best record of the log whose path follows. */
+/* The prefix in --vs of a log's path: the schedule is that log's best record. */
 #define OF_LOG "log:"
 
+/* Whether the side is this program under another schedule; otherwise it is a vendor. */
 static bool is_own_side(const char *name) {
   return strcmp(name, "default") == 0 || strcmp(name, "auto") == 0 ||
          (strncmp(name, OF_LOG, strlen(OF_LOG)) == 0 && name[strlen(OF_LOG)]);
 }
 
-/* The same program under the schedule that the side's name says. NULL after a message. */
+/* The schedule that the side's name means. NULL after a message. */
 static tn_schedule *schedule_of_side(bench *b, const char *name) {
   tools_args args = *b->args;
   bool is_of_log = strncmp(name, OF_LOG, strlen(OF_LOG)) == 0;
@@ -280,7 +286,8 @@ static tn_schedule *schedule_of_side(bench *b, const char *name) {
   return tools_schedule(&b->session, &args);
 }
 
-/* Checked as ours is: the time of a wrong kernel is no time to compare with. */
+/* Adds the program under another schedule. It is checked like ours: a wrong kernel's time is worth nothing.
+ * False after a message. */
 static bool add_own(bench *b, side *s) {
   const worker_data *data = b->program.data;
   ++b->n_sides; /* from here on it is torn down with the others */
@@ -292,7 +299,7 @@ static bool add_own(bench *b, side *s) {
   return check(b, s->kernel, s->name);
 }
 
-/* A vendor that cannot do it is left out; the message was printed. */
+/* Adds a vendor. One that cannot compute the program is left out, with a message, and that is no failure. */
 static bool add_vendor(bench *b, side *s) {
   if (!tools_vendor_open(&b->session, s->name, b->program.data->args, tn_target_threads(b->session.target),
                          &s->vendor)) {
@@ -304,7 +311,8 @@ static bool add_vendor(bench *b, side *s) {
   return check_vendor(b, &s->vendor);
 }
 
-/* NAME is not terminated: LENGTH characters of --vs, which knows_sides has checked. */
+/* Adds the side that --vs names. NAME has LENGTH characters and no end; knows_sides has checked it. False
+ * after a message. */
 static bool add_side(bench *b, const char *name, int length) {
   side *s = &b->sides[b->n_sides];
   s->name = runtime_strndup(&b->session.ctx->arena, name, (size_t)length);
@@ -312,7 +320,7 @@ static bool add_side(bench *b, const char *name, int length) {
   return is_own_side(s->name) ? add_own(b, s) : add_vendor(b, s);
 }
 
-/* MADE is copied; its vendor belongs to the bench from here on. WHY is told when it could not be made. */
+/* Copies MADE, whose vendor belongs to the bench from then on. If WAS_MADE is false, warns with WHY. */
 static void add_limit(bench *b, const char *name, bool was_made, const side *made, const char *why) {
   side *s = &b->sides[b->n_sides];
   if (!was_made) {
@@ -325,14 +333,14 @@ static void add_limit(bench *b, const char *name, bool was_made, const side *mad
   ++b->n_sides;
 }
 
-/* Of tn_program_bytes, those of results. */
+/* Bytes of the program's results, a part of tn_program_bytes. */
 static double written_bytes(const tn_program *program) {
   double sum = 0;
   for (int i = program->n_inputs; i < program->n_args; ++i) sum += bytes_of(program->args[i]);
   return sum;
 }
 
-/* A limit that cannot be measured here is left out with a warning. */
+/* Adds the limits that --limits asks for; one that cannot be measured here is left out with a warning. */
 static void add_limits(bench *b) {
   char why[VENDOR_TEXT];
   const tn_program *program = b->session.program;
@@ -348,7 +356,8 @@ static void add_limits(bench *b) {
   add_limit(b, "moving", made, &s, why);
 }
 
-/* Ours is side 0. False also when all vendors were left out: a comparison with nothing is no success. */
+/* Adds ours as side 0, then those of --vs and --limits. False also when all vendors were left out: a
+ * comparison with nothing is no success. */
 static bool add_sides(bench *b) {
   const worker_data *data = b->program.data;
   if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
@@ -366,14 +375,16 @@ static bool add_sides(bench *b) {
   return tools_fail(&b->session, "--vs %s: there is nothing to compare with", b->args->versus), false;
 }
 
-/* A limit's: the time that the program's work takes at least, to the program's own. */
+/* Sets the side's ratio to ours. A limit's `part` is the least time in which the machine could do the
+ * program's work, in relation to the program's own. */
 static bool set_ratio(const vendor_side *ours, side *s) {
   if (!vendor_ratio(ours, &s->timed, &s->ratio, &s->ratio_spread)) return false;
   if (s->work > 0) s->part = s->ratio * s->wanted / s->work;
   return true;
 }
 
-/* Sides are added before: the fastest of a vendor's kernels are looked for in processes of their own. */
+/* Times all sides in turns. They must have been added before: choosing a vendor's fastest kernels starts
+ * processes of its own, which would disturb. */
 static bool time_sides(bench *b) {
   vendor_side timed[SIDES];
   double seconds = b->args->seconds > 0 ? b->args->seconds : usual_s;
@@ -385,7 +396,7 @@ static bool time_sides(bench *b) {
   return went;
 }
 
-/* Builds once more with what stages need, and calls that for a while. */
+/* Builds the program once more, with timers and counters for its stages, and calls that for about a second. */
 static bool time_stages(bench *b, const tn_schedule *schedule) {
   const worker_data *data = b->program.data;
   tn_build_options build = {.target = b->session.target, .sample = true, .count = true};
@@ -399,10 +410,12 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
 
-/* Of two timings that were not taken in turns: good for a factor, not for per cents. */
+/* How many times as fast as the default schedule. The two were not timed in turns, so it is a factor, not a
+ * matter of per cents. */
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
-/* Spread is the share of the median between the quartiles; it says how far to trust the digits. */
+/* A row of the table. SPREAD is the distance of the quartiles in relation to the median: how far to trust
+ * the digits. */
 static void print_time(const bench *b, const char *name, double seconds, double spread, bool is_measured) {
   printf("%-10s  %10s  %10s", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text);
   if (is_measured)
@@ -415,7 +428,7 @@ static void print_side_time(const bench *b, const char *name, const side *s) {
   print_time(b, name, s->timed.median, s->timed.spread, true);
 }
 
-/* A limit of the machine is compared by the work a second it allows, a rival kernel by time. */
+/* Prints a side's line below the table: a limit in work per second, a rival kernel in time. */
 static void print_ratio(const bench *b, const side *s) {
   if (s->work > 0) {
     printf("%.2f of the machine's limit in %s, %.1f %s\n", s->part, s->name, s->work / s->timed.median * 1e-9,
@@ -427,7 +440,7 @@ static void print_ratio(const bench *b, const side *s) {
   if (s->vendor.kernel.note[0]) printf("  %s\n", s->vendor.kernel.note);
 }
 
-/* Limits have no row of their own: they are rates, not times. */
+/* Prints the table and the lines below it. Limits have no row: they are rates, not times. */
 static int print_plain(const bench *b) {
   bool is_scheduled = tools_is_scheduled(&b->session, b->args) || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
@@ -449,7 +462,7 @@ static int print_plain(const bench *b) {
   return TOOLS_OK;
 }
 
-/* As many rows as the staged kernel has stages; none when there was no memory for them. */
+/* An array with an object for each stage of the staged kernel; empty without memory. */
 static json_t *stages_array(const bench *b) {
   json_t *array = json_array();
   int n = tn_kernel_stages(b->staged, 0, NULL);
@@ -468,7 +481,7 @@ static json_t *stages_array(const bench *b) {
   return array;
 }
 
-/* "of_limit" is the part of the nearer one: the larger. */
+/* Adds a limit's object. "of_limit" becomes the part of the nearer limit, which is the larger part. */
 static void add_limit_object(json_t *object, const side *s) {
   double per_s = s->work / s->timed.median * 1e-9, nearer = json_real_value(json_object_get(object, "of_limit"));
   json_object_set_new(object, s->name,
@@ -477,7 +490,8 @@ static void add_limit_object(json_t *object, const side *s) {
   if (s->part > nearer) json_object_set_new(object, "of_limit", json_real(s->part));
 }
 
-/* The last side's ratio_spread and rounds stand at the top, too, where older readers look for them. */
+/* Adds a side's object. ratio_spread and rounds of the last side stand at the top as well, where older
+ * readers look for them. */
 static void add_side_object(const bench *b, json_t *object, const side *s) {
   if (s->work > 0) {
     add_limit_object(object, s);
@@ -497,7 +511,7 @@ static void add_side_object(const bench *b, json_t *object, const side *s) {
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
 }
 
-/* As measured, not rounded. The members are part of the command's interface. */
+/* Prints all as JSON, as measured and not rounded. The members are part of the command's interface. */
 static int print_object(bench *b) {
   tools_session *s = &b->session;
   json_t *object = json_pack(
@@ -520,7 +534,8 @@ static int print_object(bench *b) {
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-/* Outputs are checked before anything is timed: a wrong kernel's time is no result. */
+/* Everything from the program to the last time. Outputs are checked before anything is timed: a wrong
+ * kernel's time is no result. False after a message. */
 static bool measure(bench *b) {
   tools_session *s = &b->session;
   if (!tools_open_program(s, b->args)) return false;
@@ -535,7 +550,7 @@ static bool measure(bench *b) {
          time_sides(b) && time_stages(b, schedule);
 }
 
-/* After a failure anywhere in measure: what was not made is NULL or 0. */
+/* Releases all that measure() has made; what it did not come to is NULL or 0. */
 static void clean_up(bench *b) {
   for (int i = 0; i < b->n_sides; ++i) {
     vendor_side_free(&b->sides[i].timed);
@@ -550,7 +565,7 @@ static void clean_up(bench *b) {
   tools_close(&b->session);
 }
 
-/* False after a message. */
+/* Whether all sides of --vs are known. False after a message. */
 static bool knows_sides(const tools_args *args) {
   int n_sides = 1;
   for (const char *at = args->versus ? args->versus : ""; *at; at += *at == ',') {
@@ -566,7 +581,7 @@ static bool knows_sides(const tools_args *args) {
   return true;
 }
 
-/* Options that contradict each other are refused before anything is compiled. */
+/* Refuses options that contradict each other before anything is compiled. */
 static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   if (!knows_sides(args)) return TOOLS_USAGE;

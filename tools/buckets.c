@@ -1,22 +1,24 @@
-/* buckets.c: `tenon build --buckets M=1,16,128`: what the line says, and what the sizes have. */
+/* buckets.c: `tenon build --buckets M=1,16,128`: reads the sizes and says what was found for each of them. */
 #include <errno.h>
 #include <unistd.h>
 
 #include "tools/build.h"
 
-/* The line's name and sizes. */
+/* What --buckets says: the symbol's name and the sizes. */
 typedef struct bucket_line {
   char symbol[128];
   int n;
   int64_t sizes[TN_MAX_BUCKETS];
 } bucket_line;
 
+/* Always false, after a message. */
 static bool refuse(tools_session *session, const char *text) {
   tools_fail(session, "--buckets is a symbol and whole numbers, as in M=1,16,128, not '%s'", text);
   return false;
 }
 
-/* Whether they are the symbol's values, and ascend, is for the library to say. */
+/* Reads "M=1,16,128". Whether the sizes ascend and are values of the symbol is for the library to check.
+ * False after a message. */
 static bool read_line(tools_session *session, const char *text, bucket_line *out) {
   const char *equals = strchr(text, '=');
   if (!equals || equals == text || (size_t)(equals - text) >= sizeof out->symbol) return refuse(session, text);
@@ -35,6 +37,7 @@ static bool read_line(tools_session *session, const char *text, bucket_line *out
   }
 }
 
+/* Prints a line for each size: its record's time, or that the generic schedule stands in. */
 static void tell(const bucket_line *line, const tn_bucket *buckets, const char *log) {
   for (int i = 0; i < line->n; ++i) {
     printf("%s=%lld  ", line->symbol, (long long)buckets[i].size);
@@ -48,6 +51,7 @@ static void tell(const bucket_line *line, const tn_bucket *buckets, const char *
   }
 }
 
+/* Sizes that no record was found for. */
 static int count_missing(const bucket_line *line, const tn_bucket *buckets) {
   int n = 0;
   for (int i = 0; i < line->n; ++i) n += buckets[i].seconds == 0;

@@ -1,4 +1,4 @@
-/* build.c: `tenon build`: a kernel as a file, and its C header. */
+/* build.c: `tenon build`: writes a kernel to a file, and its C header. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,7 +66,8 @@ const tools_verb tools_build = {
     .run = run,
 };
 
-/* Every group has to have a record, too. */
+/* The schedule that the line says. Where it is one of a cut program, every group has to have a record. NULL
+ * after a message. */
 static tn_schedule *strict_schedule(tools_session *session, const tools_args *args) {
   tn_schedule *schedule = tools_schedule(session, args);
   int n = schedule ? tools_cut_missing(&session->cut) : 0;
@@ -77,7 +78,8 @@ static tn_schedule *strict_schedule(tools_session *session, const tools_args *ar
   return NULL;
 }
 
-/* The schedule of the log; the default one, with a warning, when the log has none and that is allowed. */
+/* The schedule of the log. Without a record there it is the default one, after a warning, unless --strict
+ * forbids it. NULL after a message. */
 static tn_schedule *choose_schedule(tools_session *session, const tools_args *args) {
   if (!args->log || args->is_strict) return strict_schedule(session, args);
   session->is_muted = true;
@@ -93,8 +95,9 @@ static tn_schedule *choose_schedule(tools_session *session, const tools_args *ar
   return tn_schedule_new(session->program);
 }
 
-/* ---- what was tuned ----------------------------------------------------------------------------------------------- */
+/* ---- what was tuned: schedules where the line names none --------------------------------------------------------- */
 
+/* The schedule that the library chooses by itself, without searching. NULL after a message. */
 static tn_schedule *generic_schedule(tools_session *session) {
   if (!tools_know_machine(session, false)) return NULL;
   const tn_machine machine = tn_target_machine(session->target);
@@ -104,7 +107,8 @@ static tn_schedule *generic_schedule(tools_session *session) {
   return NULL;
 }
 
-/* A line of a network's file: the program's text on one line, in quotes that it does not hold, and how often it is there. */
+/* Adds a program to the text of a network's file: on one line, in whichever quotes do not occur in it, with
+ * the number of times that it is called. */
 static void add_missing(const tn_program *program, int count, runtime_str *out) {
   const char *text = tn_program_text(program);
   const char *quote = strchr(text, '"') ? "'" : "\"";
@@ -117,7 +121,7 @@ static void add_missing(const tn_program *program, int count, runtime_str *out) 
   runtime_str_add(out, "\n");
 }
 
-/* What can be tuned of a program without a record: its groups where it is large. Returns how many there are. */
+/* Adds what can be tuned of a program without a record: of a large program, its groups. Returns how many were added. */
 static int add_missing_tasks(tools_session *session, runtime_str *out) {
   tn_cut cut = {0};
   bool is_cut = tn_program_is_large(session->program) &&
@@ -128,7 +132,8 @@ static int add_missing_tasks(tools_session *session, runtime_str *out) {
   return is_cut ? cut.n : 1;
 }
 
-/* By the records of its groups; those without one are missing. */
+/* The schedule of a large program, from records of its groups; groups without one are added to FOUND's
+ * missing. NULL: no group has a record. */
 static tn_schedule *cut_schedule(tools_session *session, tools_found *found) {
   tn_schedule *schedule = tools_cut_schedule(session, found->log);
   if (!schedule) return NULL;
@@ -140,7 +145,8 @@ static tn_schedule *cut_schedule(tools_session *session, tools_found *found) {
   return schedule;
 }
 
-/* Of a program that has no record. */
+/* The schedule of a program that has no record: that of a similar program's record if it is faster here,
+ * otherwise the generic one. NULL after a message. */
 static tn_schedule *other_schedule(tools_session *session, bool is_there, tools_found *found) {
   tools_transfer transfer;
   tn_schedule *generic = generic_schedule(session);
@@ -174,7 +180,8 @@ tn_schedule *tools_find_schedule(tools_session *session, const tools_args *args,
   return schedule ? schedule : other_schedule(session, is_there, found);
 }
 
-/* What was there stays, unless all of it can be written. False with errno. */
+/* Writes the file of --missing. An old file stays as it was unless all of the new one could be written.
+ * False with errno. */
 static bool write_missing(const char *path, const runtime_str *text) {
   runtime_new_file made = {.fd = -1};
   FILE *file = !text->failed && runtime_new_file_open(&made, path) ? runtime_new_file_stream(&made) : NULL;
@@ -208,7 +215,8 @@ bool tools_tell_found(tools_session *session, const tools_args *args, tools_foun
 
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 
-/* The header waits under another name until the kernel is written, so that both appear or neither. */
+/* Writes kernel and header. The header waits under the name WAITING until the kernel is written, so that
+ * both appear or neither. False after a message. */
 static bool write_with_header(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
                               const char *out, const char *header, const char *waiting) {
   if (tn_build_header(schedule, build, waiting) != TN_OK) return false;
@@ -222,7 +230,7 @@ static bool write_with_header(tools_session *session, const tn_schedule *schedul
   return false;
 }
 
-/* The header's waiting name lies in the same folder, so that renaming it cannot fail for want of space. */
+/* The waiting name is in the header's folder: renaming within a file system needs no space. */
 bool tools_write_kernel(tools_session *session, const tn_schedule *schedule, const tn_build_options *build,
                         const char *out, const char *header) {
   if (!header) return tn_build_file(schedule, build, out) == TN_OK;
@@ -238,12 +246,13 @@ bool tools_write_kernel(tools_session *session, const tn_schedule *schedule, con
 
 /* ---- the run ------------------------------------------------------------------------------------------------------ */
 
+/* By its name alone: a network's file ends in .tenon. */
 static bool is_network(const char *operand) {
   size_t n = strlen(operand);
   return n > 6 && strcmp(operand + n - 6, ".tenon") == 0;
 }
 
-/* What the line says, or else the program itself, or else what was tuned (LOG). */
+/* Builds one program. Its schedule is what the line says, or the program's own blocks, or what was tuned (LOG). */
 static int build(tools_session *session, const tools_args *args, const char *log) {
   bool is_own = !args->log && !args->schedule && tn_program_schedule(session->program);
   bool is_said = args->log || args->schedule || is_own || args->buckets;
@@ -266,7 +275,7 @@ static int build(tools_session *session, const tools_args *args, const char *log
   return ok ? TOOLS_OK : TOOLS_FAILED;
 }
 
-/* Words that a network's file and the log that nobody named do not go with. */
+/* Refuses options that do not go together, or not with a network's file. */
 static int check(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (args->log && args->schedule) return tools_usage(args->verb, "--schedule and --log exclude each other");
@@ -295,7 +304,7 @@ static int check(const tools_args *args) {
   return wrong ? tools_usage(args->verb, "--%s is about one program, not a network's file", wrong) : TOOLS_OK;
 }
 
-/* The log is that of the line or the usual one. */
+/* Opens what is to be built. LOG is the line's or the usual one; NULL: there is none. */
 static int run_with(tools_session *session, const tools_args *args, const char *log) {
   bool is_net = is_network(args->operands[0]);
   if (!tools_open(session, args) || (!is_net && !tools_load(session, args, args->operands[0]))) return TOOLS_FAILED;

@@ -1,4 +1,5 @@
-/* build_tasks.c: `tenon build NETWORK.tenon -o FOLDER`: a kernel and a header for each distinct program of a network. */
+/* build_tasks.c: `tenon build NETWORK.tenon -o FOLDER`: writes a kernel and a header for each distinct
+ * program of a network. */
 #include <ctype.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -6,7 +7,8 @@
 #include "schedule/state.h"
 #include "tools/build.h"
 
-/* The task's name as C takes it, malloc'ed; NULL: no memory. Of what is no letter or digit becomes an underscore. */
+/* The task's name as a C identifier, malloc'ed; NULL: no memory. Other characters become underscores, and a
+ * name that does not begin with a letter gets a prefix. */
 static char *c_name(const tn_task *task) {
   const char *name = task->name ? task->name : tn_program_key(task->program);
   runtime_str out = {0};
@@ -15,7 +17,7 @@ static char *c_name(const tn_task *task) {
   return out.data;
 }
 
-/* Whether a task before task I is the same program, or has the same name: *SAME says which. */
+/* Whether a task before task I has the same program (*SAME is set) or another program under the same C name. */
 static bool is_known(const tn_network *net, int i, bool *same) {
   char *name = c_name(&net->tasks[i]);
   bool is_clash = false;
@@ -30,6 +32,7 @@ static bool is_known(const tn_network *net, int i, bool *same) {
   return *same || is_clash;
 }
 
+/* Writes FOLDER/NAME.o and FOLDER/NAME.h for one part of the kernel. False after a message. */
 static bool write_part(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule,
                        tn_build_part part) {
   runtime_str out = {0}, header = {0};
@@ -42,7 +45,8 @@ static bool write_part(tools_session *session, const tools_args *args, const cha
   return written;
 }
 
-/* Weights are packed once: NAME_prepack packs them, NAME takes what it has packed. */
+/* Writes a task's kernel. If it packs its weights, that is two functions: NAME_prepack packs them once, and
+ * NAME takes what that has written. */
 static bool write_task(tools_session *session, const tools_args *args, const char *name, const tn_schedule *schedule) {
   if (!schedule_has_parts(schedule)) return write_part(session, args, name, schedule, TN_BUILD_WHOLE);
   runtime_str packs = {0};
@@ -53,6 +57,7 @@ static bool write_task(tools_session *session, const tools_args *args, const cha
   return written;
 }
 
+/* One program: finds its schedule and writes it. False after a message. */
 static bool build_task(tools_session *session, const tools_args *args, const tn_task *task, tools_found *found) {
   session->program = task->program;
   tn_schedule *schedule = tools_find_schedule(session, args, found);
@@ -64,6 +69,7 @@ static bool build_task(tools_session *session, const tools_args *args, const tn_
   return built;
 }
 
+/* All distinct programs. A name that two of them would share is refused. False after a message. */
 static bool build_all(tools_session *session, const tools_args *args, const tn_network *net, tools_found *found) {
   for (int i = 0; i < net->n; ++i) {
     bool same;

@@ -1,5 +1,6 @@
-/* colour.c: colours where a person looks: on a terminal, unless the environment or --color says otherwise (https://no-color.org). The
- * command is one run of one thread, so that what --color said may be static. */
+/* colour.c: colours, where a person is looking: on a terminal, unless the environment or --color says
+ * otherwise (https://no-color.org). The command runs once and in one thread, so what --color said may be
+ * static. */
 #include <unistd.h>
 
 #include "tools/tools.h"
@@ -14,7 +15,7 @@ bool tools_choose_colour(const char *word) {
   return found >= 0;
 }
 
-/* What --color says counts more than NO_COLOR. */
+/* --color counts more than NO_COLOR. */
 static bool has_colours(FILE *file) {
   const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
   if (chosen != AUTO) return chosen == ALWAYS;
@@ -22,6 +23,7 @@ static bool has_colours(FILE *file) {
   return isatty(fileno(file)) == 1;
 }
 
+/* The escape sequence of a tint; "" where FILE gets no colours. */
 const char *tools_colour(FILE *file, tools_tint tint) {
   static const char *const codes[] = {
       [TOOLS_PLAIN] = "\033[0m",   [TOOLS_RED] = "\033[1;31m",  [TOOLS_GREEN] = "\033[32m",
@@ -29,7 +31,7 @@ const char *tools_colour(FILE *file, tools_tint tint) {
   return has_colours(file) ? codes[tint] : "";
 }
 
-/* A loop's first word says how it runs; the name of a stage stands before a colon. */
+/* The tint of a line's first word: the word says how a loop runs, and the name of a stage ends in a colon. */
 static tools_tint tint_of(const char *word, size_t n) {
   static const struct {
     const char *word;
@@ -41,7 +43,8 @@ static tools_tint tint_of(const char *word, size_t n) {
   return n > 0 && word[n - 1] == ':' ? TOOLS_BLUE : TOOLS_PLAIN;
 }
 
-/* A line at a time: its first word has the tint. The text has no control characters before. */
+/* Prints the loop tree, with the first word of each line in its tint, and frees it. Control characters of
+ * the tree are replaced first. */
 int tools_print_tree(char *tree) {
   if (!tree || !has_colours(stdout)) return tools_print_text(tree);
   for (const char *at = tools_plain(tree); *at;) {

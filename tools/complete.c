@@ -1,6 +1,7 @@
-/* complete.c: `tenon completion`: the few lines that a shell reads, and the answers that they ask for. The shell hands over the
- * words of the command line and which one the cursor is in; everything else is known here: verbs and options from their
- * tables, values of options, and in a schedule the primitives, the program's stages and, behind a stage, its loops. */
+/* complete.c: `tenon completion`: the short scripts that shells read, and the answers that those scripts
+ * ask for. The shell passes the words of the command line and the number of the cursor's word. Everything
+ * else is known here: verbs and options from their tables, values of options, and inside a schedule the
+ * primitives, the program's stages and the loops of a stage. */
 #include <ctype.h>
 
 #include "schedule/primitives.h"
@@ -27,6 +28,7 @@ const tools_verb tools_completion = {
     .run_raw = run_raw,
 };
 
+/* The script for each shell. It calls `tenon completion --at N -- WORDS` and offers the lines that come back. */
 static const struct {
   const char *name, *text;
 } shells[] = {
@@ -51,22 +53,23 @@ static const struct {
      "complete -c tenon -F -n 'test (count (commandline -opc)) -gt 1'\n"},
 };
 
-/* ---- candidates --------------------------------------------------------------------------------------------------- */
+/* ---- candidates: each is printed on a line of its own
+ * ------------------------------------------------------------- */
 
-/* What the cursor's word begins with; an answer is printed as KEPT and the whole candidate. */
+/* The word at the cursor, in two parts: KEPT is repeated as it is, PART is what a candidate has to begin with. */
 typedef struct cursor {
   const char *kept; /* of the word, before the part that is completed */
   size_t n_kept;
   const char *part;
 } cursor;
 
-/* Prints CANDIDATE if it goes on from what is typed, with the kept text before it: shells replace the whole word. */
+/* Prints CANDIDATE, with the kept text before it, if it begins with what was typed: shells replace the whole word. */
 static void offer(const cursor *at, const char *candidate, const char *behind) {
   if (strncmp(candidate, at->part, strlen(at->part)) == 0)
     printf("%.*s%s%s\n", (int)at->n_kept, at->kept, candidate, behind);
 }
 
-/* WORDS with blanks between. */
+/* Offers each of WORDS, which blanks separate. */
 static void offer_words(const cursor *at, const char *words) {
   char word[64];
   for (const char *w = words; *w; w += strspn(w, " ")) {
@@ -77,9 +80,9 @@ static void offer_words(const cursor *at, const char *words) {
   }
 }
 
-/* Options whose values are words. */
+/* Options whose values are fixed words. */
 static const struct {
-  const char *verb, *option, *words; /* verb "": of all */
+  const char *verb, *option, *words; /* verb "": every verb that has this option */
 } values[] = {
     {"show", "emit", "tir tree tvmscript text steps api program llvm asm c header html"},
     {"bench", "vs", "onednn openblas blis default auto log:"},
@@ -92,7 +95,7 @@ static const struct {
     {"", "part", "whole prepack packed"},
 };
 
-/* False if the option takes no fixed words. A row of VALUES can be for one command only. */
+/* Offers the words of the option's row, if there is one for this verb. */
 static bool offer_values(const tools_verb *verb, const tools_option *option, const cursor *at) {
   for (int i = 0; i < RUNTIME_COUNT(values); ++i) {
     if (strcmp(values[i].option, option->name) != 0 || (*values[i].verb && strcmp(values[i].verb, verb->name) != 0))
@@ -103,7 +106,7 @@ static bool offer_values(const tools_verb *verb, const tools_option *option, con
   return false;
 }
 
-/* Names of processors only behind "cpu=": there are some hundred of them. */
+/* Offers what a target's text may hold. Names of processors follow only on "cpu=": there are some hundred of them. */
 static void offer_target(const cursor *at) {
   tools_session session;
   tools_args none = {0};
@@ -117,9 +120,10 @@ static void offer_target(const cursor *at) {
   }
 }
 
-/* ---- inside a schedule -------------------------------------------------------------------------------------------- */
+/* ---- inside a schedule ------------------------------------------------------------------------------------------- */
 
-/* The word of a usage, such as "split(stage, ...)"; rows without one are no words of schedule text. */
+/* Offers the primitive's word, the beginning of a usage such as "split(stage, ...)". USAGE NULL: the row is
+ * no word of schedule text. */
 static void offer_primitive(const cursor *at, const char *usage) {
   char word[48];
   if (!usage) return;
@@ -127,7 +131,7 @@ static void offer_primitive(const cursor *at, const char *usage) {
   offer(at, word, "(");
 }
 
-/* Straight from the table of primitives, so a new one is offered without a line here. */
+/* Offers all primitives, by the library's own table. */
 static void offer_primitives(const cursor *at) {
 #define STEP(mnemonic, name, how, fields, arguments, keys, usage, about) offer_primitive(at, usage);
 #define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about) offer_primitive(at, usage);
@@ -139,6 +143,7 @@ static void offer_primitives(const cursor *at) {
   offer(at, "auto", "");
 }
 
+/* Offers the loops that a stage has under the schedule so far. */
 static void offer_loops(tn_schedule *schedule, const char *stage, const cursor *at) {
   enum { MOST = 64 };
   tn_loop loops[MOST];
@@ -146,7 +151,8 @@ static void offer_loops(tn_schedule *schedule, const char *stage, const cursor *
   for (int i = 0; i < n && i < MOST; ++i) offer(at, loops[i].name, "");
 }
 
-/* STATEMENT is `primitive(stage, ...` up to the cursor: its first argument is a stage, the later ones its loops or stages. */
+/* Offers arguments. STATEMENT is `primitive(stage, ...` up to the cursor. The first argument is a stage,
+ * the later ones are its loops, or stages. */
 static void offer_arguments(tn_schedule *schedule, const char *statement, const cursor *at) {
   char stage[128] = "";
   const char *first = strchr(statement, '(') + 1, *comma = strchr(first, ',');
@@ -160,7 +166,7 @@ static void offer_arguments(tn_schedule *schedule, const char *statement, const 
     offer(at, tn_schedule_stage_name(schedule, i), "");
 }
 
-/* The schedule as it is before the statement that the cursor is in. */
+/* The schedule before the statement that the cursor is in. What the statements before cannot do is ignored. */
 static tn_schedule *schedule_before(tools_session *session, const char *text, const char *statement) {
   tn_schedule *schedule = tn_schedule_new(session->program);
   runtime_str before = {0};
@@ -171,8 +177,7 @@ static tn_schedule *schedule_before(tools_session *session, const char *text, co
   return schedule;
 }
 
-/* Replays the statements that are whole and offers what the last one can go on with: a primitive, or names of stages
- * and loops as they stand by then. */
+/* Completes a schedule's text: a primitive, or names of stages and loops as they are after the statements before. */
 static void offer_schedule(const tools_args *args, const char *text) {
   const char *statement = text, *part = text + strlen(text);
   for (const char *c = text; *c; ++c)
@@ -193,9 +198,9 @@ static void offer_schedule(const tools_args *args, const char *text) {
   tools_close(&session);
 }
 
-/* ---- the line ----------------------------------------------------------------------------------------------------- */
+/* ---- the line ---------------------------------------------------------------------------------------------------- */
 
-/* WORD as a short or long option without "=". */
+/* The option that WORD is, short or long and without "="; NULL: none. */
 static const tools_option *option_of(const tools_verb *verb, const char *word) {
   for (const tools_option *o = verb->options; o && o->name; ++o) {
     if (word[0] == '-' && o->letter && word[1] == o->letter && word[2] == '\0') return o;
@@ -204,7 +209,7 @@ static const tools_option *option_of(const tools_verb *verb, const char *word) {
   return NULL;
 }
 
-/* The first operand and the params of the line, as far as it goes: all that a schedule's completion needs. */
+/* Reads the first operand and the params, as far as the line is typed: all that completing a schedule needs. */
 static void read_line(const tools_verb *verb, int n, char **words, int cursor_at, tools_args *out) {
   *out = (tools_args){.verb = verb};
   for (int i = 2; i < n; ++i) {
@@ -217,6 +222,7 @@ static void read_line(const tools_verb *verb, int n, char **words, int cursor_at
   }
 }
 
+/* Offers the verb's options and those that every verb has. */
 static void offer_options(const tools_verb *verb, const cursor *at) {
   char name[64];
   for (const tools_option *o = verb->options; o && o->name; ++o) {
@@ -227,7 +233,8 @@ static void offer_options(const tools_verb *verb, const cursor *at) {
   offer(at, "--help", "");
 }
 
-/* The word is a schedule, a list with commas, or one value. A quote that opens it is kept out of the comparison. */
+/* Completes an option's value: a schedule, a list with commas, or one value. A quote that opens the word is
+ * not compared. */
 static void complete_value(const tools_verb *verb, const tools_option *option, const tools_args *args,
                            const char *word) {
   cursor at = {word, 0, word};
@@ -244,7 +251,7 @@ static void complete_value(const tools_verb *verb, const tools_option *option, c
   if (option->field == offsetof(tools_args, target)) offer_target(&at);
 }
 
-/* Word AT of the line is to be completed. A line that does not parse offers nothing; it never prints a message. */
+/* Completes word AT of the line. A line that does not parse offers nothing, and nothing prints a message. */
 static void complete(int n, char **words, int at) {
   const char *word = at < n ? words[at] : "";
   cursor here = {word, 0, word};
@@ -270,7 +277,7 @@ static void complete(int n, char **words, int at) {
     offer_words(&here, "best top list show stats curve report check merge compact export import");
 }
 
-/* `completion SHELL` prints the script for a shell; that script calls `completion --at N -- WORDS`. */
+/* `completion SHELL` prints the shell's script; `completion --at N -- WORDS` is what the script calls. */
 static int run_raw(int argc, char **argv) {
   if (argc == 2) {
     int shell = RUNTIME_FIND(shells, argv[1]);

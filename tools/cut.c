@@ -1,5 +1,5 @@
-/* cut.c: a large program as a network of its groups: what `tenon tune` makes of it, and what `build` says of the records that it
- * used. */
+/* cut.c: a large program as a network of its groups: `tenon tune` tunes the groups, and `tenon build` says
+ * which records of them it used. */
 #include "tools/cut.h"
 
 bool tools_is_cut(const tools_session *session, const tools_args *args) {

@@ -1,11 +1,12 @@
-/* data.c: the log that is used where a command line names none. What was measured once serves every later command, so the log
- * is a cache, too; it lies with the user's data, not in his cache directory, since measuring again would take hours. */
+/* data.c: the log that is used where a command line names none. It saves measuring again, as a cache does.
+ * It is kept with the user's data all the same, not in the cache directory, since measuring again would
+ * take hours. */
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "tools/tools.h"
 
-/* All folders of the path but the last name. */
+/* Makes the folders that PATH's file lies in. PATH is changed meanwhile and restored. */
 static bool make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';

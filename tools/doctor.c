@@ -1,5 +1,6 @@
-/* doctor.c: `tenon doctor`: what of this machine and its libraries stands in the way of right builds and of good figures, and
- * the command that mends it. A row a finding; a probe a row's group. Nothing is changed. */
+/* doctor.c: `tenon doctor`: says what on this machine stands in the way of correct builds or good timings,
+ * and the command that mends it. A finding is a row; each look_at function below prints the rows of one
+ * subject. Nothing is changed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <llvm-c/Core.h>
@@ -30,17 +31,19 @@ const tools_verb tools_doctor = {
     .run = run,
 };
 
+/* MISSING: something does not work, and the exit status says so. NOTE: figures or a feature suffer. */
 typedef enum finding_kind { FOUND_OK, FOUND_NOTE, FOUND_MISSING } finding_kind;
 static const char *const kind_words[] = {"ok", "note", "missing"};
 static const tools_tint kind_tints[] = {TOOLS_GREEN, TOOLS_YELLOW, TOOLS_RED};
 
+/* The run's state. With --json rows are collected, otherwise each is printed at once. */
 typedef struct report {
   tools_session session;
   bool is_json, is_missing;
   json_t *rows;
 } report;
 
-/* REMEDY: a command, or NULL. */
+/* Adds a finding. WHAT is the subject; REMEDY is a command that mends it, or NULL; FMT says what was found. */
 TN_PRINTF(5, 6)
 static void find(report *r, finding_kind kind, const char *what, const char *remedy, const char *fmt, ...) {
   runtime_str text = {0};
@@ -56,7 +59,7 @@ static void find(report *r, finding_kind kind, const char *what, const char *rem
   runtime_str_free(&text);
 }
 
-/* The first line of a small file of the kernel's; false: there is none. */
+/* Reads the first line of a small file of the kernel's; false: there is none. */
 static bool read_line(const char *path, char *out, size_t n) {
   FILE *f = fopen(path, "re");
   bool got = f && fgets(out, (int)n, f);
@@ -87,7 +90,7 @@ static void look_at_libraries(report *r) {
     find(r, FOUND_MISSING, "cc", "apt-get install gcc libc6-dev", "no C compiler: tenon build -o k.so cannot link");
 }
 
-/* Opened by the very names that bench --vs opens. None is needed for anything else. */
+/* Looks for each library under the name that `tenon bench --vs` opens. Nothing else needs them. */
 static void look_at_vendors(report *r) {
   static const struct {
     const char *name, *file, *package;
@@ -106,6 +109,7 @@ static void look_at_vendors(report *r) {
 
 /* ---- the processor ------------------------------------------------------------------------------------------------ */
 
+/* What LLVM detects, what the system does not enable, and how many processors the process may use. */
 static void look_at_processor(report *r) {
   const char *text = tn_target_text(r->session.target), *cpu = strstr(text, "cpu=");
   const char *features = strstr(text, "features=");
@@ -124,7 +128,7 @@ static void look_at_processor(report *r) {
     find(r, FOUND_OK, "processors", NULL, "%d", usable);
 }
 
-/* The measured costs of the machine, which the automatic schedules are chosen by. */
+/* Whether this machine's costs were measured: the generic schedules are chosen by them. */
 static void look_at_costs(report *r) {
   runtime_str path = {0};
   struct stat info;
@@ -141,7 +145,7 @@ static void look_at_costs(report *r) {
 
 /* ---- limits and noise --------------------------------------------------------------------------------------------- */
 
-/* Limits of a container that no other call tells of. */
+/* Limits of a container's control group, which no other call reports. */
 static void look_at_control_group(report *r) {
   char line[128];
   long long quota = 0, period = 0;
@@ -154,7 +158,7 @@ static void look_at_control_group(report *r) {
     find(r, FOUND_OK, "memory", NULL, "the control group gives %.1f GB", strtod(line, NULL) * 1e-9);
 }
 
-/* Only limits that are low enough for the tuner or LLVM to run into. */
+/* Says only limits that are so low that the tuner or LLVM would run into them. */
 static void look_at_limits(report *r) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 256)
@@ -165,7 +169,7 @@ static void look_at_limits(report *r) {
          (double)limit.rlim_cur * 1e-9);
 }
 
-/* Other sandboxes forbid the call itself; this reads only what the kernel announces. */
+/* Reads what the kernel announces. A sandbox may forbid the system call all the same, which does not show here. */
 static void look_at_perf(report *r) {
   char line[32];
   if (!read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof line))
@@ -176,7 +180,7 @@ static void look_at_perf(report *r) {
     find(r, FOUND_OK, "perf", NULL, "events of own processes are allowed");
 }
 
-/* What makes timings spread: pages, clock of the processor, other load. */
+/* What makes timings vary: pages, the processor's clock, other load. */
 static void look_at_noise(report *r) {
   char line[128];
   double load = 0;
@@ -195,7 +199,7 @@ static void look_at_noise(report *r) {
     find(r, FOUND_OK, "load", NULL, "%.1f", load);
 }
 
-/* Says what was found and how to mend it. Notes do not change the exit code, what is missing does. */
+/* Prints all findings. Only missing things change the exit status. */
 static int run(const tools_args *args) {
   report r = {.is_json = args->is_json, .rows = json_array()};
   tools_args none = {.verb = args->verb};

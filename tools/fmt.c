@@ -1,4 +1,4 @@
-/* fmt.c: `tenon fmt`: program and schedule files in one layout. */
+/* fmt.c: `tenon fmt`: lays program and schedule files out in one way. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +33,8 @@ const tools_verb tools_fmt = {
     .run = run,
 };
 
-/* Appears at once and complete, with the old file's mode; a link stays a link. */
+/* Replaces a file at once and completely, with the old file's mode. A symbolic link stays one: the file
+ * that it leads to is replaced. False after a message. */
 static bool write_back(tools_session *session, const char *path, const char *text) {
   struct stat info;
   runtime_new_file file = {.fd = -1};
@@ -52,7 +53,8 @@ static bool write_back(tools_session *session, const char *path, const char *tex
   return ok;
 }
 
-/* What becomes of one file's text. Counts those that are laid out otherwise. False after a message. */
+/* Prints, writes back or checks one file's text, as the options say, and counts the files that are laid out
+ * otherwise. False after a message. */
 static bool settle(tools_session *session, const tools_args *args, const char *path, const char *text,
                    const char *formatted, int *n_differ) {
   bool is_same = strcmp(text, formatted) == 0;
@@ -66,6 +68,7 @@ static bool settle(tools_session *session, const tools_args *args, const char *p
   return true;
 }
 
+/* Formats one file, with the file's name in messages. False after a message. */
 static bool format_file(tools_session *session, const tools_args *args, const char *path, int *n_differ) {
   char *text = tools_read(session, path);
   session->file = text ? path : NULL;
@@ -78,7 +81,7 @@ static bool format_file(tools_session *session, const tools_args *args, const ch
   return ok;
 }
 
-/* All files, whatever is wrong with one of them. */
+/* Goes through all files, even when one of them fails. */
 static int run(const tools_args *args) {
   if (args->checks && args->is_in_place) return tools_usage(args->verb, "--check and --in-place exclude each other");
   for (int i = 0; args->is_in_place && i < args->n_operands; ++i)

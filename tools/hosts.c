@@ -1,7 +1,6 @@
-/* hosts.c: other machines that `tenon tune` times candidates on: --worker COMMAND, --hosts FILE, --queue URL, and what became of
- * them.
- *
- * A command is a line for /bin/sh, so that it is written as in a terminal. */
+/* hosts.c: other machines that `tenon tune` times candidates on (--worker COMMAND, --hosts FILE, --queue
+ * URL), and the lines about them at the end.
+ *   A command is a line for /bin/sh, so that it reads as in a terminal. */
 #include <ctype.h>
 #include <sys/resource.h>
 
@@ -11,7 +10,7 @@ enum { MOST_OF_A_LINE = 4096 };
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-/* argv of `sh -c COMMAND`, in the arena. */
+/* argv of `sh -c COMMAND`, in the arena; NULL, or an element that is NULL: no memory. */
 static const char *const *shell_command(runtime_arena *arena, const char *command) {
   const char **argv = RUNTIME_NEW_ARRAY(arena, const char *, 4);
   if (!argv) return NULL;
@@ -21,6 +20,7 @@ static const char *const *shell_command(runtime_arena *arena, const char *comman
   return argv;
 }
 
+/* Adds a host with its command. Returns the exit status. */
 static int add_host(tools_session *session, tools_hosts *out, tn_worker_host *host, const char *command) {
   host->command = shell_command(&out->arena, command);
   if (host->command && host->command[2] && RUNTIME_PUSH(&out->hosts, *host)) return TOOLS_OK;
@@ -29,14 +29,14 @@ static int add_host(tools_session *session, tools_hosts *out, tn_worker_host *ho
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Where a message is about. */
+/* The line of --hosts' file that a message is about. */
 typedef struct place {
   tools_session *session;
   const char *file;
   int line;
 } place;
 
-/* A whole number of 1 or more up to the end of the word. */
+/* Reads a whole number from 1 to 65536 that fills the word's N characters. */
 static bool read_count(const char *word, size_t n, int *out) {
   char *end;
   long value = strtol(word, &end, 10);
@@ -44,7 +44,8 @@ static bool read_count(const char *word, size_t n, int *out) {
   return isdigit((unsigned char)*word) && end == word + n && value >= 1 && value <= 1 << 16;
 }
 
-/* KEY=VALUE before the command, each key once: SEEN has a bit for each. -1: it is none of ours, the command begins. */
+/* Reads one KEY=VALUE before the command. Each key may stand once: SEEN has a bit for each. Returns the
+ * exit status; -1: the word is no KEY=VALUE, so the command begins here. */
 static int take_word(const place *at, runtime_arena *arena, const char *word, size_t n, unsigned *seen,
                      tn_worker_host *host) {
   static const char *const keys[] = {"name", "count", "threads", "tags"};
@@ -71,7 +72,7 @@ static int take_word(const place *at, runtime_arena *arena, const char *word, si
   return TOOLS_OK;
 }
 
-/* Whether each word of WANTED, "A,B", is one of TAGS. */
+/* Whether TAGS, words with commas, have each word of WANTED. */
 static bool has_tags(const char *tags, const char *wanted) {
   for (const char *word = wanted; *word;) {
     size_t n = strcspn(word, ",");
@@ -87,7 +88,7 @@ static bool has_tags(const char *tags, const char *wanted) {
   return true;
 }
 
-/* A comment or an empty line is no host. */
+/* Reads a line: a host, unless it is empty or a comment, or lacks the wanted tags. Returns the exit status. */
 static int take_line(const place *at, const char *text, const char *tags, tools_hosts *out) {
   tn_worker_host host = {0};
   int status = TOOLS_OK;
@@ -108,6 +109,7 @@ static int take_line(const place *at, const char *text, const char *tags, tools_
   return status;
 }
 
+/* Reads --hosts' file. Having no host in it, or none with the tags, is a failure. */
 static int take_file(tools_session *session, const tools_args *args, tools_hosts *out) {
   place at = {session, args->hosts, 0};
   char *text = tools_read(session, args->hosts), *rest = text;
@@ -127,6 +129,7 @@ static int take_file(tools_session *session, const tools_args *args, tools_hosts
 
 /* ---- what the line says ------------------------------------------------------------------------------------------ */
 
+/* Connects to the queue with the line's wishes. Returns the exit status. */
 static int open_queue(tools_session *session, const tools_args *args, tools_hosts *out) {
   queue_wishes wishes = {.run_timeout_s = args->run_timeout,
                          .patience_s = args->patience,
@@ -171,8 +174,8 @@ void tools_free_hosts(tools_hosts *hosts) {
   runtime_arena_free(&hosts->arena);
 }
 
-/* Two descriptors a worker: many machines need more than the usual 1024. What the hard limit allows is taken; where that does not
- * do, the library says so. */
+/* Each worker takes two descriptors, and many workers more than the usual limit of 1024. So it is raised as
+ * far as the hard limit allows; if that is not enough, the library says so. */
 static void raise_descriptors(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -203,6 +206,7 @@ void tools_print_host_options(const tools_args *args) {
 
 /* ---- what became of them ----------------------------------------------------------------------------------------- */
 
+/* One host's line at the end of a run. */
 static void print_host(const tn_worker_host_state *host, FILE *out) {
   fprintf(out, "worker   %s%s%s%s: %s, %d timed", host->name, host->tags ? " (" : "", host->tags ? host->tags : "",
           host->tags ? ")" : "", tn_host_phase_word(host->phase), host->timed);
@@ -212,7 +216,8 @@ static void print_host(const tn_worker_host_state *host, FILE *out) {
   fputc('\n', out);
 }
 
-/* Times of several machines are in one log: who ranks them is told so. */
+/* Prints all hosts. When several have timed candidates, says so: their times stand in one log, which
+ * matters to whoever ranks them. */
 void tools_print_hosts(int n, const tn_worker_host_state *hosts, const char *finals_on, FILE *out) {
   int n_timing = 0;
   for (int i = 0; i < n; ++i) {
@@ -225,7 +230,7 @@ void tools_print_hosts(int n, const tn_worker_host_state *hosts, const char *fin
             finals_on ? finals_on : "");
 }
 
-/* A host is not left out for its name or its last words, which may be any bytes. */
+/* A JSON string of TEXT, which may be any bytes: a host must not be left out for its name or its last words. */
 static json_t *any_text(const char *text) {
   json_t *made = json_string(text ? text : "");
   return made ? made : json_string("(a text that is not UTF-8)");

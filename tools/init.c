@@ -1,5 +1,5 @@
-/* init.c: `tenon init DIR`: a small project that builds, to begin from: a program, its tuning, and a main that calls the kernel.
- * A row of `files` a file; nothing that is there already is overwritten. */
+/* init.c: `tenon init DIR`: writes a small project to start from: a program, how it is tuned and built, and
+ * a main program that calls the kernel. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +30,7 @@ const tools_verb tools_init = {
     .run = run,
 };
 
+/* The texts of the files, each complete: a test builds and runs the C project. */
 static const char program[] =
     "# A dense layer: a product, a bias, and what is below 0 becomes 0. `tenon show layer.te -s auto` prints its "
     "loops.\n"
@@ -114,6 +115,7 @@ static const char main_py[] =
     "print(f\"largest difference from NumPy: {worst:g}\")\n"
     "assert worst < 1e-3\n";
 
+/* A file of one kind of project. */
 typedef struct file {
   const char *kind, *name, *text;
 } file;
@@ -126,14 +128,14 @@ static const file files[] = {
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-/* False when memory ended. OUT is written anew each time. */
+/* Writes DIR/NAME to OUT, in place of what it held. False: no memory. */
 static bool path_of(runtime_str *out, const char *dir, const char *name) {
   out->n = 0;
   runtime_str_addf(out, "%s/%s", dir, name);
   return !out->failed;
 }
 
-/* "x": a file that came into being since the check is not overwritten. */
+/* Mode "x": a file that was made since the check is not overwritten. Returns the exit status. */
 static int write_file(tools_session *session, const char *path, const char *text) {
   FILE *f = fopen(path, "wxe");
   bool wrote = f && fputs(text, f) >= 0;
@@ -142,7 +144,7 @@ static int write_file(tools_session *session, const char *path, const char *text
   return tools_fail(session, "%s cannot be written: %s", path, strerror(errno));
 }
 
-/* Nothing is written where one of the files is there. */
+/* Whether none of the files exists. False after a message. */
 static bool is_free(tools_session *session, const char *kind, const char *dir) {
   runtime_str path = {0};
   bool is_unused = true;
@@ -155,7 +157,7 @@ static bool is_free(tools_session *session, const char *kind, const char *dir) {
   return is_unused;
 }
 
-/* All files or, if one of them exists already, none. */
+/* Writes all files or, when one of them exists, none. */
 static int run(const tools_args *args) {
   tools_session none = {0};
   const char *dir = args->operands[0], *kind = args->kind ? args->kind : "c";

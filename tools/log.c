@@ -1,5 +1,5 @@
-/* log.c: `tenon log`: what a log of records holds. Tables are here; what makes a log of logs, sums one up and checks it is in
- * log_work.c. */
+/* log.c: `tenon log`: shows what a log of records holds. The tables are here; log_work.c shows one record,
+ * sums logs up, checks them and makes logs of logs. */
 #include "tools/log.h"
 
 #include <math.h>
@@ -7,6 +7,7 @@
 
 #include "tools/report.h"
 
+/* Records that top and list print where -n says nothing. */
 enum { TOP_ROWS = 10 };
 
 static int run(const tools_args *args);
@@ -80,13 +81,14 @@ const tools_verb tools_log = {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Midnight here; -1: no such day. */
+/* Midnight of the day in local time, in seconds of UNIX time; -1: TEXT is no day. */
 static int64_t day_of(const char *text) {
   struct tm day = {.tm_isdst = -1};
   const char *end = strptime(text, "%Y-%m-%d", &day);
   return end && !*end ? (int64_t)mktime(&day) : -1;
 }
 
+/* Reads the day of an option; 0 where it was not given. False after a message. */
 static bool take_day(const tools_args *args, const char *option, const char *text, int64_t *out) {
   *out = text ? day_of(text) : 0;
   if (*out >= 0) return true;
@@ -101,7 +103,8 @@ bool tools_log_filter(const tools_session *session, const tools_args *args, tn_l
   return take_day(args, "since", args->since, &out->since_s) && take_day(args, "until", args->until, &out->until_s);
 }
 
-/* One row a program; the fastest; or by filters. */
+/* Reads the rows that the word asks for: the best of each program, the fastest, or those that the filter
+ * lets through. */
 static tn_status read_table(tools_session *session, const tools_args *args, const tn_log_filter *filter,
                             tn_log_table *out) {
   const char *what = args->operands[0], *log = args->operands[1];
@@ -114,8 +117,8 @@ static tn_status read_table(tools_session *session, const tools_args *args, cons
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* The program of a record; NULL when it cannot be read any more, or there was no memory, which is said: all its counts
- * are 0. */
+/* The row's program. NULL when it cannot be read any more, or memory ran out, which the context says.
+ * tn_program_... of NULL is 0, so callers need no test. */
 static const tn_program *row_program(tools_session *session, const tn_log_row *row) {
   runtime_quiet quiet = runtime_quiet_begin(session->ctx);
   const tn_program *program = tn_program_parse(session->ctx, row->program, 0, NULL);
@@ -123,7 +126,7 @@ static const tn_program *row_program(tools_session *session, const tn_log_row *r
   return program;
 }
 
-/* Adds the program on one line, without what it declares. */
+/* Adds the program's first 60 characters or so on one line, without its input line. */
 static void add_program(runtime_str *line, const char *text) {
   enum { SHOWN = 60 };
   if (strncmp(text, "input ", 6) == 0) text += strcspn(text, "\n");
@@ -136,8 +139,8 @@ static void add_program(runtime_str *line, const char *text) {
   runtime_str_add(line, *text ? "..." : "");
 }
 
-/* Control characters of a log, which is data from outside, do not reach the terminal: tools_print_text
- * replaces them. */
+/* Prints one row. A log is data from outside: tools_print_text replaces control characters, so that they do
+ * not reach the terminal. */
 static int print_row(tools_session *session, const tn_log_row *row) {
   char day[32] = "";
   time_t time_s = (time_t)row->time_s;
@@ -155,14 +158,14 @@ static int print_row(tools_session *session, const tn_log_row *row) {
   return tools_fail(session, "out of memory for a row of the table");
 }
 
-/* In quotes, those inside doubled (RFC 4180). */
+/* Adds TEXT in quotes, with the quotes in it doubled (RFC 4180). */
 static void add_quoted(runtime_str *out, const char *text) {
   runtime_str_add(out, "\"");
   for (const char *c = text; *c; ++c) runtime_str_addn(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
   runtime_str_add(out, "\"");
 }
 
-/* A time that is not there is left empty. */
+/* Prints the table as CSV. A missing time is an empty field. */
 static int print_csv(tools_session *session, const tn_log_table *table) {
   printf("line,key,seconds,gflops,error,checked,time,target,program\n");
   for (int i = 0; i < table->n_rows; ++i) {
@@ -189,7 +192,7 @@ static int print_csv(tools_session *session, const tn_log_table *table) {
   return tn_context_status(session->ctx) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }
 
-/* A program that cannot be parsed any more has a rate of 0, but is printed. */
+/* Prints the table as text. A program that cannot be parsed any more is printed with a rate of 0. */
 static int print_plain(tools_session *session, const tools_args *args, const tn_log_table *table) {
   printf("%6s  %-16s  %10s  %10s  %-7s  %-16s  %s\n", "line", "program", "time", "GFLOPS", "checked", "measured",
          "text");
@@ -202,7 +205,7 @@ static int print_plain(tools_session *session, const tools_args *args, const tn_
   return tn_context_status(session->ctx) == TN_OK ? status : TOOLS_FAILED;
 }
 
-/* Steps that are no JSON become an empty list, so that the output is always JSON. */
+/* A row as JSON. Steps that are no JSON become an empty list. */
 static json_t *row_object(tools_session *session, const tn_log_row *row) {
   json_t *steps = json_loads(row->steps, JSON_DECODE_ANY, NULL);
   const tn_program *program = row_program(session, row);
@@ -214,6 +217,7 @@ static json_t *row_object(tools_session *session, const tn_log_row *row) {
                    (json_int_t)row->time_s, "error", tn_measure_error_word(row->error));
 }
 
+/* The table as JSON, with the counts of the whole log. */
 static int print_object(tools_session *session, const tools_args *args, const tn_log_table *table) {
   json_t *rows = json_array();
   for (int i = 0; i < table->n_rows; ++i) json_array_append_new(rows, row_object(session, &table->rows[i]));
@@ -239,7 +243,7 @@ static int print_table(tools_session *session, const tools_args *args, const tn_
   return args->is_json ? print_object(session, args, table) : print_plain(session, args, table);
 }
 
-/* The words that print a table. */
+/* Runs best, top and list. */
 static int run_table(tools_session *session, const tools_args *args) {
   tn_log_table table = {0};
   tn_log_filter filter;
@@ -258,14 +262,16 @@ static int run_report(tools_session *session, const tools_args *args) {
   return tools_write_report(session, args->operands[1], args->output);
 }
 
-/* ---- what is done with a log -------------------------------------------------------------------------------------- */
+/* ---- the words after `tenon log`
+ * ----------------------------------------------------------------------------------- */
 
-/* Of the operands behind the log at most one is a program, or so many are logs or a line. */
+/* One of them. `filters`: --error, --since and --until apply; `sorts`: --sort applies. Where it takes a
+ * program, that is the last operand. */
 static const struct word {
   const char *name;
   bool takes_program, filters, sorts, is_table;
   const char *output; /* how the file that it writes is given; NULL: it needs none */
-  int least, most;    /* operands behind the word; 0: no such limit */
+  int least, most;    /* operands behind the word, the log included; most 0: no limit */
   int (*run)(tools_session *session, const tools_args *args);
 } words[] = {
     {"best", true, false, false, true, NULL, 1, 2, run_table},
@@ -282,6 +288,7 @@ static const struct word {
     {"import", false, false, false, false, NULL, 2, 0, tools_log_import},
 };
 
+/* An unknown word: suggests the nearest, or lists all. */
 static int refuse_word(const tools_args *args) {
   runtime_nearest nearest = runtime_nearest_to(args->operands[0]);
   runtime_str text = {0};
@@ -297,7 +304,7 @@ static int refuse_word(const tools_args *args) {
   return status;
 }
 
-/* Options that the word does nothing with would be passed over in silence. */
+/* Refuses options that the word would ignore, and wrong numbers of operands. Returns the exit status. */
 static int check_word(const tools_args *args, const struct word *word) {
   int n = args->n_operands - 1;
   const char *filter = args->error ? "error" : args->since ? "since" : args->until ? "until" : NULL;

@@ -1,13 +1,14 @@
-/* log_remeasure.c: `tenon log check --remeasure`: what the best records take now, on this machine. */
+/* log_remeasure.c: `tenon log check --remeasure`: times the best records again, on this machine. */
 #include <math.h>
 
 #include "autotune/internal.h"
 #include "tools/log.h"
 
-/* What is slower or faster than this was another machine, or another load. */
+/* Times that differ by less than this factor count as alike. A larger difference means another machine or
+ * another load. */
 #define ALIKE 1.15
 
-/* One record beside its time of now. */
+/* A record and its new measurement, whose message and object are the holder's to free. */
 typedef struct again {
   const tn_log_row *row;
   tn_measurement measured;
@@ -15,9 +16,11 @@ typedef struct again {
 
 static bool is_measured(const again *a) { return a->measured.error == TN_MEASURE_NONE && a->measured.n_costs > 0; }
 
+/* The median; the costs are sorted. */
 static double cost_of(const again *a) { return a->measured.costs[a->measured.n_costs / 2]; }
 
-/* As a finalist: compared whole, and never dropped. */
+/* Builds and times the record as a finalist: the whole output is compared, and a slow candidate is not
+ * given up. False after a message; a failed candidate is no failure of this. */
 static bool measure(const tn_builder *builder, const tn_runner *runner, again *a) {
   const tn_candidate candidate = {.program = a->row->program,
                                   .steps = a->row->steps,
@@ -28,6 +31,7 @@ static bool measure(const tn_builder *builder, const tn_runner *runner, again *a
   return a->measured.error != TN_MEASURE_NONE || runner->run(runner->self, 1, &candidate, &a->measured) == TN_OK;
 }
 
+/* One line of the table. Returns the exit status. */
 static int print_line(tools_session *session, const again *a) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%6d  %-16s  %10s  ", a->row->line, a->row->key, tools_time(a->row->cost_s).text);
@@ -52,7 +56,8 @@ static json_t *line_object(const again *a) {
                    tn_measure_error_word(a->measured.error));
 }
 
-/* Records of other targets cannot be run here. *N_FAILED counts those that could not be measured. */
+/* Measures all records of this machine's target; others cannot run here. *N_FAILED counts those that could
+ * not be measured. False after a message. */
 static bool measure_all(tools_session *session, const tools_args *args, const tn_log_table *table, json_t *lines,
                         int *n_failed) {
   tn_builder builder;
@@ -90,9 +95,10 @@ int tools_log_remeasure(tools_session *session, const tools_args *args) {
   return measured && n_failed > 0 ? tools_fail(session, "%d records cannot be measured now", n_failed) : status;
 }
 
-/* ---- what another compiler found ---------------------------------------------------------------------------------- */
+/* ---- records of another compiler
+ * ---------------------------------------------------------------------------------- */
 
-/* As a trial: what is wrong is recorded, too. */
+/* Appends the measurement to the log as a trial, failed or not. False after a message. */
 static bool append_measured(tools_session *session, const tools_args *args, const again *a) {
   autotune_record record = {0};
   const tn_candidate candidate = {

@@ -1,4 +1,4 @@
-/* log_work.c: `tenon log show, stats, check, merge, compact, export, import`. */
+/* log_work.c: `tenon log` show, stats, check, merge, compact, export and import. */
 #include <math.h>
 #include <time.h>
 
@@ -11,19 +11,20 @@ bool tools_log_same_target(const tools_session *session, const char *target) {
 
 /* ---- show --------------------------------------------------------------------------------------------------------- */
 
-/* The record of one line. */
+/* The line that `show` asks for, and its record once it is found. */
 typedef struct wanted_line {
   int line;
   autotune_record record;
 } wanted_line;
 
+/* log_read asks before it parses a line: lines before the wanted one are passed over. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   const wanted_line *w = user;
   (void)glance, (void)text;
   return line < w->line ? LOG_PASS : line == w->line ? LOG_READ : LOG_STOP;
 }
 
-/* The record is taken over. */
+/* Takes the wanted line's record over and stops. */
 static bool visit(void *user, int line, autotune_record *record) {
   wanted_line *w = user;
   if (line != w->line) return line < w->line;
@@ -32,7 +33,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return false;
 }
 
-/* As primitives, which `-s` takes. Steps that are refused now are told as a warning. */
+/* Adds the record's schedule as primitives, which `-s` takes. If the steps are refused now, a warning says why. */
 static void add_schedule(tools_session *session, const autotune_record *record, runtime_str *out) {
   tn_program *program = tn_program_parse(session->ctx, record->program, 0, NULL);
   tn_schedule *schedule = program ? tn_schedule_new(program) : NULL;
@@ -46,6 +47,7 @@ static void add_schedule(tools_session *session, const autotune_record *record, 
   tn_schedule_free(schedule);
 }
 
+/* Adds what was measured, a line a fact. */
 static void add_measured(const autotune_record *r, runtime_str *out) {
   double cost_s = autotune_record_cost(r);
   char day[32] = "";
@@ -62,6 +64,7 @@ static void add_measured(const autotune_record *r, runtime_str *out) {
                    (unsigned long long)r->seed, tools_time(r->build_s).text);
 }
 
+/* Prints the record: as JSON the line itself, otherwise facts, program and schedule. Returns the exit status. */
 static int print_record(tools_session *session, const tools_args *args, const autotune_record *record) {
   if (args->is_json) return tools_print_json(session, json_incref(record->json));
   runtime_str text = {0};
@@ -94,6 +97,7 @@ int tools_log_show(tools_session *session, const tools_args *args) {
 
 /* ---- stats -------------------------------------------------------------------------------------------------------- */
 
+/* All counts of a log. "errors" has the classes that occurred. */
 static json_t *sum_object(const char *log, const tn_log_sum *s) {
   json_t *errors = json_object();
   for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
@@ -107,6 +111,7 @@ static json_t *sum_object(const char *log, const tn_log_sum *s) {
                    "wrong", s->n_wrong, "duplicates", (json_int_t)s->duplicates, "kept", (json_int_t)s->kept);
 }
 
+/* A moment in local time; nothing for 0, which means that there is none. */
 static void print_day(const char *name, int64_t time_s) {
   char day[32] = "";
   time_t at = (time_t)time_s;
@@ -141,7 +146,8 @@ int tools_log_stats(tools_session *session, const tools_args *args) {
 
 /* ---- check -------------------------------------------------------------------------------------------------------- */
 
-/* A log with broken lines is still of use, but a script wants to know. */
+/* Checks every line, program and best record. A log with broken lines is still usable, but the exit status
+ * tells a script. */
 int tools_log_check(tools_session *session, const tools_args *args) {
   tn_log_sum sum;
   if (tn_log_check(session->ctx, args->operands[1], &sum) != TN_OK) return TOOLS_FAILED;
@@ -158,6 +164,7 @@ int tools_log_check(tools_session *session, const tools_args *args) {
 
 /* ---- making logs -------------------------------------------------------------------------------------------------- */
 
+/* What was written, for merge, compact, export and import. Returns the exit status. */
 static int print_written(tools_session *session, const tools_args *args, const char *out, const tn_log_sum *sum) {
   if (args->is_json) return tools_print_json(session, sum_object(out, sum));
   printf("%s: %lld lines of %lld records, %lld finals and %lld events; %lld were there twice, %lld are no records\n",
@@ -166,6 +173,7 @@ static int print_written(tools_session *session, const tools_args *args, const c
   return TOOLS_OK;
 }
 
+/* Writes the lines of N logs that the filter lets through to OUT, each once. Returns the exit status. */
 static int write_merged(tools_session *session, const tools_args *args, int n, const char *const *logs,
                         const char *out) {
   tn_log_sum sum;
@@ -180,7 +188,7 @@ int tools_log_merge(tools_session *session, const tools_args *args) {
   return write_merged(session, args, args->n_operands - 1, args->operands + 1, args->output);
 }
 
-/* Records as TVM writes them. */
+/* Exports records in TVM's format. */
 static int export_tvm(tools_session *session, const tools_args *args) {
   tn_log_sum sum;
   tn_log_filter filter;
@@ -200,7 +208,7 @@ int tools_log_export(tools_session *session, const tools_args *args) {
   return write_merged(session, args, 1, args->operands + 1, args->output);
 }
 
-/* Records that TVM wrote, of the program of --program. */
+/* Imports records that TVM wrote, of the program that --program gives. */
 static int import_tvm(tools_session *session, const tools_args *args) {
   int status = TOOLS_OK;
   const char *log = args->operands[1];

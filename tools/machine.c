@@ -1,6 +1,6 @@
-/* machine.c: what operations take on this machine, measured once and kept in the user's cache directory: the generic
- * schedules and the tuner choose by it. A file that is torn, of another version or of another machine is measured anew,
- * with a note; nothing is renewed silently. */
+/* machine.c: what operations cost on this machine, measured once and kept in the user's cache directory.
+ * The generic schedules and the tuner choose by it. A file that is damaged, of another version or of
+ * another machine is replaced by a new measurement, and a note says so. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "runtime/new_file.h"
 #include "tools/tools.h"
 
-/* In the path and in the file: versions side by side keep a file each. */
+/* Stands in the file's name and in the file, so that versions of Tenon side by side keep a file each. */
 #define MACHINE_VERSION "10"
 
 static const char head[] = "tenon machine " MACHINE_VERSION;
@@ -22,14 +22,15 @@ bool tools_cache_path(runtime_str *out) {
   return !out->failed && out->n > 0;
 }
 
-/* What the file has to be about: processor, features, threads and caches. */
+/* What the file has to be of: the processor, its features, threads and caches. */
 static void identity(const tn_target *native, runtime_str *out) {
   runtime_str_addf(out, "%s", tn_target_text(native));
   for (int level = 1; level <= 3; level++)
     runtime_str_addf(out, " cache%d=%lld", level, (long long)tn_target_cache_bytes(native, level));
 }
 
-/* The word of costs in a file, in TEXT; NULL, and *WHY: it is not usable. */
+/* The line of costs in a file's TEXT, which is cut up; NULL: it is not usable, and *WHY says why. "end" as
+ * the last line shows that the file is complete. */
 static char *find_costs(char *text, const char *of, const char **why) {
   char *rest = NULL, *first = strtok_r(text, "\n", &rest), *about = strtok_r(NULL, "\n", &rest);
   char *costs = strtok_r(NULL, "\n", &rest), *end = strtok_r(NULL, "\n", &rest);
@@ -40,7 +41,7 @@ static char *find_costs(char *text, const char *of, const char **why) {
   return *why ? NULL : costs;
 }
 
-/* Gives the target what the file holds. False: nothing usable; a note says why, unless there is no file. */
+/* Gives the session's target what the file holds. False: there is no file, or it is not usable, which a note says. */
 static bool load_costs(tools_session *session, const char *path, const char *of) {
   const char *why = NULL;
   if (access(path, R_OK) != 0) return false;
@@ -53,7 +54,7 @@ static bool load_costs(tools_session *session, const char *path, const char *of)
   return ok;
 }
 
-/* The directories above PATH, as far as they are missing. */
+/* Makes the missing directories above PATH. A failure shows when the file is written. */
 static void make_directories(const char *path) {
   runtime_str part = {0};
   for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -64,7 +65,7 @@ static void make_directories(const char *path) {
   runtime_str_free(&part);
 }
 
-/* Whole or not at all. */
+/* Replaces the file as a whole. False: it could not be written. */
 static bool save_costs(const char *path, const char *of, const char *costs) {
   make_directories(path);
   runtime_new_file made = {.fd = -1};
@@ -76,8 +77,8 @@ static bool save_costs(const char *path, const char *of, const char *costs) {
   return ok;
 }
 
-/* Only with a message does it fail; a cache that cannot be written is told in the note and costs a new
- * measurement the next time. */
+/* Measures the costs and keeps them. False after a message. A cache that cannot be written is no failure: a
+ * note says so, and the next run measures again. */
 static bool measure_costs(tools_session *session, const char *path, const char *of) {
   uint64_t begin = runtime_now_ns();
   const char *costs = tn_measure_costs(session->ctx);
@@ -92,8 +93,8 @@ static bool measure_costs(tools_session *session, const char *path, const char *
   return true;
 }
 
-/* Costs that the user gave in --target stand. A target that is not this machine's gets none: they
- * cannot be measured here. */
+/* Gives the session's target its costs, measured again if ANEW. Costs that the user gave in --target stay.
+ * A target that is not this machine's gets none: they cannot be measured here. */
 bool tools_know_machine(tools_session *session, bool anew) {
   runtime_str path = {0}, of = {0};
   tn_target *native = tn_target_new(session->ctx, NULL);

@@ -24,6 +24,7 @@ static const tools_verb *const verbs[] = {&tools_show, &tools_tune,   &tools_bui
                                           &tools_pass, &tools_worker, &tools_target,     &tools_profile, &tools_doctor,
                                           &tools_init, &tools_fmt,    &tools_completion, &tools_version, &help};
 
+/* What the overview says below the verbs. */
 static const char *const about =
     "A PROGRAM is tensor expressions as text, or the name of a file that holds them:\n"
     "  'C[i<1024, j<1024] = sum[k<1024](A[i,k] * B[k,j])'\n"
@@ -47,14 +48,14 @@ const tools_verb *tools_find_verb(const char *name) {
   return NULL;
 }
 
-/* To stderr with exit code 2 for a bare `tenon`, to stdout for `tenon help`. */
+/* To standard error with status 2 for a bare `tenon`, to standard output for `tenon help`. */
 static void print_overview(FILE *out) {
   fprintf(out, "tenon: tensor expressions, cut to fit the machine\n\nusage: tenon VERB ...\n");
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
   fprintf(out, "`tenon help VERB` tells more.\n\n%s%s", about, tools_environment);
 }
 
-/* Which verb does what other commands call so; NULL: nothing comes to mind. */
+/* What to use instead of a verb's name that other tools have; NULL: nothing is known. */
 static const char *meant(const char *name) {
   static const char *const rows[][2] = {{"run", "`tenon bench` runs and times a program"},
                                         {"compile", "`tenon build` compiles a program to a file"},
@@ -68,7 +69,8 @@ static const char *meant(const char *name) {
   return NULL;
 }
 
-/* Always TOOLS_USAGE; suggests what is meant, or the nearest verb by edit distance. */
+/* Says that there is no such verb, and suggests one: by meaning, or the nearest by edit distance. Always
+ * TOOLS_USAGE. */
 static int unknown_verb(const char *name) {
   runtime_nearest nearest = runtime_nearest_to(name);
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) runtime_nearest_offer(&nearest, verbs[i]->name);
@@ -85,7 +87,7 @@ static int unknown_verb(const char *name) {
   return TOOLS_USAGE;
 }
 
-/* --manual prints roff: the manual pages are made of the same tables as the help. */
+/* Prints help. --man prints roff instead: manual pages come from the same tables as the help. */
 static int run_help(const tools_args *args) {
   if (args->n_operands == 0 && args->is_manual)
     return tools_print_overview_manual(RUNTIME_COUNT(verbs), verbs, about), TOOLS_OK;
@@ -96,7 +98,7 @@ static int run_help(const tools_args *args) {
   return TOOLS_OK;
 }
 
-/* A verb with run_raw reads its own arguments: a worker's have to be those of docs/workers.md. */
+/* Runs a verb. One with run_raw reads its own arguments: a worker's must be as docs/workers.md says. */
 static int run_verb(const tools_verb *verb, int argc, char **argv) {
   tools_args args;
   bool wants_help;
@@ -106,7 +108,7 @@ static int run_verb(const tools_verb *verb, int argc, char **argv) {
   return status == TOOLS_OK && !wants_help ? verb->run(&args) : status;
 }
 
-/* --help and --version stand for the verbs of their names. */
+/* Finds the verb; --help and --version stand for the verbs of these names. */
 static int run(int argc, char **argv) {
   if (argc < 2) return print_overview(stderr), TOOLS_USAGE;
   const char *name = argv[1];
@@ -116,7 +118,7 @@ static int run(int argc, char **argv) {
   return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(name);
 }
 
-/* Written text may fail as late as the last flush: a full disk behind `> file` must not exit with 0. */
+/* Output may fail as late as the last flush: with a full disk behind `> file` the status must not be 0. */
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a file that gets too long for ulimit -f is an error with a message */
   if (argc > 1 && strcmp(argv[1], tools_bench.name) == 0) tools_settle_environment(argv);

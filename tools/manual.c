@@ -1,10 +1,10 @@
-/* manual.c: man pages, written from the tables that help is printed from: `tenon help --man [VERB]`. The build writes one for
- * the command and one for each verb. Source of the form: man(7). */
+/* manual.c: manual pages, written from the tables that help is printed from: `tenon help --man [VERB]`. The
+ * build writes one for the command and one for each verb. The form is man(7)'s. */
 #include <ctype.h>
 
 #include "tools/tools.h"
 
-/* Text as roff takes it: no dash that becomes a hyphen, no line that begins as a request does. */
+/* Writes text so that roff prints it as it is: no dash becomes a hyphen, no line is taken for a request. */
 static void put(const char *text, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     bool begins = i == 0 || text[i - 1] == '\n';
@@ -20,7 +20,7 @@ static void put(const char *text, size_t n) {
 
 static void put_text(const char *text) { put(text, strlen(text)); }
 
-/* VERB "" is the page of the command itself. The date is left out, so that builds are the same to the byte. */
+/* Begins a page; VERB "": the command's own. There is no date, so that two builds write the same bytes. */
 static void begin_page(const char *verb, const char *summary) {
   char upper[32];
   size_t n = 0;
@@ -34,7 +34,7 @@ static void begin_page(const char *verb, const char *summary) {
   fputc('\n', stdout);
 }
 
-/* Lines as they stand: help is laid out by hand, with tables and examples. */
+/* A section that is printed line by line as it stands (.nf): help is laid out by hand, with tables and examples. */
 static void put_as_is(const char *title, const char *lines) {
   if (!lines) return;
   printf(".SH %s\n.nf\n", title);
@@ -42,7 +42,7 @@ static void put_as_is(const char *title, const char *lines) {
   fputs("\n.fi\n", stdout);
 }
 
-/* The help is set line by line (.nf): its columns were laid out by hand. */
+/* An option with its lines, printed as they stand. */
 static void put_option(const tools_option *option) {
   fputs(".TP\n", stdout);
   if (option->letter) printf("\\fB\\-%c\\fR, ", option->letter);
@@ -55,7 +55,7 @@ static void put_option(const tools_option *option) {
   fputs("\n.fi\n", stdout);
 }
 
-/* The same for all verbs; tools.h names the codes. */
+/* The section on exit statuses, the same for all verbs; tools.h names them. */
 static void put_statuses(void) {
   fputs(
       ".SH EXIT STATUS\n0: all went well. 1: the work failed, and a message on standard error says why. 2: a wrong "

@@ -1,23 +1,26 @@
-/* memory.c: what the command does when memory runs out inside of a library that does not notice: jansson. */
+/* memory.c: what the command does when jansson, which does not always notice, runs out of memory. */
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "tools/tools.h"
 
-/* JSON was built without some of its parts. */
+/* Whether jansson was refused memory at any time: JSON may lack parts. */
 static atomic_bool lacks_memory;
 
 bool tools_lacks_memory(void) { return lacks_memory; }
 
-/* jansson's reader does not notice that the text of a token could not grow. It goes on with a text that lacks characters:
- * an assertion fails, or it reads past the end. So such a text grows into a reserve when memory is out. The reader then stops at the
- * next value that it asks memory for. */
+/* jansson's reader does not notice when the text of a token could not grow. It would go on with a text that
+ * lacks characters: an assertion fails, or it reads past the end. So such a text grows into this reserve
+ * when memory is out. The reader then stops at the next value, whose memory it does check. */
 static char reserve[1 << 20];
-static _Atomic size_t reserved; /* bytes of it that were given away; none comes back */
+static _Atomic size_t reserved; /* bytes of it that were given away; they never come back */
 
-/* Texts double from 16 bytes. What else has such a size may come from the reserve, too. */
+/* Whether a request looks like a growing text: these double from 16 bytes. Other requests of such a size
+ * may get the reserve, too. */
 static bool is_growing_text(size_t bytes) { return bytes >= 32 && (bytes & (bytes - 1)) == 0; }
 
+/* Memory from the reserve; NULL for other requests. Ends the process when the reserve is used up: nothing
+ * safe is left to do. */
 static void *reserved_memory(size_t bytes) {
   static const char text[] = "tenon: out of memory for a long JSON text\n";
   if (!is_growing_text(bytes)) return NULL;
@@ -27,7 +30,7 @@ static void *reserved_memory(size_t bytes) {
   _exit(TOOLS_FAILED);
 }
 
-/* jansson leaves out what it has no memory for, and few callers could say so: main says it at the end. */
+/* jansson's malloc. It leaves out what it has no memory for, and few callers could tell, so main tells at the end. */
 static void *json_memory(size_t bytes) {
   void *data = malloc(bytes);
   if (data) return data;
@@ -35,10 +38,11 @@ static void *json_memory(size_t bytes) {
   return reserved_memory(bytes);
 }
 
+/* jansson's free: the reserve is not the heap's. */
 static void give_back(void *data) {
   uintptr_t begin = (uintptr_t)reserve, at = (uintptr_t)data;
   if (at < begin || at >= begin + sizeof reserve) free(data);
 }
 
-/* Before the first JSON value is made: values of both allocators must not mix. */
+/* Has to come before the first JSON value is made: memory of both allocators must not mix. */
 void tools_watch_json(void) { json_set_alloc_funcs(json_memory, give_back); }

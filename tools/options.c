@@ -1,4 +1,4 @@
-/* options.c: a verb's table of options, as getopt_long wants it, as it fills tools_args, and as help. */
+/* options.c: a verb's table of options: given to getopt_long, read into tools_args, and printed as help. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -6,11 +6,12 @@
 
 #include "tools/tools.h"
 
+/* LONG_ONLY: getopt_long's codes for options without a letter begin above all letters. */
 enum { MAX_OPTIONS = 56, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h', COLOR = 1 };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* A parse function sets FIELD of tools_args from TEXT, false if TEXT is not of its kind. */
+/* A parser sets FIELD, a member of tools_args, from TEXT. False: TEXT is not of its kind. */
 static bool parse_flag(const char *text, void *field) {
   (void)text;
   *(bool *)field = true;
@@ -22,7 +23,7 @@ static bool parse_text(const char *text, void *field) {
   return true;
 }
 
-/* Decimal, without leading blanks, which strtoll would take. */
+/* Reads a decimal number in a range. Leading blanks, which strtoll would accept, are refused. */
 static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *out) {
   char *end;
   errno = 0;
@@ -34,14 +35,14 @@ static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *ou
 
 static bool parse_count(const char *text, void *field) { return parse_int(text, 1, INT32_MAX, field); }
 
-/* Stored plus one, so that 0 in tools_args means that it was not given. */
+/* Stored plus one, so that 0 in tools_args means "not given". */
 static bool parse_level(const char *text, void *field) {
   if (!parse_int(text, 0, 2, field)) return false;
   ++*(int64_t *)field;
   return true;
 }
 
-/* Up to 2^63 - 1, as JSON has it. */
+/* Up to 2^63 - 1, the largest number that JSON readers agree on as an integer. */
 static bool parse_seed(const char *text, void *field) {
   int64_t value;
   if (!parse_int(text, 0, INT64_MAX, &value)) return false;
@@ -49,7 +50,7 @@ static bool parse_seed(const char *text, void *field) {
   return true;
 }
 
-/* More than 0. Blanks before the number, which strtod takes, are refused. */
+/* More than 0, without blanks before it. */
 static bool parse_seconds(const char *text, void *field) {
   char *end;
   double value = runtime_parse_float(text, &end);
@@ -58,7 +59,7 @@ static bool parse_seconds(const char *text, void *field) {
   return true;
 }
 
-/* A number and s, m or h; seconds in FIELD. */
+/* A number with the unit s, m or h; FIELD gets seconds. */
 static bool parse_duration(const char *text, void *field) {
   static const struct {
     char unit;
@@ -85,12 +86,13 @@ bool tools_take_param(const char *text, tools_args *args) {
   return true;
 }
 
-/* FIELD is the array of params, the first member of what it fills: its count is found through the arguments. */
+/* FIELD is the array of params, a member of the tools_args: the count beside it is reached through its
+ * offset. The parsers below do the same. */
 static bool parse_param(const char *text, void *field) {
   return tools_take_param(text, (tools_args *)((char *)field - offsetof(tools_args, params)));
 }
 
-/* Like parse_param, for the files of --link. */
+/* A file of --link. */
 static bool parse_link(const char *text, void *field) {
   tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, links));
   if (args->n_links == TOOLS_MAX_LINKS) return false;
@@ -98,7 +100,7 @@ static bool parse_link(const char *text, void *field) {
   return true;
 }
 
-/* Like parse_param, for plug-ins of the profiler. */
+/* A plug-in of the profiler. */
 static bool parse_plugin(const char *text, void *field) {
   tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, plugins));
   if (args->n_plugins == TOOLS_MAX_PLUGINS) return false;
@@ -106,7 +108,7 @@ static bool parse_plugin(const char *text, void *field) {
   return true;
 }
 
-/* Like parse_param, for the inputs' data; whether it can be had is found out with the program. */
+/* NAME=DATA of an input. Whether the data can be made is found out with the program. */
 static bool parse_fill(const char *text, void *field) {
   tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, fills));
   const char *equals = strchr(text, '=');
@@ -115,7 +117,7 @@ static bool parse_fill(const char *text, void *field) {
   return true;
 }
 
-/* Like parse_param, for the commands of --worker. */
+/* A command of --worker. */
 static bool parse_worker(const char *text, void *field) {
   tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, workers));
   if (!*text || args->n_workers == TOOLS_MAX_WORKERS) return false;
@@ -129,12 +131,14 @@ char *tools_fill_text(const tools_args *args) {
   return text.data;
 }
 
+/* What each kind takes, in words for a message. */
 static const char *const expected[] = {
 #define X(name, words) [TOOLS_##name] = words,
     TOOLS_KINDS(X)
 #undef X
 };
 
+/* The parser of each kind. */
 static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_FLAG] = parse_flag,         [TOOLS_TEXT] = parse_text,   [TOOLS_COUNT] = parse_count,
     [TOOLS_LEVEL] = parse_level,       [TOOLS_SEED] = parse_seed,   [TOOLS_SECONDS] = parse_seconds,
@@ -143,14 +147,13 @@ static bool (*const parsers[])(const char *text, void *field) = {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A verb's table in getopt_long's two forms. What getopt_long returns is the option's letter, or LONG_ONLY + its row.
- */
+/* A verb's table in getopt_long's two forms. getopt_long returns an option's letter, or LONG_ONLY plus its row. */
 typedef struct getopt_tables {
   char letters[3 * MAX_OPTIONS + 3];
   struct option names[MAX_OPTIONS + 3];
 } getopt_tables;
 
-/* Turns the verb's table into getopt_long's two. Options without a letter have codes from LONG_ONLY on. */
+/* Fills both forms. */
 static void fill_tables(const tools_option *options, getopt_tables *out) {
   char *letters = out->letters;
   int n = 0;
@@ -168,20 +171,22 @@ static void fill_tables(const tools_option *options, getopt_tables *out) {
   out->names[n + 2] = (struct option){0};
 }
 
-/* By the code that getopt_long returned; NULL for one that is in no row, such as HELP. */
+/* The option of the code that getopt_long returned; NULL for one that is in no row, such as HELP. */
 static const tools_option *find_option(const tools_option *options, int code) {
   if (code >= LONG_ONLY) return &options[code - LONG_ONLY];
   while (options->name && options->letter != code) ++options;
   return options->name ? options : NULL;
 }
 
-/* Given twice, the last one counts; parameters and links are collected. */
+/* Sets the option's member. An option that is given twice counts the last time; params, links and the like
+ * are collected. Returns the exit status. */
 static int take_option(const tools_option *option, const char *value, tools_args *out) {
   if (parsers[option->kind](value, (char *)out + option->field)) return TOOLS_OK;
   return tools_usage(out->verb, "--%s takes %s, not '%s'", option->name, expected[option->kind], value);
 }
 
-/* What stands behind '=' is no part of the name that is searched for. */
+/* Says that there is no such option and suggests the nearest. What follows '=' is no part of the name.
+ * Always TOOLS_USAGE. */
 static int unknown_option(const tools_verb *verb, const char *word) {
   char name[32] = "";
   const char *given = word + strspn(word, "-");
@@ -194,7 +199,7 @@ static int unknown_option(const tools_verb *verb, const char *word) {
   return tools_usage(verb, "there is no option %s", word);
 }
 
-/* A long option with one dash, which getopt_long takes for a letter with an argument: "-log". */
+/* Refuses a long option with one dash, "-log", which getopt_long would take for a letter with an argument. */
 static int refuse_one_dash(const tools_verb *verb, int argc, char **argv) {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
     if (argv[i][0] != '-' || argv[i][1] == '-') continue;
@@ -206,7 +211,7 @@ static int refuse_one_dash(const tools_verb *verb, int argc, char **argv) {
   return TOOLS_OK;
 }
 
-/* getopt_long returned '?' or ':'; WORD is the argument it stopped at. */
+/* Says why getopt_long returned CODE, '?' or ':'. WORD is the argument at which it stopped. Always TOOLS_USAGE. */
 static int refuse_option(const tools_verb *verb, int code, const char *word) {
   if (code == ':') return tools_usage(verb, "%s needs an argument", word);
   if (optopt && optopt < LONG_ONLY) return tools_usage(verb, "there is no option -%c", optopt);
@@ -214,7 +219,8 @@ static int refuse_option(const tools_verb *verb, int code, const char *word) {
   return unknown_option(verb, word);
 }
 
-/* getopt_long has moved the operands behind the options: optind is the first of them. */
+/* Takes the operands, which getopt_long has moved behind the options: optind is the first of them. Returns
+ * the exit status. */
 static int take_operands(const tools_verb *verb, int argc, char **argv, tools_args *out) {
   int n = argc - optind;
   if (n < verb->min_operands)
@@ -231,7 +237,7 @@ static int take_operands(const tools_verb *verb, int argc, char **argv, tools_ar
   return TOOLS_OK;
 }
 
-/* Prints what is wrong. OUT's texts are argv's. */
+/* Prints what is wrong. OUT's texts belong to argv. */
 int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help) {
   getopt_tables tables;
   fill_tables(verb->options, &tables);
@@ -272,8 +278,7 @@ int tools_find_part(const tools_args *args) {
   return part;
 }
 
-/* One line of help each, from column HELP_COLUMN on. A left side that is too long gets a line of its
- * own. */
+/* Prints one option, its help from column HELP_COLUMN on. A left side that is too long gets a line of its own. */
 static void print_option(const tools_option *option) {
   char left[64], letter[8] = "    ";
   if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
@@ -289,7 +294,7 @@ static void print_option(const tools_option *option) {
   printf("\n");
 }
 
-/* Empty lines stay empty, without trailing blanks. */
+/* Prints lines indented. Empty lines get no trailing blanks. */
 static void print_indented(const char *lines) {
   for (const char *line = lines; line && *line;) {
     int n = (int)strcspn(line, "\n");

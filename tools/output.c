@@ -1,9 +1,10 @@
-/* output.c: what the verbs print: JSON objects, texts, times. */
+/* output.c: how verbs print JSON objects, texts, times and rates. */
 #include <math.h>
 
 #include "tools/tools.h"
 
-/* Bytes of the control character at TEXT, beside newlines and tabs; 0: it is none. */
+/* Bytes of the control character at TEXT, newlines and tabs not counted as such; 0: it is none. C1 control
+ * characters are two bytes in UTF-8. */
 static size_t control_bytes(const unsigned char *text) {
   if (*text == '\n' || *text == '\t') return 0;
   if (*text < 0x20 || *text == 0x7f) return 1;
@@ -21,7 +22,7 @@ char *tools_plain(char *text) {
   return text;
 }
 
-/* ASCII only: a terminal of any encoding shows it. Nine digits are more than a clock gives. */
+/* In ASCII, so that a terminal of any encoding shows it. Nine digits are more than a clock gives. */
 int tools_print_json(tools_session *session, json_t *object) {
   char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(object);

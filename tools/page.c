@@ -1,15 +1,18 @@
-/* page.c: `tenon show --emit=html`. What it shows comes from where the other forms come from: the tree, the schedule's
- * text, assembly. Which primitive made a loop is found by applying the schedule's text one primitive at a time and
- * looking what changed. All text is escaped: names come from the user's program. */
+/* page.c: `tenon show --emit=html`. The page has the loop tree, the schedule's text and assembly, all from
+ * the same functions as the other forms. Which primitive made a loop is found by applying the schedule's
+ * text one primitive at a time and looking at what changed. All text is escaped: names come from the user's
+ * program. */
 #include "tools/page.h"
 
 #include "tools/assembly.h"
 
+/* Limits that keep the page small enough for a browser: rows of the tree, loops and bytes of assembly,
+ * bytes of text, loops of a stage. */
 enum { MAX_ROWS = 1500, MAX_LOOPS = 40, MAX_CODE = 6000, MAX_TEXT = 60000, MAX_AXES = 64 };
 
 /* ---- where loops come from --------------------------------------------------------------------------------------- */
 
-/* A loop of a stage after some primitive, or (loop "") the stage itself. */
+/* A loop of a stage, or (loop "") the stage itself, and the primitives so far that made or changed it. */
 typedef struct origin {
   char *stage, *loop, *annotation;
   runtime_str by; /* the primitives that made or changed it */
@@ -17,6 +20,7 @@ typedef struct origin {
 
 typedef RUNTIME_VEC(origin) origins;
 
+/* NULL: no primitive has mentioned it. */
 static origin *find_origin(const origins *all, const char *stage, const char *loop) {
   for (int i = 0; i < all->n; i++)
     if (strcmp(all->data[i].stage, stage) == 0 && strcmp(all->data[i].loop, loop) == 0) return &all->data[i];
@@ -27,7 +31,8 @@ static void add_primitive(origin *o, const char *primitive) {
   runtime_str_addf(&o->by, "%s%s", o->by.n > 0 ? "; " : "", primitive);
 }
 
-/* A loop that is new or annotated otherwise was made so by PRIMITIVE, which is NULL for the default schedule. */
+/* Notes a loop as it is after PRIMITIVE (NULL: in the default schedule). If it is new or annotated
+ * differently, PRIMITIVE made it so. Returns whether it did. */
 static bool note(origins *all, const char *stage, const char *loop, const char *annotation, const char *primitive) {
   origin *known = find_origin(all, stage, loop);
   if (known && strcmp(known->annotation, annotation) == 0) return false;
@@ -43,7 +48,7 @@ static bool note(origins *all, const char *stage, const char *loop, const char *
   return true;
 }
 
-/* Whether PRIMITIVE changed any loop. */
+/* Notes all loops of all stages. Returns whether PRIMITIVE changed any. */
 static bool note_all(origins *all, const tn_schedule *schedule, const char *primitive) {
   tn_loop loops[MAX_AXES];
   bool changed = false;
@@ -55,7 +60,7 @@ static bool note_all(origins *all, const tn_schedule *schedule, const char *prim
   return changed;
 }
 
-/* "reorder(C, i, j)": what changes no loop is said at its stage, the first argument. */
+/* A primitive that changes no loop, such as "reorder(C, i, j)", is noted at its stage, the first argument. */
 static void note_stage(origins *all, const char *primitive) {
   const char *open = strchr(primitive, '(');
   size_t n = open ? strcspn(open + 1, ",) ") : 0;
@@ -67,7 +72,8 @@ static void note_stage(origins *all, const char *primitive) {
   if (o) add_primitive(o, primitive);
 }
 
-/* Applies the text of SCHEDULE to a new one. A text of many megabytes would be replayed for long: then nothing is said. */
+/* Applies the schedule's text to a new schedule, primitive by primitive. A text of many kilobytes would
+ * take too long: then no origins are shown. */
 static void find_origins(tools_session *session, const char *text, origins *all) {
   tn_schedule *schedule = strlen(text) <= MAX_TEXT ? tn_schedule_new(session->program) : NULL;
   if (!schedule) return;
@@ -100,22 +106,22 @@ static void free_origins(origins *all) {
 
 typedef enum row_kind { ROW_NOTE, ROW_STAGE, ROW_LOOP, ROW_BODY } row_kind;
 
-/* A line of the tree, in parts of its text. */
+/* A line of the tree. The pointers are into the tree's text. */
 typedef struct row {
   row_kind kind;
   int depth;
   const char *at;
   size_t n;
-  const char *word, *name, *rest; /* LOOP: "parallel", "i.outer", "(16) reduce ..."; STAGE: name */
+  const char *word, *name, *rest; /* LOOP: "parallel", "i.outer", "(16) reduce ..."; STAGE: the name alone */
   size_t n_word, n_name, n_rest;
-  int parent; /* the loop around it, or the stage; -1: none */
+  int parent; /* row of the loop or the stage around it; -1: none */
   char stage[256];
-  int code; /* LOOP: the first machine loop that it is; -1: none */
+  int code; /* LOOP: number of the first machine loop that it became; -1: none */
 } row;
 
 typedef RUNTIME_VEC(row) rows;
 
-/* Whether the line has the form `word name (extent) ...` of a loop. */
+/* Reads a loop's line, `word name (extent) ...`. False: it has another form. */
 static bool read_loop(row *r) {
   size_t word = strcspn(r->at, " "), name = word < r->n ? strcspn(r->at + word + 1, " ") : 0;
   const char *open = r->at + word + 1 + name + 1;
@@ -130,7 +136,7 @@ static bool read_loop(row *r) {
 
 static bool holds(const row *r, const char *part) { return memmem(r->at, r->n, part, strlen(part)) != NULL; }
 
-/* What kind of line it is. The tree has no other lines than these (schedule/tree.c). */
+/* Finds out what kind of line it is. The tree has no other kinds (schedule/tree.c). */
 static void classify(row *r) {
   size_t name = strcspn(r->at, ":,= ");
   r->kind = ROW_BODY;
@@ -145,7 +151,7 @@ static void classify(row *r) {
   }
 }
 
-/* The nearest row above that is less deep; the stage of a loop is that of the rows above. */
+/* The parent is the nearest row above that is less deep; a row's stage is its parent's. */
 static void set_parent(rows *all, int i) {
   row *r = &all->data[i];
   r->parent = i - 1;
@@ -157,7 +163,7 @@ static void set_parent(rows *all, int i) {
     memcpy(r->stage, all->data[r->parent].stage, sizeof r->stage);
 }
 
-/* False: out of memory. Rows beyond MAX_ROWS are left out, and *CUT says so. */
+/* Splits the tree into rows. False: out of memory. Rows beyond MAX_ROWS are left out, and *CUT is set. */
 static bool read_rows(const char *tree, rows *all, bool *cut) {
   for (const char *at = tree; *at;) {
     size_t blanks = strspn(at, " "), n = strcspn(at, "\n");
@@ -172,14 +178,16 @@ static bool read_rows(const char *tree, rows *all, bool *cut) {
   return true;
 }
 
-/* ---- machine loops of a tree's loops ----------------------------------------------------------------------------- */
+/* ---- which loop of the tree a machine loop is
+ * ---------------------------------------------------------------------- */
 
 static bool has_name(const row *r, const char *name) {
   return r->kind == ROW_LOOP && strlen(name) == r->n_name && memcmp(r->name, name, r->n_name) == 0;
 }
 
-/* Whether the names of a machine loop and of those around it are among the tree's loops around row I, in order: loops of
- * one iteration, unrolled and vectorized ones are no loops any more. */
+/* Whether a machine loop can be row I: the names of it and of the loops around it must occur, in order,
+ * among the tree's loops around that row. Some of those may be missing in the code: loops of one iteration,
+ * unrolled and vectorized ones are gone. */
 static bool is_path(const rows *all, int i, const assembly_loops *loops, int loop) {
   const assembly_loop *m = &loops->data[loop];
   int wanted = m->depth; /* of its parents, from inside */
@@ -189,7 +197,8 @@ static bool is_path(const rows *all, int i, const assembly_loops *loops, int loo
   return wanted == 0;
 }
 
-/* The row of a machine loop: of several that fit the first that has none yet. A peeled rest is a second copy. */
+/* The row of a machine loop; -1: none. Of several that fit, the first that has no machine loop yet: a
+ * peeled rest is a second copy of a loop. */
 static int row_of(const rows *all, const assembly_loops *loops, int loop) {
   int first = -1;
   for (int i = 0; i < all->n && *loops->data[loop].name; i++) {
@@ -238,6 +247,7 @@ static const char head[] =
     "a { color: var(--stage); } details { margin-top: .7rem; } summary { cursor: pointer; overflow-wrap: anywhere; }\n"
     "</style>\n</head>\n<body>\n<h1>A schedule</h1>\n";
 
+/* Adds N characters, escaped for HTML. */
 static void put(runtime_str *out, const char *text, size_t n) {
   for (size_t i = 0; i < n; i++) switch (text[i]) {
       case '&': runtime_str_add(out, "&amp;"); break;
@@ -251,7 +261,7 @@ static void put(runtime_str *out, const char *text, size_t n) {
 
 static void put_text(runtime_str *out, const char *text) { put(out, text, strlen(text)); }
 
-/* At most MOST bytes, with a word about the rest. */
+/* Adds at most MOST bytes of TEXT, cut between characters, and says how many are left out. */
 static void put_most(runtime_str *out, const char *text, size_t most) {
   size_t n = strlen(text), shown = RUNTIME_MIN(n, most);
   while (shown < n && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80) shown--;
@@ -265,7 +275,7 @@ static void put_span(runtime_str *out, const char *class, const char *text, size
   runtime_str_add(out, "</span>");
 }
 
-/* The class of a loop's first word, which colours it. */
+/* The CSS class of a loop's first word, which gives the colour. */
 static const char *class_of(const row *r) {
   static const char *const words[] = {"parallel", "vectorize", "unroll", "tensorize"};
   for (int i = 0; i < RUNTIME_COUNT(words); i++)
@@ -273,6 +283,7 @@ static const char *class_of(const row *r) {
   return holds(r, " tensorize=") ? "tensorize" : "rest";
 }
 
+/* Adds the row's own text, and a link to its machine code. */
 static void put_what(runtime_str *out, const row *r) {
   if (r->kind == ROW_LOOP) {
     put_span(out, class_of(r), r->word, r->n_word);
@@ -289,6 +300,7 @@ static void put_what(runtime_str *out, const row *r) {
   if (r->kind == ROW_LOOP && r->code >= 0) runtime_str_addf(out, " <a href=\"#code%d\">code</a>", r->code);
 }
 
+/* Adds a row: its text and the primitives that made it. */
 static void put_row(runtime_str *out, const origins *all, const row *r, int number) {
   char loop[256] = "";
   if (r->kind == ROW_LOOP) snprintf(loop, sizeof loop, "%.*s", (int)RUNTIME_MIN(r->n_name, sizeof loop - 1), r->name);
@@ -306,7 +318,7 @@ static void put_row(runtime_str *out, const origins *all, const row *r, int numb
   runtime_str_add(out, "</div>\n");
 }
 
-/* "j.outer > i.outer > k": the loops around it and itself. */
+/* Adds "j.outer > i.outer > k": the loops around it and the loop itself. */
 static void put_path(runtime_str *out, const assembly_loops *loops, const assembly_loop *loop) {
   for (int i = 0; i <= loop->depth; i++) {
     const char *name = i < loop->depth ? loops->data[loop->parents[i]].name : loop->name;
@@ -315,7 +327,7 @@ static void put_path(runtime_str *out, const assembly_loops *loops, const assemb
   }
 }
 
-/* The innermost loop of most depth, and of those the longest, is open; the others are folded. */
+/* The loop that is shown open: the deepest innermost loop, and of those the longest. -1: there is no loop. */
 static int main_loop(const assembly_loops *loops) {
   int best = -1;
   for (int i = 0; i < loops->n; i++) {
@@ -326,6 +338,7 @@ static int main_loop(const assembly_loops *loops) {
   return best;
 }
 
+/* Adds a machine loop that can be folded, with a link to its row AT (-1: none). */
 static void put_loop(runtime_str *out, const assembly_loops *loops, int i, int at, bool is_open) {
   const assembly_loop *loop = &loops->data[i];
   runtime_str_addf(out, "<details id=\"code%d\"%s><summary>", i, is_open ? " open" : "");
@@ -337,6 +350,7 @@ static void put_loop(runtime_str *out, const assembly_loops *loops, int i, int a
   runtime_str_add(out, "</pre></details>\n");
 }
 
+/* Adds the main loop first, then the other innermost loops, folded. */
 static void put_loops(runtime_str *out, const assembly_loops *loops, const int *row_of_loop) {
   int main = main_loop(loops), shown = 0;
   if (main < 0) runtime_str_add(out, "<p>The kernel has no loop: everything is unrolled or runs once.</p>\n");
@@ -351,7 +365,7 @@ static void put_loops(runtime_str *out, const assembly_loops *loops, const int *
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
-/* What the page is made of. Texts are malloc'ed; the rows point into the tree. */
+/* All that the page shows. Texts are malloc'ed; the rows point into the tree. */
 typedef struct page {
   char *tree, *text, *assembly;
   origins origins;
@@ -361,6 +375,7 @@ typedef struct page {
   bool is_cut;
 } page;
 
+/* Fills P. False after a message; what was made is released in either case. */
 static bool gather(tools_session *session, const tn_schedule *schedule, tn_build_part part, page *p) {
   const tn_build_options options = {.target = session->target, .part = part};
   p->tree = tn_schedule_print(schedule, TN_FORM_TREE);

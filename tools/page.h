@@ -4,8 +4,8 @@
 
 #include "tools/tools.h"
 
-/* One HTML file without scripts, that needs no network: the loop tree, by which primitive each loop came to be, and the
- * machine code of the innermost loops. malloc'ed; NULL after a message. */
+/* The page of a schedule: one HTML file without scripts that needs no network. It has the loop tree, which
+ * primitive made each loop, and the machine code of the innermost loops. malloc'ed; NULL after a message. */
 char *tools_schedule_page(tools_session *session, const tn_schedule *schedule, tn_build_part part);
 
 #endif

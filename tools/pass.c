@@ -1,4 +1,4 @@
-/* pass.c: `tenon pass`: loop IR as text through one pass or several. */
+/* pass.c: `tenon pass`: takes loop IR as text through one pass or several. */
 #include "te/intrin.h"
 #include "tir/ir.h"
 #include "tools/tools.h"
@@ -33,7 +33,7 @@ static int list_passes(void) {
   return TOOLS_OK;
 }
 
-/* The text of what the passes make; NULL after a message. */
+/* Runs the passes on TEXT and prints the result. NULL after a message. */
 static char *transform(tools_session *session, const tools_args *args, const char *text) {
   runtime_arena arena = {0};
   runtime_str out = runtime_str_limited(session->ctx);
@@ -54,7 +54,7 @@ static char *transform(tools_session *session, const tools_args *args, const cha
   return printed;
 }
 
-/* Standard text of loop IR in and out, so passes can be put in a pipe. */
+/* Loop IR is text on both sides, so passes can be put in a pipe. */
 static int run(const tools_args *args) {
   if (args->lists) return list_passes();
   if (args->n_operands < 1) return tools_usage(args->verb, "NAME and FILE are missing");

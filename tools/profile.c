@@ -1,5 +1,5 @@
-/* profile.c: `tenon profile`: looks at recordings. One row a view: each loads what its operands name, and prints text
- * or writes a file; the library does the work. */
+/* profile.c: `tenon profile`: looks at recordings. Each view is a row of a table: it loads what its
+ * operands name, and prints text or writes a file. The library does the work. */
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -64,7 +64,8 @@ static bool exists(const char *path) {
   return stat(path, &info) == 0;
 }
 
-/* A run that was killed leaves FILE.buffers and no FILE: it is taken instead, with a warning. */
+/* Loads a recording. A run that was killed leaves FILE.buffers and no FILE: that is taken instead, with a
+ * warning. NULL after a message. */
 tn_recording *tools_load_recording(tools_session *session, const char *path) {
   runtime_str buffers = {0};
   runtime_str_addf(&buffers, "%s.buffers", path);
@@ -77,7 +78,7 @@ tn_recording *tools_load_recording(tools_session *session, const char *path) {
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* A view function prints one look at a recording, which its caller frees. */
+/* A view prints one look at a recording, which its caller frees. It returns the exit status. */
 static int view_table(tools_session *session, const tools_args *args, tn_recording *r) {
   (void)args;
   char *text = tn_recording_table(r);
@@ -88,7 +89,7 @@ static int view_report(tools_session *session, const tools_args *args, tn_record
   return tools_print_text(tn_recording_report(session->ctx, r, args->sort));
 }
 
-/* A list such as "shapes,thread"; false with a message. */
+/* Reads the list of --by, such as "shapes,thread". False after a message. */
 static bool take_by(tools_session *session, const char *by, tn_average_options *out) {
   const struct {
     const char *name;
@@ -108,7 +109,7 @@ static bool take_by(tools_session *session, const char *by, tn_average_options *
   return true;
 }
 
-/* --json gives all columns with their exact numbers; the table is what --sort and --limit make of it. */
+/* --json has all columns with their exact numbers; --sort and --limit apply to the table only. */
 static int view_averages(tools_session *session, const tools_args *args, tn_recording *r) {
   if (args->is_json) return tools_print_text(tn_recording_write(session->ctx, r, TN_FORM_REPORT, NULL));
   tn_table_options table = {.sort_by = args->sort ? args->sort : "self_cpu_time_total", .row_limit = (int)args->limit};
@@ -120,7 +121,7 @@ static int view_averages(tools_session *session, const tools_args *args, tn_reco
   return status;
 }
 
-/* The second file is read here, so a failure names it. */
+/* The second recording is loaded here, so that a failure names its file. */
 static int view_compare(tools_session *session, const tools_args *args, tn_recording *before) {
   tn_recording *after = tools_load_recording(session, args->operands[2]);
   int status = after ? tools_print_text(tn_recording_compare(session->ctx, before, after)) : TOOLS_FAILED;
@@ -128,12 +129,12 @@ static int view_compare(tools_session *session, const tools_args *args, tn_recor
   return status;
 }
 
-/* The form follows from the name of the new file. */
+/* The form follows from the new file's name. */
 static int view_convert(tools_session *session, const tools_args *args, tn_recording *r) {
   return tn_recording_save(session->ctx, r, args->operands[2]) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }
 
-/* Until SIGINT or SIGTERM. */
+/* Returns on SIGINT or SIGTERM. */
 static void wait_for_signal(void) {
   sigset_t signals;
   int signal_number;
@@ -143,7 +144,8 @@ static void wait_for_signal(void) {
   sigwait(&signals, &signal_number);
 }
 
-/* The signals are held back before the server's thread begins, which would be ended by them otherwise. */
+/* Blocks the signals before the server's thread begins: otherwise that thread could receive them and end
+ * the process. */
 static void hold_signals(void) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -152,7 +154,7 @@ static void hold_signals(void) {
   sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* Returns when it is interrupted, which is its success. */
+/* Serves until it is interrupted, which counts as success. */
 static int view_serve(tools_session *session, const tools_args *args, tn_recording *r) {
   const tn_server_options serving = {.port = (int)args->port, .query = tools_profile_query};
   hold_signals();
@@ -167,7 +169,7 @@ static int view_serve(tools_session *session, const tools_args *args, tn_recordi
 
 /* ---- merge ------------------------------------------------------------------------------------------------------- */
 
-/* NAME=FILE, or FILE. The name ends where the '=' is: argv may be written to. */
+/* Reads NAME=FILE, or FILE. argv may be written to, so the name is ended at the '='. */
 static bool load_input(tools_session *session, const char *operand, tn_merge_input *out) {
   char *equals = strchr(operand, '=');
   if (equals) *equals = '\0';
@@ -176,7 +178,7 @@ static bool load_input(tools_session *session, const char *operand, tn_merge_inp
   return out->recording != NULL;
 }
 
-/* The suffix of the output is checked before the inputs are read, which may take long. */
+/* The output's suffix is checked before the inputs are read, which may take long. */
 static int merge(tools_session *session, const tools_args *args) {
   tn_merge_input inputs[TOOLS_MAX_OPERANDS] = {0};
   tn_profile_form form;
@@ -192,10 +194,10 @@ static int merge(tools_session *session, const tools_args *args) {
 
 /* ---- the table of views ------------------------------------------------------------------------------------------ */
 
-/* A view gets the recording of its first operand, or, with run_bare, loads for itself. */
+/* A view gets the recording of its first operand; one with run_bare loads what it needs. */
 static const struct view {
   const char *name;
-  int min_operands, max_operands; /* the view's name included */
+  int min_operands, max_operands; /* the view's name is one of them */
   int (*run)(tools_session *session, const tools_args *args, tn_recording *r);
   int (*run_bare)(tools_session *session, const tools_args *args);
 } views[] = {
@@ -212,7 +214,7 @@ static const struct view {
     {"serve", 2, 2, view_serve, NULL},
 };
 
-/* The names come from the table, so no new view is forgotten. */
+/* Suggests the nearest view, or lists all, from the table. */
 static int refuse_view(const tools_args *args) {
   char names[256] = "";
   runtime_nearest nearest = runtime_nearest_to(args->operands[0]);
@@ -226,7 +228,7 @@ static int refuse_view(const tools_args *args) {
   return tools_usage(args->verb, "there is no view '%s': %s", args->operands[0], names);
 }
 
-/* Views without a recording (they open or serve files themselves) run bare. */
+/* Loads the recording and runs the view. Returns the exit status. */
 static int run_view(const struct view *view, tools_session *session, const tools_args *args) {
   if (view->run_bare) return view->run_bare(session, args);
   tn_recording *r = tools_load_recording(session, args->operands[1]);
@@ -235,7 +237,7 @@ static int run_view(const struct view *view, tools_session *session, const tools
   return status;
 }
 
-/* Operands are counted by the view's row: main only knows that of all views. */
+/* Checks the number of operands by the view's row: the verb's table only knows the range of all views. */
 static int run(const tools_args *args) {
   const struct view *view = RUNTIME_ROW(views, args->operands[0]);
   if (!view) return refuse_view(args);

@@ -1,10 +1,11 @@
-/* profile_analysis.c: the views of `tenon profile` that analyse: queries, suggestions, intermediate tables. */
+/* profile_analysis.c: the views of `tenon profile` that analyse a recording: queries, suggestions,
+ * intermediate tables. */
 #include <sys/stat.h>
 
 #include "profile/profiler_analysis.h"
 #include "tools/profile.h"
 
-/* Of a directory of intermediate tables, or of a recording. */
+/* The analysis of a folder of intermediate tables or of a recording. NULL after a message. */
 static tn_analysis *open_analysis(tools_session *session, const char *path) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return tn_analysis_open(session->ctx, path);
@@ -21,7 +22,7 @@ int tools_profile_analyse(tools_session *session, const tools_args *args) {
   return tools_print_text(text);
 }
 
-/* The rules of --rules; NULL with *OK false: they cannot be read. */
+/* Reads the file of --rules; NULL where none is given, or where it cannot be read, which *OK false says. */
 static char *read_rules(tools_session *session, const tools_args *args, bool *ok) {
   char *rules = args->rules ? tools_read(session, args->rules) : NULL;
   *ok = !args->rules || rules;

@@ -1,5 +1,6 @@
-/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
- * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
+/* profile_session.c: records a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the
+ * environment. A bad value is warned about, and the run goes on without a recording. Where memory runs out,
+ * the run goes on and fails at its end. */
 #include "tools/profile_session.h"
 
 #include <dirent.h>
@@ -10,12 +11,12 @@
 #include "profile/profiler_files.h"
 #include "profile/profiler_loader.h"
 
-/* Messages of what must not end the run: said as warnings. */
+/* Says what must not end the run as a warning. */
 static void warn(tools_session *session, tn_context *ctx) {
   tools_warn(session, "%s; the run is not recorded", tn_context_message(ctx));
 }
 
-/* A plug-in that cannot be loaded is told, and the recording goes on without its planes. */
+/* Loads a plug-in. If that fails it is warned about, and the recording goes on without the plug-in's planes. */
 static void load_plugin(tools_session *session, const char *path, tools_recording *recording) {
   if (recording->n_plugins == RUNTIME_COUNT(recording->plugins))
     return tools_warn(session, "%s: too many plug-ins", path);
@@ -32,8 +33,8 @@ static int is_shared_object(const struct dirent *entry) {
   return n > 3 && strcmp(entry->d_name + n - 3, ".so") == 0 && entry->d_name[0] != '.';
 }
 
-/* A folder's shared objects in the order of their names; a path that is no folder is a plug-in's. The folder's name may
- * have any characters. */
+/* Loads a folder's shared objects in the order of their names; a path that is no folder is one plug-in. The
+ * folder's name may have any characters. */
 static void load_plugins(tools_session *session, const char *path, tools_recording *recording) {
   struct stat info;
   struct dirent **found = NULL;
@@ -52,8 +53,9 @@ static void load_plugins(tools_session *session, const char *path, tools_recordi
   if (n == 0) tools_warn(session, "%s has no profiler plug-in: no file that ends in .so", path);
 }
 
-/* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its
- * end. The machine's limits are those of its target: nothing is measured while something runs. False with a message in CTX, which is not the session's: its failure must not fail the run. */
+/* Starts the session. Events go to FILE.buffers while the run lasts, so that a killed run is not lost, and
+ * to OUTPUT at its end. The machine's limits in the recording are those of its target: nothing is measured
+ * now. False with a message in the recording's own context: its failure must not fail the run. */
 static bool start(const tools_session *session, const char *text, tools_recording *recording) {
   tn_context *ctx = recording->ctx;
   tn_profile_options options;
@@ -76,7 +78,7 @@ static bool start(const tools_session *session, const char *text, tools_recordin
   return started;
 }
 
-/* Never fails: what cannot be recorded is a warning, and recording.is_on is false. */
+/* Never fails: if nothing can be recorded there is a warning, and is_on is false. */
 tools_recording tools_record(tools_session *session, const tools_args *args) {
   tools_recording recording = {0};
   const char *text = args->profile ? args->profile : getenv("TENON_PROFILE");
@@ -91,7 +93,7 @@ tools_recording tools_record(tools_session *session, const tools_args *args) {
   return recording;
 }
 
-/* What is missing in a recording, because there was no room for it. */
+/* Warns of what the recording lacks because there was no room for it. */
 static void warn_of_losses(tools_session *session, const char *output, const tn_recording *r) {
   const tn_profile_stats *lost = &tn_recording_get_info(r)->stats;
   if (lost->dropped || lost->lost_names)
@@ -100,7 +102,8 @@ static void warn_of_losses(tools_session *session, const char *output, const tn_
                output, (unsigned long long)lost->dropped, (unsigned long long)lost->lost_names);
 }
 
-/* The buffers stay on disk when this fails: `tenon profile` reads them. */
+/* Stops the session and writes the file. False after a warning; the buffers then stay on disk, where `tenon
+ * profile` can read them. */
 static bool save(tools_session *session, const tools_recording *recording) {
   tn_context_clear(recording->ctx);
   tn_recording *r = tn_profile_stop(recording->ctx) == TN_OK ? tn_profile_collect(recording->ctx) : NULL;

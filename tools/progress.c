@@ -1,13 +1,15 @@
-/* progress.c: the live line, and the plain lines where there is no terminal. */
+/* progress.c: one live line on a terminal, and a few plain lines elsewhere. */
 #include "tools/progress.h"
 
 #include <math.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Plain lines of a whole run, the least time between two drawings, and a terminal's width where it does not tell. */
 enum { PLAIN_LINES = 6, REDRAW_NS = 50000000, USUAL_COLUMNS = 80 };
 
-/* The parts of the line, best first. BREVITY: 0 all words, 1 units without words, 2 the best and the time left. */
+/* Writes the line, the most important part first. BREVITY: 0 all words, 1 units without words, 2 only the
+ * best time and the time left. */
 static void describe(const tn_progress *p, int brevity, runtime_str *out) {
   const char *estimated = p->default_is_estimate ? brevity == 0 ? " (estimated)" : "?" : "";
   if (p->best_s > 0)
@@ -23,7 +25,8 @@ static void describe(const tn_progress *p, int brevity, runtime_str *out) {
   if (p->left_s >= 0) runtime_str_addf(out, "%s%.0f s left", brevity == 0 ? ", " : " | ", p->left_s);
 }
 
-/* The most words that fit into so many columns: the time left is never cut on a terminal of usual width. */
+/* Writes the longest form that fits into so many columns, so that the time left is never cut on a terminal
+ * of usual width. */
 static void describe_within(const tn_progress *p, int columns, runtime_str *out) {
   for (int brevity = 0; brevity < 3; ++brevity) {
     out->n = 0;
@@ -32,14 +35,14 @@ static void describe_within(const tn_progress *p, int columns, runtime_str *out)
   }
 }
 
-/* Asked each time: the window may change its size. */
+/* Asked each time: the window's size may change. */
 static int terminal_columns(FILE *stream) {
   struct winsize size;
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
 }
 
-/* At most every REDRAW_NS: a terminal over ssh would else slow the run down. Cut to the width, since a
- * wrapped line cannot be drawn over. */
+/* Draws the live line, at most every REDRAW_NS: a slow terminal would otherwise slow the run down. It is
+ * cut to the width, since a wrapped line cannot be drawn over. */
 static void draw(tools_progress *show, const char *text, bool is_last) {
   uint64_t now = runtime_now_ns();
   if (!is_last && now - show->shown_ns < REDRAW_NS) return;
@@ -55,7 +58,7 @@ static double share_done(int trials, int trials_wanted, double elapsed_s, double
   return left_s >= 0 ? elapsed_s / fmax(elapsed_s + left_s, 1e-9) : 0;
 }
 
-/* A line when another share of the run is done. */
+/* Prints a plain line when another share of the run is done. */
 static void print_line(tools_progress *show, const char *text, int trials, double share) {
   if (trials == 0 || show->lines_printed == PLAIN_LINES) return;
   if (show->lines_printed > 0 && share * (PLAIN_LINES - 1) < show->lines_printed) return;
@@ -64,8 +67,7 @@ static void print_line(tools_progress *show, const char *text, int trials, doubl
   fflush(show->stream);
 }
 
-/* With --json standard output is the result's: progress goes to standard error, and only if somebody
- * watches. */
+/* With --json standard output is the result's: progress then goes to standard error, and only to a terminal. */
 tools_progress tools_progress_begin(tools_session *session, bool json_out) {
   FILE *stream = json_out ? stderr : stdout;
   bool is_live = isatty(fileno(stream));
@@ -85,7 +87,7 @@ void tools_progress_show(tools_progress *show, const tn_progress *p) {
   runtime_str_free(&text);
 }
 
-/* The whole comes first, then whose turn it is: a narrow terminal cuts that. */
+/* Writes the line of a network: the total first, then the task that is being tuned, which a narrow terminal cuts. */
 static void describe_tasks(const tn_tasks_progress *p, runtime_str *out) {
   const tn_task_state *task = &p->tasks[p->task];
   if (p->total_s > 0)
@@ -110,7 +112,7 @@ void tools_progress_show_tasks(tools_progress *show, const tn_tasks_progress *p)
   runtime_str_free(&text);
 }
 
-/* Clears the live line, so that what is printed next starts at a line's beginning. */
+/* Clears the live line, so that what is printed next starts at the beginning of a line. */
 void tools_progress_end(tools_progress *show) {
   if (show->is_live && show->stream && show->session->has_live_line) fputs("\r\033[K", show->stream);
   show->session->has_live_line = false;

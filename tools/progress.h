@@ -1,10 +1,10 @@
-/* progress.h: how long work shows where it is: one live line on a terminal, a few plain lines elsewhere. */
+/* progress.h: shows how far a long run has come: one live line on a terminal, a few plain lines elsewhere. */
 #ifndef TENON_TOOLS_PROGRESS_H
 #define TENON_TOOLS_PROGRESS_H
 
 #include "tools/tools.h"
 
-/* Zero-initialise, then set session and stream. */
+/* The state between two drawings; made by tools_progress_begin. */
 typedef struct tools_progress {
   tools_session *session;
   FILE *stream;      /* NULL: say nothing */
@@ -17,7 +17,7 @@ typedef struct tools_progress {
 tools_progress tools_progress_begin(tools_session *session, bool json_out);
 void tools_progress_show(tools_progress *show, const tn_progress *progress);
 void tools_progress_show_tasks(tools_progress *show, const tn_tasks_progress *progress);
-/* Wipes the live line. */
+/* Clears the live line. */
 void tools_progress_end(tools_progress *show);
 
 #endif

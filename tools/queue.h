@@ -26,27 +26,27 @@
 
 #include "tools/tools.h"
 
-/* A pool that `tenon tune` has candidates timed by, and the builder here whose objects it is given. */
+/* A tuner's connection to a pool of workers, with the local builder whose objects it sends them. */
 typedef struct queue_tuner queue_tuner;
 
-/* What the line says of the run. */
+/* Options of the command line that concern the pool. */
 typedef struct queue_wishes {
-  double run_timeout_s, patience_s; /* 0: usual */
+  double run_timeout_s, patience_s; /* seconds; 0: the usual ones */
   tn_repeat_options repeats;
-  tn_worker_options builder; /* of the workers here, which compile */
+  tn_worker_options builder; /* of the workers on this machine, which compile */
 } queue_wishes;
 
-/* Connects, and makes builder and runner, which are the tuner's. NULL after a message: the URL is none, nobody answers there, the
- * password is wrong, the server is too old, or this command was built without hiredis. */
+/* Connects, and makes the builder and the runner for a tuner. NULL after a message: the URL is none, nobody
+ * answers, the password is wrong, the server is too old, or this command was built without hiredis. */
 queue_tuner *queue_tuner_open(tools_session *session, const char *url, const queue_wishes *wishes);
 const tn_builder *queue_tuner_builder(const queue_tuner *q);
 const tn_runner *queue_tuner_runner(const queue_tuner *q);
-/* Takes its keys from the server. NULL is none. */
+/* Deletes its keys from the server and frees it. NULL is allowed. */
 void queue_tuner_free(queue_tuner *q);
-/* Serves the pool until a signal comes, in a sandbox unless IS_FREE. FAULT: for the child's --inject, or NULL. Returns the exit
- * status. */
+/* Serves the pool until a signal comes, in a sandbox unless IS_FREE. FAULT: the value of the child's
+ * --inject, or NULL. Returns the exit status. */
 int queue_work(const char *url, bool is_free, const char *fault);
-/* A text of the URL without its password, in the arena. */
+/* The URL without its password, in the arena. */
 const char *queue_shown(runtime_arena *arena, const char *url);
 
 #endif

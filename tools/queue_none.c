@@ -1,4 +1,4 @@
-/* queue_none.c: --queue of a command that was built without hiredis: it says so. */
+/* queue_none.c: --queue in a command that was built without hiredis: every use says so. */
 #include "tools/queue.h"
 
 static const char missing[] =

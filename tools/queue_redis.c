@@ -1,4 +1,5 @@
-/* queue_redis.c: where a queue is, and a connection to its server, which comes back after every loss. */
+/* queue_redis.c: reads the URL of a queue, and keeps a connection to its server, which is made again after
+ * every loss. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +13,15 @@
 
 #include "tools/queue_redis.h"
 
+/* Ports; the longest name of a pool; seconds that a reply may take; the oldest server that has XAUTOCLAIM. */
 enum { USUAL_PORT = 6379, MOST_PORT = 65535, MOST_POOL = 64, READ_S = 5, LEAST_MAJOR = 6, LEAST_MINOR = 2 };
+/* The pause after a failed connection, in seconds: it doubles up to the longest. */
 #define PAUSE_S 0.25
 #define LONGEST_PAUSE_S 5.0
 
-/* ---- where it is ------------------------------------------------------------------------------------------------- */
+/* ---- where the server is ----------------------------------------------------------------------------------------- */
 
+/* Always false; WHY gets the text. */
 static bool refuse(runtime_str *why, const char *fmt, ...) TN_PRINTF(2, 3);
 static bool refuse(runtime_str *why, const char *fmt, ...) {
   RUNTIME_ADD_ARGS(why, fmt);
@@ -28,7 +32,7 @@ static int hex_of(char c) {
   return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower(c) - 'a' + 10 : -1;
 }
 
-/* %40 is @: N characters of a URL, malloc'ed. */
+/* N characters of a URL with %XX decoded, malloc'ed; NULL: no memory. */
 static char *decode(const char *text, size_t n) {
   char *out = malloc(n + 1), *to = out;
   for (size_t i = 0; out && i < n; ++i) {
@@ -40,7 +44,7 @@ static char *decode(const char *text, size_t n) {
   return out;
 }
 
-/* [USER]:PASSWORD, or PASSWORD's owner alone. */
+/* Reads [USER]:PASSWORD, or USER alone. */
 static void take_login(queue_place *out, const char *text, size_t n) {
   const char *colon = memchr(text, ':', n);
   size_t user = colon ? (size_t)(colon - text) : n;
@@ -48,7 +52,7 @@ static void take_login(queue_place *out, const char *text, size_t n) {
   if (colon) out->password = decode(colon + 1, n - user - 1);
 }
 
-/* HOST[:PORT], where HOST may be [::1]. */
+/* Reads HOST[:PORT]; HOST may be an IPv6 address in brackets, [::1]. */
 static bool take_host(queue_place *out, const char *text, size_t n, runtime_str *why) {
   bool is_bracketed = n > 0 && text[0] == '[';
   const char *close = is_bracketed ? memchr(text, ']', n) : NULL;
@@ -68,6 +72,7 @@ static bool take_host(queue_place *out, const char *text, size_t n, runtime_str 
   return out->host != NULL;
 }
 
+/* Reads the pool's name, which becomes a part of every key. */
 static bool take_pool(queue_place *out, const char *text, size_t n, runtime_str *why) {
   bool is_name = n > 0 && n <= MOST_POOL;
   for (size_t i = 0; i < n; ++i) is_name = is_name && (isalnum((unsigned char)text[i]) || strchr("_.-", text[i]));
@@ -77,7 +82,7 @@ static bool take_pool(queue_place *out, const char *text, size_t n, runtime_str 
   return (out->pool = strndup(text, n)) != NULL;
 }
 
-/* NAME=FILE, N characters. */
+/* Reads NAME=FILE, N characters, into the file of that name. */
 static bool take_file(queue_place *out, const char *word, size_t n, runtime_str *why) {
   const struct {
     const char *name;
@@ -92,6 +97,7 @@ static bool take_file(queue_place *out, const char *word, size_t n, runtime_str 
                 word);
 }
 
+/* Reads the files for TLS, which '&' separates. */
 static bool take_files(queue_place *out, const char *text, runtime_str *why) {
   if (!out->is_safe) return refuse(why, "files of certificates go with rediss://");
   for (const char *word = text; *word;) {
@@ -175,7 +181,8 @@ void queue_link_lose(queue_link *link, const char *why) {
   link->retry_ns = runtime_now_ns() + (uint64_t)(RUNTIME_MIN(pause_s, LONGEST_PAUSE_S) * 1e9);
 }
 
-/* Until the server says what it thinks of us. False: the link was lost. */
+/* Looks at the server's reply to a first command. A refusal will not change by trying again, except
+ * LOADING: the server is still starting. False: the link was closed. */
 static bool is_welcome(queue_link *link, redisReply *reply) {
   bool refused = reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) != 0;
   bool fine = reply && reply->type != REDIS_REPLY_ERROR;
@@ -189,6 +196,7 @@ static bool is_welcome(queue_link *link, redisReply *reply) {
   return fine;
 }
 
+/* AUTH, where the place has a password. False: the link was closed. */
 static bool log_in(queue_link *link) {
   const queue_place *p = link->place;
   if (!p->password) return true;
@@ -196,7 +204,7 @@ static bool log_in(queue_link *link) {
   return is_welcome(link, reply);
 }
 
-/* XAUTOCLAIM came with 6.2. */
+/* Refuses servers older than 6.2, which lack XAUTOCLAIM. False: the link was closed. */
 static bool has_version(queue_link *link) {
   redisReply *reply = QUEUE_ASK(link, "INFO", "server");
   const char *text = queue_text(reply), *at = text ? strstr(text, "redis_version:") : NULL;
@@ -213,7 +221,7 @@ static bool has_version(queue_link *link) {
   return false;
 }
 
-/* False: the link was lost. */
+/* Begins TLS where the place asks for it. False: the link was closed. */
 static bool make_safe(queue_link *link) {
   char why[QUEUE_TLS_WHY];
   const queue_place *p = link->place;
@@ -244,12 +252,13 @@ bool queue_link_up(queue_link *link) {
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-/* Always false. */
+/* Closes the link with hiredis' message. Always false. */
 static bool lose_broken(queue_link *link) {
   queue_link_lose(link, link->redis->errstr[0] ? link->redis->errstr : "out of memory");
   return false;
 }
 
+/* Sends a command as it is. */
 static bool write_plain(queue_link *link, int n, const char *const *words, const size_t *lengths) {
   int done = 0;
   bool sent = redisAppendCommandArgv(link->redis, n, (const char **)words, lengths) == REDIS_OK;
@@ -257,6 +266,7 @@ static bool write_plain(queue_link *link, int n, const char *const *words, const
   return sent || lose_broken(link);
 }
 
+/* Sends a command through TLS. */
 static bool write_safely(queue_link *link, int n, const char *const *words, const size_t *lengths) {
   char *command, why[QUEUE_TLS_WHY] = "out of memory";
   int bytes = redisFormatCommandArgv(&command, n, (const char **)words, lengths);
@@ -266,7 +276,7 @@ static bool write_safely(queue_link *link, int n, const char *const *words, cons
   return sent;
 }
 
-/* The other end of the socket may be gone. */
+/* SIGPIPE is ignored meanwhile: the other end of the socket may be gone. */
 bool queue_send(queue_link *link, int n, const char *const *words, const size_t *lengths) {
   struct sigaction ignore = {.sa_handler = SIG_IGN}, usual;
   if (!link->redis) return false;
@@ -276,7 +286,7 @@ bool queue_send(queue_link *link, int n, const char *const *words, const size_t 
   return sent;
 }
 
-/* Until nothing more is there: what is left in a record, no poll tells of. */
+/* Reads until nothing more is there: poll does not tell of bytes that TLS has already taken from the socket. */
 static bool fill_safely(queue_link *link) {
   char bytes[1 << 14], why[QUEUE_TLS_WHY];
   for (size_t got = 1; got > 0;) {
@@ -294,6 +304,7 @@ bool queue_fill(queue_link *link) {
   return redisBufferRead(link->redis) == REDIS_OK || lose_broken(link);
 }
 
+/* Waits up to READ_S for bytes and takes them. False: the link was closed. */
 static bool wait_for_bytes(queue_link *link) {
   struct pollfd polled = {.fd = link->redis->fd, .events = POLLIN};
   int n = poll(&polled, 1, READ_S * 1000);
@@ -310,7 +321,7 @@ redisReply *queue_read(queue_link *link) {
   return NULL;
 }
 
-/* What is buffered first; then what the socket holds. */
+/* hiredis only parses what queue_fill has put into its buffer. */
 bool queue_peek(queue_link *link, redisReply **reply) {
   void *got = NULL;
   *reply = NULL;

@@ -1,23 +1,27 @@
-/* queue_task.c: candidates and measurements as JSON, for a queue. What is read came from elsewhere: a field of another type is as if
- * it were not there, and a time that is none fails the candidate. */
+/* queue_task.c: candidates and measurements as JSON, for a queue. What is read comes from other machines: a
+ * field of the wrong type counts as missing, and a time that is no time fails the candidate. */
 #include <math.h>
 
 #include "autotune/internal.h"
 #include "autotune/protocol.h"
 #include "tools/queue_redis.h"
 
+/* Bytes of a failure's message that are sent. */
 enum { MOST_MESSAGE = 2000 };
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
+/* A NULL text is left out. */
 static void add_text(json_t *json, const char *name, const char *text) {
   if (text) json_object_set_new(json, name, json_string(text));
 }
 
+/* Zero is left out: it is what a missing number reads as. */
 static void add_number(json_t *json, const char *name, double value) {
   if (isfinite(value) && value != 0) json_object_set_new(json, name, json_real(value));
 }
 
+/* Takes JSON over; NULL gives NULL. */
 static char *print_and_free(json_t *json) {
   char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
   json_decref(json);
@@ -42,13 +46,14 @@ char *queue_task_print(const tn_candidate *c, const queue_way *way, bool is_prep
   return print_and_free(json);
 }
 
-/* From 0 to MOST, whatever was written. */
+/* The number, between 0 and MOST whatever was written; 0 where there is none. */
 static double number_up_to(const json_t *json, const char *name, double most) {
   return fmin(fmax(protocol_number(json, name, 0), 0), most);
 }
 
 static int whole(const json_t *json, const char *name, int most) { return (int)number_up_to(json, name, most); }
 
+/* The limits keep a faulty tuner from holding a worker for hours. */
 static void take_way(const json_t *json, queue_way *way) {
   way->run_timeout_s = number_up_to(json, "run_timeout_s", 3600);
   way->repeats.repeat = whole(json, "repeat", 1000);
@@ -84,7 +89,7 @@ void queue_task_free(queue_task *task) {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* Numbers of a measurement that are told as they are. */
+/* A measurement's numbers that are sent as they are, by their place in the struct. */
 static const struct number {
   const char *name;
   size_t at;
@@ -94,13 +99,14 @@ static const struct number {
                {"load", offsetof(tn_measurement, load)},         {"odd_share", offsetof(tn_measurement, odd_share)},
                {"run_s", offsetof(tn_measurement, run_s)}};
 
+/* Numbers that JSON does not have become 0. */
 static json_t *list_of(const double *values, int n) {
   json_t *list = json_array();
   for (int i = 0; i < n; ++i) json_array_append_new(list, json_real(isfinite(values[i]) ? values[i] : 0));
   return list;
 }
 
-/* A message is cut, and one that is not UTF-8 is replaced. */
+/* Adds the message, cut to its most. One that is not UTF-8 is replaced. */
 static void add_message(json_t *json, const char *message) {
   json_t *text = json_stringn(message, strnlen(message, MOST_MESSAGE));
   json_object_set_new(json, "message", text ? text : json_string("(a message that is not UTF-8)"));
@@ -118,6 +124,7 @@ char *queue_answer_print(const tn_measurement *m, bool lacks) {
   return print_and_free(json);
 }
 
+/* Makes the measurement a failure. */
 static void fail_answer(tn_measurement *m, tn_measure_error error, const char *why) {
   free(m->message);
   m->error = error;
@@ -126,7 +133,7 @@ static void fail_answer(tn_measurement *m, tn_measure_error error, const char *w
   m->checked = false;
 }
 
-/* Neither an error nor costs that are times: it is told as a failure. */
+/* Takes the costs. If they are no times, or are missing although NEEDS_TIME, the candidate failed. */
 static void take_costs(const json_t *json, bool needs_time, tn_measurement *m) {
   const json_t *costs = json_object_get(json, "costs");
   m->n_costs = (int)RUNTIME_MIN(json_array_size(costs), (size_t)TN_MAX_COSTS);
@@ -138,7 +145,7 @@ static void take_costs(const json_t *json, bool needs_time, tn_measurement *m) {
   if (!are_times) fail_answer(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent a time that is none");
 }
 
-/* What is told for the record only. */
+/* Takes numbers that are only recorded; negative ones become 0. */
 static void take_numbers(const json_t *json, tn_measurement *m) {
   const json_t *phases = json_object_get(json, "phase_s");
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i)

@@ -1,5 +1,5 @@
-/* queue_tls.c: TLS by OpenSSL over a socket that does not block: waiting is done here, with poll(2), so that a server which is silent in
- * the middle of a record holds nobody up for longer than was said. */
+/* queue_tls.c: TLS by OpenSSL over a socket that does not block. Waiting is done here, with poll(2), so
+ * that a server that falls silent in the middle of a record holds nobody up for longer than was agreed. */
 #include "tools/queue_tls.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ struct queue_tls {
 
 /* ---- reasons ----------------------------------------------------------------------------------------------------- */
 
-/* Always false. WORDS, then what OpenSSL says of it, if anything. */
+/* Writes WORDS and WHAT (or NULL) to WHY, then what OpenSSL says about it, if anything. Always false. */
 static bool explain(char why[QUEUE_TLS_WHY], const char *words, const char *what) {
   const char *said = ERR_reason_error_string(ERR_peek_last_error());
   snprintf(why, QUEUE_TLS_WHY, "%s%s%.100s%s%.100s", words, what ? " " : "", what ? what : "", said ? ": " : "",
@@ -32,7 +32,8 @@ static bool explain(char why[QUEUE_TLS_WHY], const char *words, const char *what
   return false;
 }
 
-/* Always false. The server's last words are read first: who is refused after the greeting hears of it only there. */
+/* Says why the connection was lost. The server's last bytes are read first: TLS 1.3 tells a client that it
+ * is refused only after the greeting. Always false. */
 static bool explain_loss(queue_tls *tls, int error, char why[QUEUE_TLS_WHY]) {
   char byte;
   const char *lost = error == SSL_ERROR_SYSCALL && errno != 0 ? strerror(errno) : "the server has ended the connection";
@@ -42,7 +43,7 @@ static bool explain_loss(queue_tls *tls, int error, char why[QUEUE_TLS_WHY]) {
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* After a call that gave RESULT: until it is worth another try. False: it failed, or the time is over. */
+/* After a call that returned RESULT: waits until trying again makes sense. False: it failed, or the time is over. */
 static bool wait_to_go_on(queue_tls *tls, int result, uint64_t end_ns, char why[QUEUE_TLS_WHY]) {
   int error = SSL_get_error(tls->ssl, result);
   uint64_t now_ns = runtime_now_ns();
@@ -57,6 +58,7 @@ static uint64_t end_of(double timeout_s) { return runtime_now_ns() + (uint64_t)(
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
+/* Loads the authorities and, if there are any, our certificate and key. */
 static bool take_files(SSL_CTX *context, const queue_tls_files *f, char why[QUEUE_TLS_WHY]) {
   bool has_authorities = f->cacert ? SSL_CTX_load_verify_locations(context, f->cacert, NULL) == 1
                                    : SSL_CTX_set_default_verify_paths(context) == 1;
@@ -68,7 +70,7 @@ static bool take_files(SSL_CTX *context, const queue_tls_files *f, char why[QUEU
   return true;
 }
 
-/* The certificate has to be of this name, or of this address. */
+/* The server's certificate has to be for this name, or this address. */
 static bool expect_host(SSL *ssl, const char *host) {
   unsigned char address[sizeof(struct in6_addr)];
   bool is_address = inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
@@ -76,6 +78,7 @@ static bool expect_host(SSL *ssl, const char *host) {
   return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
+/* Prepares a client of TLS 1.2 or later that verifies the server. */
 static bool make(queue_tls *tls, const char *host, const queue_tls_files *files, char why[QUEUE_TLS_WHY]) {
   tls->context = SSL_CTX_new(TLS_client_method());
   if (!tls->context) return explain(why, "no TLS", NULL);
@@ -87,6 +90,7 @@ static bool make(queue_tls *tls, const char *host, const queue_tls_files *files,
   return is_made || explain(why, "no TLS with", host);
 }
 
+/* The handshake. *IS_REFUSED: the certificate is not trusted, which trying again does not change. */
 static bool greet(queue_tls *tls, double timeout_s, bool *is_refused, char why[QUEUE_TLS_WHY]) {
   uint64_t end_ns = end_of(timeout_s);
   for (int result; (result = SSL_connect(tls->ssl)) != 1;) {
@@ -122,7 +126,7 @@ void queue_tls_close(queue_tls *tls) {
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* The time begins anew with each piece that goes. */
+/* The timeout begins anew with each piece that was sent. */
 bool queue_tls_write(queue_tls *tls, const void *data, size_t n, double timeout_s, char why[QUEUE_TLS_WHY]) {
   uint64_t end_ns = end_of(timeout_s);
   for (size_t sent = 0; sent < n;) {

@@ -1,4 +1,4 @@
-/* queue_tls_none.c: rediss:// of a command that was built without OpenSSL: it says so. */
+/* queue_tls_none.c: rediss:// in a command that was built without OpenSSL: every use says so. */
 #include <stdio.h>
 
 #include "tools/queue_tls.h"

@@ -1,7 +1,5 @@
 /* queue_tuner.c: the tuner's side of a queue: a runner whose candidates are timed by the workers of a pool.
- *
- * Nothing here waits for the server while the tuner has work of its own: what is sent is remembered by the kind of its reply, and
- * replies are taken as they come. Answers come over a connection of their own, which waits for them. */
+ *   Nothing here waits for the server while the tuner has other work. Each command's kind of reply is remembered when it is sent, and replies are taken as they come. Answers come over a second connection, which waits for them. */
 #include <math.h>
 #include <poll.h>
 #include <time.h>
@@ -9,36 +7,43 @@
 #include "autotune/measure.h"
 #include "tools/queue_redis.h"
 
+/* Candidates under way while no worker is known; seconds after which a reply is late; the most workers that
+ * are remembered. */
 enum { USUAL_WIDTH = 8, LATE_S = 10, ANSWERS = 64, MOST_MACHINES = 4096 };
+/* Numbers of entries stay below this, far from where strtoll ends. */
 #define MOST_NUMBER (INT64_C(1) << 60)
+/* Seconds without any worker until the run is given up, between two signs of life, and of looking for
+ * workers at the start. */
 #define PATIENCE_S 30.0
 #define BEAT_S 1.0
 #define LOOK_AROUND_S 0.5
-/* A server that is just being started is waited for. */
+/* Seconds in which a server that is just being started may come up. */
 #define START_S 3.0
 
-/* A worker that was seen. */
+/* A worker that was seen in the pool. */
 typedef struct machine {
   char id[QUEUE_NAME];
-  const char *name; /* in records: the context's; NULL: it was never wanted */
+  const char *name; /* in records, owned by the context; NULL: it was never wanted */
   tn_host_phase phase;
-  bool is_listed; /* in the last list of workers */
+  bool is_listed; /* it was in the last list of workers */
   int timed, lost;
   char trouble[256];
 } machine;
 
-/* A task that is waited for. */
+/* A task that an answer is awaited for. The job is the tuner's. */
 typedef struct asked {
-  int64_t number; /* of its entry */
+  int64_t number; /* number of its entry in the stream */
   tn_job *job;
-  char *text; /* malloc'ed; what else it needs is the measurement's object */
+  char *text; /* the task's JSON, malloc'ed; its object is the measurement's */
   bool is_prepare;
-  bool is_missing; /* the last time that was looked, its entry was not there */
-  int times_sent;  /* under this number */
+  bool is_missing; /* its entry was not there when it was last looked for */
+  int times_sent;  /* how often it was sent with this number */
   uint64_t added_ns;
 } asked;
 
-/* What a reply is to be taken for. */
+/* What a reply that is awaited will be taken for: ADDED of an XADD, GROUP of making a group, TOP of asking
+ * for a stream's last number, WORKERS of the list, WORKER of one's words, ENTRY of looking for a task's
+ * entry; NONE is ignored. */
 typedef enum reply_kind {
   REPLY_NONE,
   REPLY_ADDED,
@@ -48,6 +53,7 @@ typedef enum reply_kind {
   REPLY_WORKER,
   REPLY_ENTRY
 } reply_kind;
+/* Replies come in the order of the commands, so a list of these tells what each one is. */
 typedef struct expected {
   reply_kind kind;
   int64_t number;      /* of a task */
@@ -55,6 +61,7 @@ typedef struct expected {
   uint64_t since_ns;
 } expected;
 
+/* Owns both connections, the builder's processes, and what is awaited. */
 struct queue_tuner {
   tools_session *session;
   tn_context *ctx;
@@ -64,30 +71,34 @@ struct queue_tuner {
   queue_way way;
   double patience_s;
   tn_builder builder;
-  tn_runner pool, runner; /* pool: of the processes that build, unused */
+  tn_runner pool, runner; /* pool: the runner that belongs to the builder's processes; not used */
   RUNTIME_VEC(asked) asked;
   RUNTIME_VEC(tn_job *) done;
   RUNTIME_VEC(machine) machines;
   RUNTIME_VEC(expected) expected;
   int first_expected;
   int64_t next_number;
-  char last_answer[48]; /* the ID that was read */
+  char last_answer[48]; /* ID of the last answer that was read */
   bool is_reading, has_groups;
   uint64_t reading_ns, beat_ns, resync_ns, alone_ns;
-  bool is_full;  /* that the pool has too many workers was said */
+  bool is_full;  /* the warning about too many workers was given */
   bool is_deaf;  /* the server does not let us read answers */
-  int finals_on; /* a machine; -1: none was chosen */
-  int n_strays;  /* answers to nobody's question */
+  int finals_on; /* the machine that times finalists; -1: none was chosen */
+  int n_strays;  /* answers to no question of ours */
   bool (*should_stop)(void *user);
   void *user;
 };
 
+/* The moment SECONDS from now, in nanoseconds. */
 static uint64_t after(double seconds) { return runtime_now_ns() + (uint64_t)(seconds * 1e9); }
 
+/* A key of this tuner. */
 static queue_key own_key(const queue_tuner *q, const char *kind) { return queue_key_of(&q->place, kind, q->name); }
 
 /* ---- what is sent ------------------------------------------------------------------------------------------------ */
 
+/* Sends a command on the first connection and notes what its reply will be. If it is lost, connect_tasks
+ * sends everything again. */
 static void send_words(queue_tuner *q, reply_kind kind, int64_t number, const char *id, int n, const char *const *words,
                        const size_t *lengths) {
   expected e = {.kind = kind, .number = number, .since_ns = runtime_now_ns()};
@@ -99,15 +110,19 @@ static void send_words(queue_tuner *q, reply_kind kind, int64_t number, const ch
   send_words(q, kind, number, id, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
              (const char *[]){__VA_ARGS__}, NULL)
 
+/* Makes the streams with their groups; where they exist the server says BUSYGROUP, which is fine. */
 static void make_streams(queue_tuner *q) {
   SEND(q, REPLY_GROUP, 0, NULL, "XGROUP", "CREATE", own_key(q, "tasks").text, "workers", "0", "MKSTREAM");
   SEND(q, REPLY_NONE, 0, NULL, "XGROUP", "CREATE", own_key(q, "finals").text, "workers", "0", "MKSTREAM");
 }
 
+/* Finalists have a stream of their own, which one worker reads. */
 static queue_key stream_of(const queue_tuner *q, const asked *a) {
   return own_key(q, a->job->candidate->is_final ? "finals" : "tasks");
 }
 
+/* Adds the task's entry with the ID that was chosen for it. The server refuses an ID that it has seen, so
+ * sending twice does no harm. */
 static void send_task(queue_tuner *q, asked *a) {
   char id[32];
   queue_key stream = stream_of(q, a);
@@ -125,7 +140,8 @@ static void send_all(queue_tuner *q) {
   for (int i = 0; i < q->asked.n && q->link.redis; ++i) send_task(q, &q->asked.data[i]);
 }
 
-/* With another number: the server takes no number twice. The table stays in the order of the numbers. */
+/* Sends task I under a new number, since the server takes no number twice. The table stays in the order of
+ * the numbers. */
 static void send_anew(queue_tuner *q, int i) {
   asked a = q->asked.data[i];
   memmove(q->asked.data + i, q->asked.data + i + 1, sizeof a * (size_t)(q->asked.n - i - 1));
@@ -135,6 +151,7 @@ static void send_anew(queue_tuner *q, int i) {
   send_task(q, &q->asked.data[q->asked.n - 1]);
 }
 
+/* Nobody needs to time it any more. */
 static void delete_entry(queue_tuner *q, const asked *a) {
   char id[32];
   queue_key stream = stream_of(q, a);
@@ -143,13 +160,14 @@ static void delete_entry(queue_tuner *q, const asked *a) {
   SEND(q, REPLY_NONE, 0, NULL, "XDEL", stream.text, id);
 }
 
+/* The task of a number; -1: none awaits it. */
 static int find_asked(const queue_tuner *q, int64_t number) {
   for (int i = 0; i < q->asked.n; ++i)
     if (q->asked.data[i].number == number) return i;
   return -1;
 }
 
-/* The task is over: its job is what poll gives back. */
+/* Removes task I from the table. Its job becomes what poll returns. */
 static void finish(queue_tuner *q, int i) {
   asked a = q->asked.data[i];
   free(a.text);
@@ -172,13 +190,14 @@ static int count_serving(const queue_tuner *q) {
   return n;
 }
 
+/* Whether a machine has this name already. */
 static bool is_taken(const queue_tuner *q, const char *name) {
   for (int i = 0; i < q->machines.n; ++i)
     if (q->machines.data[i].name && strcmp(q->machines.data[i].name, name) == 0) return true;
   return false;
 }
 
-/* Several workers of one machine are told apart by a number. */
+/* Names a machine by its host; further workers of one host get a number. */
 static void name_machine(queue_tuner *q, machine *m, const char *host) {
   char text[96];
   int number = 1;
@@ -187,7 +206,8 @@ static void name_machine(queue_tuner *q, machine *m, const char *host) {
   m->name = runtime_strdup(&q->ctx->arena, text);
 }
 
-/* A place in the table; where it is full, that of one that went. NULL: all are there, or there is no memory. */
+/* A place for a machine in the table; where that is full, the place of one that is lost. NULL: all are
+ * serving, or there is no memory. */
 static machine *place_for_machine(queue_tuner *q) {
   if (q->machines.n < MOST_MACHINES)
     return RUNTIME_PUSH(&q->machines, (machine){0}) ? &q->machines.data[q->machines.n - 1] : NULL;
@@ -200,6 +220,7 @@ static machine *place_for_machine(queue_tuner *q) {
   return NULL;
 }
 
+/* Tells the worker, by the tuner's hash, and the user why its answers are not taken. */
 static void refuse_machine(queue_tuner *q, machine *m, const char *why) {
   char field[QUEUE_NAME + 8];
   m->phase = TN_HOST_REFUSED;
@@ -209,7 +230,8 @@ static void refuse_machine(queue_tuner *q, machine *m, const char *why) {
   runtime_say(q->ctx, TN_SEVERITY_WARNING, "worker %s is refused: %s", m->name ? m->name : m->id, m->trouble);
 }
 
-/* As the greeting of a host is looked at. */
+/* Checks a worker's words: protocol, version, target and costs, as a host's greeting is checked. False: WHY
+ * says what differs. */
 static bool is_wanted(queue_tuner *q, const json_t *greeting, runtime_str *why) {
   bool costs_differ;
   const tn_target *target = q->session->target;
@@ -224,6 +246,7 @@ static bool is_wanted(queue_tuner *q, const json_t *greeting, runtime_str *why) 
   return measure_greeting_fits(&wanted, greeting, &costs_differ, why);
 }
 
+/* A worker that was not seen before: it gets a place and a name, and is told whether it is wanted. */
 static void welcome(queue_tuner *q, const char *id, const json_t *greeting) {
   machine m = {.is_listed = true, .phase = TN_HOST_SERVING};
   runtime_str why = {0};
@@ -242,6 +265,7 @@ static void welcome(queue_tuner *q, const char *id, const json_t *greeting) {
   runtime_str_free(&why);
 }
 
+/* It gave no sign of life. If it timed the finalists, another one is chosen at once. */
 static void lose_machine(queue_tuner *q, machine *m) {
   if (m->phase != TN_HOST_SERVING) return;
   m->phase = TN_HOST_LOST;
@@ -250,7 +274,8 @@ static void lose_machine(queue_tuner *q, machine *m) {
   if (q->finals_on >= 0 && m == &q->machines.data[q->finals_on]) q->finals_on = -1, q->beat_ns = 0;
 }
 
-/* The worker's own words; a worker that was away for a while is the one that it was. */
+/* Takes a worker's own words. Without any it is gone, and is taken out of the pool's set. One that was away
+ * for a while keeps its place. */
 static void take_worker(queue_tuner *q, const char *id, const redisReply *reply) {
   const char *text = queue_text(reply);
   machine *m = find_machine(q, id);
@@ -266,6 +291,7 @@ static void take_worker(queue_tuner *q, const char *id, const redisReply *reply)
   json_decref(greeting);
 }
 
+/* Takes the list of workers and asks for the words of each. */
 static void take_workers(queue_tuner *q, const redisReply *reply) {
   for (int i = 0; i < q->machines.n; ++i) q->machines.data[i].is_listed = false;
   for (size_t i = 0; i < queue_count(reply); ++i) {
@@ -281,7 +307,7 @@ static void take_workers(queue_tuner *q, const redisReply *reply) {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* A worker without the reference is asked no more, while there is another one. */
+/* A worker that cannot make the reference is refused, and task I is sent to others. False: there is no other. */
 static bool goes_elsewhere(queue_tuner *q, machine *m, int i) {
   tn_measurement *out = q->asked.data[i].job->measurement;
   bool has_other = count_serving(q) > (m->phase == TN_HOST_SERVING);
@@ -295,7 +321,7 @@ static bool goes_elsewhere(queue_tuner *q, machine *m, int i) {
   return true;
 }
 
-/* Of a machine that was never welcomed, or to nobody's question: it is dropped, whatever it says. */
+/* Takes one answer. It is dropped when it is to no question of ours, or from a machine that was never welcomed. */
 static void take_answer(queue_tuner *q, const redisReply *entry) {
   const char *id = queue_text(queue_field(entry, "id")), *worker = queue_text(queue_field(entry, "worker"));
   const redisReply *answer = queue_field(entry, "answer");
@@ -317,7 +343,8 @@ static void take_answer(queue_tuner *q, const redisReply *entry) {
   finish(q, i);
 }
 
-/* Without the right to read them, say, it is tried again after pauses, and nobody times anything for us. */
+/* An error instead of answers, such as a missing permission: closes the connection and notes it. It is
+ * tried again after pauses; meanwhile nobody can time anything for us. */
 static void note_deafness(queue_tuner *q, const redisReply *reply) {
   char why[300];
   q->is_deaf = reply->type == REDIS_REPLY_ERROR;
@@ -327,6 +354,7 @@ static void note_deafness(queue_tuner *q, const redisReply *reply) {
   queue_link_lose(&q->answers, why);
 }
 
+/* Takes a batch of answers and deletes them from the server. */
 static void take_answers(queue_tuner *q, const redisReply *reply) {
   const redisReply *entries = queue_at(queue_at(reply, 0), 1);
   queue_key stream = own_key(q, "answers");
@@ -342,7 +370,8 @@ static void take_answers(queue_tuner *q, const redisReply *reply) {
 
 /* ---- replies ----------------------------------------------------------------------------------------------------- */
 
-/* Without its entry, the answer may be on its way: only the second look in a row says that both are lost. */
+/* The entry of a task was looked for. If it is missing, its answer may be on its way; only when it is
+ * missing twice in a row are both lost, and the task is sent anew. */
 static void take_entry(queue_tuner *q, int64_t number, const redisReply *reply) {
   int i = find_asked(q, number);
   if (i < 0 || reply->type != REDIS_REPLY_ARRAY) return;
@@ -354,20 +383,23 @@ static void take_entry(queue_tuner *q, int64_t number, const redisReply *reply) 
     q->asked.data[i].is_missing = true;
 }
 
-/* A number that was never sent before is refused only when somebody else wrote to the stream: which number is free there? */
+/* The server refused a task's number. If it was sent for the first time, somebody else has written to the
+ * stream: asks for the last number in it. */
 static void take_refusal(queue_tuner *q, int64_t number) {
   int i = find_asked(q, number);
   if (i >= 0 && q->asked.data[i].times_sent == 1)
     SEND(q, REPLY_TOP, number, NULL, "XINFO", "STREAM", stream_of(q, &q->asked.data[i]).text);
 }
 
-/* Somebody has used up all numbers: the stream begins anew, and with its group everything is sent again. */
+/* Somebody has used up all numbers of the stream: deletes it. When its group is made again, everything is
+ * sent again. */
 static void begin_stream_anew(queue_tuner *q, const asked *a) {
   SEND(q, REPLY_NONE, 0, NULL, "DEL", stream_of(q, a).text);
   q->has_groups = true;
   make_streams(q);
 }
 
+/* The last number of a stream: the task goes on behind it. */
 static void take_top(queue_tuner *q, int64_t number, const redisReply *reply) {
   int i = find_asked(q, number);
   for (size_t k = 0; k + 1 < queue_count(reply); k += 2) {
@@ -383,6 +415,7 @@ static void take_top(queue_tuner *q, int64_t number, const redisReply *reply) {
   }
 }
 
+/* Does what a reply means. Errors that are expected are not remembered as trouble. */
 static void take_reply(queue_tuner *q, const expected *e, const redisReply *reply) {
   bool is_error = reply->type == REDIS_REPLY_ERROR;
   bool is_known = is_error && (strstr(reply->str, "equal or smaller") || strncmp(reply->str, "BUSYGROUP", 9) == 0);
@@ -403,7 +436,8 @@ static void take_reply(queue_tuner *q, const expected *e, const redisReply *repl
   }
 }
 
-/* What was answered makes room: of a link that is never quiet the list would else grow for ever. */
+/* Removes from the list what was answered, once that is half of it: on a busy connection the list would
+ * otherwise grow for ever. */
 static void forget_answered(queue_tuner *q) {
   int left = q->expected.n - q->first_expected;
   if (q->first_expected < left) return;
@@ -413,6 +447,7 @@ static void forget_answered(queue_tuner *q) {
   q->first_expected = 0;
 }
 
+/* Takes all replies that have arrived, in the order of the commands. */
 static void take_replies(queue_tuner *q) {
   redisReply *reply;
   while (q->first_expected < q->expected.n && queue_peek(&q->link, &reply) && reply) {
@@ -425,8 +460,8 @@ static void take_replies(queue_tuner *q) {
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */
 
-/* Finalists are all timed on one machine, which is told before there are any: the first that serves, and another one when it is
- * gone. */
+/* Chooses the machine that times the finalists, and tells it before there are any: the first one that
+ * serves, and another when that one is gone. Times of one machine can be compared. */
 static void choose_finals(queue_tuner *q) {
   for (int i = 0; q->finals_on < 0 && i < q->machines.n; ++i)
     if (q->machines.data[i].phase == TN_HOST_SERVING) q->finals_on = i;
@@ -434,7 +469,7 @@ static void choose_finals(queue_tuner *q) {
     SEND(q, REPLY_NONE, 0, NULL, "HSET", own_key(q, "tuner").text, "finals", q->machines.data[q->finals_on].id);
 }
 
-/* Writes what would be gone when we are, and asks who is there. */
+/* The sign of life: renews what would expire on the server, and asks who is in the pool. */
 static void beat(queue_tuner *q) {
   static const char *const kept[] = {"tasks", "finals", "answers"};
   char life[16], keep[16];
@@ -450,7 +485,7 @@ static void beat(queue_tuner *q) {
   q->beat_ns = after(BEAT_S);
 }
 
-/* What the hash said of workers may have expired with it. */
+/* Says again which workers are taken: the hash may have expired meanwhile. */
 static void say_who_serves(queue_tuner *q) {
   for (int i = 0; i < q->machines.n; ++i) {
     const machine *m = &q->machines.data[i];
@@ -461,6 +496,7 @@ static void say_who_serves(queue_tuner *q) {
   }
 }
 
+/* Looks for the entry of each task that was added a while ago. */
 static void resync(queue_tuner *q) {
   say_who_serves(q);
   for (int i = 0; i < q->asked.n; ++i) {
@@ -475,7 +511,7 @@ static void resync(queue_tuner *q) {
 
 /* ---- connections ------------------------------------------------------------------------------------------------- */
 
-/* On a new connection everything is said again: numbers that the server has are refused. */
+/* On a new connection everything is sent again; what the server has it refuses by its number. */
 static bool connect_tasks(queue_tuner *q) {
   if (q->link.redis) return true;
   q->first_expected = q->expected.n = 0;
@@ -487,7 +523,7 @@ static bool connect_tasks(queue_tuner *q) {
   return q->link.redis != NULL;
 }
 
-/* Waits on the server for what comes after the last one that was read. */
+/* Asks the server to send answers behind the last that was read, when there are any. */
 static void read_answers(queue_tuner *q) {
   if (!q->answers.redis) q->is_reading = false;
   if (q->is_reading || !queue_link_up(&q->answers)) return;
@@ -498,7 +534,7 @@ static void read_answers(queue_tuner *q) {
 
 static bool is_late(uint64_t since_ns) { return runtime_now_ns() - since_ns > (uint64_t)LATE_S * 1000000000u; }
 
-/* A server that is cut off closes no connection. */
+/* Closes connections on which a reply is late: a server that is cut off closes none. */
 static void lose_late(queue_tuner *q) {
   bool waits = q->first_expected < q->expected.n;
   if (q->link.redis && waits && is_late(q->expected.data[q->first_expected].since_ns))
@@ -507,7 +543,7 @@ static void lose_late(queue_tuner *q) {
     queue_link_lose(&q->answers, "the server does not answer");
 }
 
-/* Takes what has come, waiting up to WAIT_S for something. */
+/* Takes what has arrived on both connections, waiting up to WAIT_S for something. */
 static void receive(queue_tuner *q, double wait_s) {
   queue_link *links[] = {&q->link, &q->answers};
   struct pollfd polled[2];
@@ -528,7 +564,7 @@ static void receive(queue_tuner *q, double wait_s) {
 
 /* ---- giving up --------------------------------------------------------------------------------------------------- */
 
-/* What is under way is as if it had not been asked for. */
+/* Ends all tasks that are under way as abandoned: the tuner treats them as if they had not been asked for. */
 static void abandon_all(queue_tuner *q, const char *why) {
   while (q->asked.n > 0) {
     tn_measurement *m = q->asked.data[0].job->measurement;
@@ -541,6 +577,7 @@ static void abandon_all(queue_tuner *q, const char *why) {
   }
 }
 
+/* The most recent reason why nothing is timed, for a message. */
 static const char *state_text(queue_tuner *q) {
   const char *trouble = q->is_deaf           ? q->answers.trouble
                         : q->link.trouble[0] ? q->link.trouble
@@ -550,7 +587,7 @@ static const char *state_text(queue_tuner *q) {
   return trouble;
 }
 
-/* Nobody has been there for so long. */
+/* Fails when nobody has been there to time tasks for as long as the patience lasts. */
 static tn_status check_patience(queue_tuner *q) {
   bool is_alone = !q->link.redis || q->is_deaf || count_serving(q) == 0;
   if (!is_alone) q->alone_ns = 0;
@@ -560,6 +597,7 @@ static tn_status check_patience(queue_tuner *q) {
   return runtime_fail(q->ctx, TN_ERROR_WORKER, "no worker is left: %s: %s", q->place.shown, state_text(q));
 }
 
+/* One round of everything: connections, signs of life, replies, answers. */
 static tn_status pump(queue_tuner *q, double wait_s) {
   if (q->asked.n > 0 && q->should_stop && q->should_stop(q->user)) abandon_all(q, "the run was stopped");
   if (connect_tasks(q)) {
@@ -574,6 +612,7 @@ static tn_status pump(queue_tuner *q, double wait_s) {
 
 /* ---- the runner -------------------------------------------------------------------------------------------------- */
 
+/* Queues a job. What cannot be written as a task is done at once, as failed. */
 static tn_status submit_as(queue_tuner *q, tn_job *job, bool is_prepare) {
   tn_measurement *m = job->measurement;
   asked a = {.number = q->next_number + 1,
@@ -598,6 +637,7 @@ static tn_status submit_as(queue_tuner *q, tn_job *job, bool is_prepare) {
 
 static tn_status submit(void *self, tn_job *job) { return submit_as(self, job, false); }
 
+/* The first finished job; NULL: none. */
 static tn_job *take_done(queue_tuner *q) {
   if (q->done.n == 0) return NULL;
   tn_job *job = q->done.data[0];
@@ -613,7 +653,7 @@ static tn_status poll_done(void *self, double wait_s, tn_job **done) {
   return status;
 }
 
-/* Its job is about to go: after an error it may be anywhere. */
+/* Forgets a job that is about to go; after an error it may be in any list. */
 static void forget_job(queue_tuner *q, const tn_job *job) {
   for (int i = q->asked.n - 1; i >= 0; --i)
     if (q->asked.data[i].job == job) finish(q, i);
@@ -623,7 +663,7 @@ static void forget_job(queue_tuner *q, const tn_job *job) {
   q->done.n = n;
 }
 
-/* Nothing else is under way. */
+/* tn_runner.prepare: a task that only makes the reference. Nothing else is under way. */
 static tn_status prepare(void *self, const tn_candidate *candidate, tn_measurement *out) {
   queue_tuner *q = self;
   *out = (tn_measurement){0};
@@ -640,12 +680,13 @@ static void watch(void *self, bool (*should_stop)(void *user), void *user) {
   q->user = user;
 }
 
-/* Of the workers that build. */
+/* should_stop of the processes that build. */
 static bool stops(void *user) {
   const queue_tuner *q = user;
   return q->should_stop && q->should_stop(q->user);
 }
 
+/* tn_runner.hosts: the machines of the pool; where none was seen, one row says why. */
 static const tn_worker_host_state *hosts(void *self, int *n) {
   queue_tuner *q = self;
   tn_worker_host_state *states = RUNTIME_NEW_ARRAY(&q->ctx->arena, tn_worker_host_state, q->machines.n + 1);
@@ -670,11 +711,12 @@ static const tn_worker_host_state *hosts(void *self, int *n) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* Before the run: who is there says how much is to be under way. */
+/* Before the run: the number of workers decides how much is to be under way. */
 static void look_around(queue_tuner *q) {
   for (uint64_t end_ns = after(LOOK_AROUND_S); runtime_now_ns() < end_ns && q->link.redis;) pump(q, 0.05);
 }
 
+/* Makes the builder here and the runner that stands for the pool. False after a message. */
 static bool open_pool(queue_tuner *q, const queue_wishes *wishes) {
   tn_worker_options options = wishes->builder;
   options.should_stop = stops;
@@ -692,6 +734,7 @@ static bool open_pool(queue_tuner *q, const queue_wishes *wishes) {
   return true;
 }
 
+/* Connects to the server of URL. False after a message. */
 static bool open_links(queue_tuner *q, const char *url) {
   runtime_str why = {0};
   bool is_place = queue_place_parse(url, &q->place, &why);
@@ -726,7 +769,7 @@ queue_tuner *queue_tuner_open(tools_session *session, const char *url, const que
 const tn_builder *queue_tuner_builder(const queue_tuner *q) { return &q->builder; }
 const tn_runner *queue_tuner_runner(const queue_tuner *q) { return &q->runner; }
 
-/* Nothing is left on the server, if it can be told. */
+/* Deletes this tuner's keys, if the server still answers within a second. */
 static void take_leave(queue_tuner *q) {
   if (!q->link.redis) return;
   SEND(q, REPLY_NONE, 0, NULL, "SREM", queue_key_of(&q->place, "tuners", NULL).text, q->name);

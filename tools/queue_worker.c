@@ -1,9 +1,7 @@
-/* queue_worker.c: `tenon worker --queue URL`: takes candidates of the pool's tuners in turns, has a process of its own time them, and
- * answers. It never runs an object itself: what crashes, hangs or eats memory is a process in a sandbox.
- *
- * A `serving` owns everything. What it holds of tuners is a queue, the first of which is at work; the server knows that
- * they are held, and gives them to somebody else when they are not renewed. Answers that the server may not have are kept until it
- * says that it has them. */
+/* queue_worker.c: `tenon worker --queue URL`: takes candidates of the pool's tuners in turns, has a process
+ * of its own time each, and answers. It never runs an object itself: what crashes, hangs or eats memory is
+ * a process in a sandbox.
+ *   A `serving` owns everything. The entries that it holds are a queue, whose first one is being timed. The server knows who holds them, and gives them to somebody else if they are not renewed. Answers are kept until the server has confirmed them. */
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,43 +9,48 @@
 #include "autotune/worker.h"
 #include "tools/queue_redis.h"
 
+/* Tuners that are served at most, ways of timing that have a process, and milliseconds of waiting for an
+ * entry or of rest. */
 enum { MOST_TUNERS = 256, WAYS = 4, BLOCK_MS = 500, IDLE_MS = 100 };
+/* Seconds between two signs of life, the same while nobody has work, and between two looks for entries of
+ * dead workers. */
 #define BEAT_S 1.0
 #define IDLE_BEAT_S 0.25
 #define CLAIM_S 2.0
-/* A server behind a slower way is asked for the next candidate while one is timed. */
+/* If a reply takes longer than this, in seconds, the next candidate is fetched while one is being timed. */
 #define SLOW_S 0.002
 
 /* A tuner that takes our answers. */
 typedef struct served {
   char name[QUEUE_NAME];
-  bool times_finals; /* here */
+  bool times_finals; /* its finalists are timed here */
 } served;
 
-/* An entry that is ours. Texts are malloc'ed. */
+/* An entry that this worker holds. Texts are malloc'ed. */
 typedef struct held {
   char tuner[QUEUE_NAME], id[48];
   bool is_final;
-  int claims; /* how many have had it before */
+  int claims; /* how often it was claimed from a worker before */
   char *task;
   void *object;
   size_t task_bytes, object_bytes;
 } held;
 
-/* An answer that the server may not have. */
+/* An answer that the server has not confirmed. */
 typedef struct unsaid {
   held entry;
   char *text;
 } unsaid;
 
-/* The process that times in this way. */
+/* A process that times in one way. */
 typedef struct timer {
   queue_way way;
   tn_builder builder;
   tn_runner runner;
-  uint64_t prepared, used; /* the reference that it holds; when it was used last; 0: there is none */
+  uint64_t prepared, used; /* hash of the reference that it holds, 0: none; when last used, 0: no process */
 } timer;
 
+/* All of a worker's state; queue_work makes and frees it. */
 typedef struct serving {
   tools_session *session;
   tn_context *ctx;
@@ -61,11 +64,12 @@ typedef struct serving {
   RUNTIME_VEC(unsaid) unsaid;
   timer timers[WAYS];
   uint64_t clock, beat_ns, claim_ns, ahead_ns;
-  double way_s; /* what the server took to answer the last time */
-  int owed;     /* replies to answers that were not waited for */
-  int turn;     /* which tuner is read first */
+  double way_s; /* seconds that the server's last reply took */
+  int owed;     /* replies to answers that are still to be read */
+  int turn;     /* which tuner's stream is read first */
 } serving;
 
+/* A signal came: what is held is given back, and the worker ends. */
 static volatile sig_atomic_t is_stopped;
 
 static void stop(int number) {
@@ -73,10 +77,12 @@ static void stop(int number) {
   is_stopped = 1;
 }
 
+/* The moment SECONDS from now, in nanoseconds. */
 static uint64_t after(double seconds) { return runtime_now_ns() + (uint64_t)(seconds * 1e9); }
 
 static void rest(int ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL); }
 
+/* A line on standard error, without control characters: it may quote a server or a tuner. */
 static void say(const char *fmt, ...) TN_PRINTF(1, 2);
 static void say(const char *fmt, ...) {
   runtime_str text = {0};
@@ -97,7 +103,8 @@ static void free_held(held *h) {
   *h = (held){0};
 }
 
-/* One transaction: the answer is there, and the entry is not. Its five replies are read later. */
+/* Sends the answer, the acknowledgement and the deletion of the entry as one transaction. Its five replies
+ * are read later, by settle. */
 static bool send_answer(serving *s, const unsaid *u) {
   const held *h = &u->entry;
   char keep[16];
@@ -112,6 +119,7 @@ static bool send_answer(serving *s, const unsaid *u) {
   return sent;
 }
 
+/* The server has confirmed them. */
 static void forget_unsaid(serving *s) {
   for (int i = 0; i < s->unsaid.n; ++i) {
     free_held(&s->unsaid.data[i].entry);
@@ -120,8 +128,8 @@ static void forget_unsaid(serving *s) {
   s->unsaid.n = 0;
 }
 
-/* Reads what the server says of our answers. What it refuses, being out of memory or read-only, is sent again on a new
- * connection, after a pause. */
+/* Reads the server's replies to our answers. If it refuses one, being out of memory or read-only, all are
+ * sent again on a new connection, after a pause. False: the connection was lost. */
 static bool settle(serving *s) {
   while (s->owed > 0) {
     redisReply *reply = queue_read(&s->link);
@@ -138,7 +146,7 @@ static bool settle(serving *s) {
   return s->link.redis != NULL;
 }
 
-/* On a new connection: what may not have come is said again. */
+/* On a new connection: sends all answers again that were not confirmed. */
 static void say_again(serving *s) {
   s->owed = 0;
   for (int i = 0; i < s->unsaid.n; ++i)
@@ -146,11 +154,13 @@ static void say_again(serving *s) {
   s->beat_ns = 0;
 }
 
+/* Asks after having settled what is owed, so that the reply is to this command. NULL: the connection was lost. */
 static redisReply *ask(serving *s, int n, const char *const *words) {
   return settle(s) ? queue_ask(&s->link, n, words) : NULL;
 }
 #define ASK(s, ...) ask(s, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
 
+/* A command whose reply does not matter. */
 static void ask_nothing(serving *s, int n, const char *const *words) {
   redisReply *reply = ask(s, n, words);
   if (reply) freeReplyObject(reply);
@@ -160,7 +170,7 @@ static void ask_nothing(serving *s, int n, const char *const *words) {
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */
 
-/* Writes who we are. How long the server takes tells how slow the way to it is. */
+/* Writes who we are, with an expiry. How long the reply takes tells how slow the way to the server is. */
 static void tell_life(serving *s) {
   char life[16];
   snprintf(life, sizeof life, "%d", QUEUE_LIFE_S);
@@ -173,7 +183,7 @@ static void tell_life(serving *s) {
   free(text);
 }
 
-/* Whether the tuner takes our answers, and times its finalists here. One that is gone is taken out of the set. */
+/* Adds a tuner to those that are served, if it takes our answers. One that has ended is taken out of the pool's set. */
 static void look_at_tuner(serving *s, const char *name) {
   char field[QUEUE_NAME + 8];
   served tuner = {0};
@@ -190,6 +200,7 @@ static void look_at_tuner(serving *s, const char *name) {
   if (reply) freeReplyObject(reply);
 }
 
+/* Renews the list of tuners. */
 static void look_at_tuners(serving *s) {
   redisReply *reply = ASK(s, "SMEMBERS", queue_key_of(&s->place, "tuners", NULL).text);
   if (reply) s->tuners.n = 0;
@@ -200,7 +211,7 @@ static void look_at_tuners(serving *s) {
   if (reply) freeReplyObject(reply);
 }
 
-/* Nobody else claims what is renewed. */
+/* Renews the lease on everything that is held, so that nobody claims it. */
 static void renew(serving *s) {
   for (int i = 0; i < s->held.n; ++i) {
     const held *h = &s->held.data[i];
@@ -208,6 +219,7 @@ static void renew(serving *s) {
   }
 }
 
+/* The sign of life; connects first if the connection was lost. */
 static void beat(serving *s) {
   if (!s->link.redis) {
     if (!queue_link_up(&s->link)) return;
@@ -221,6 +233,7 @@ static void beat(serving *s) {
 
 /* ---- taking candidates ------------------------------------------------------------------------------------------- */
 
+/* A malloc'ed copy that ends in a zero, which N does not count. */
 static void *copy_of(const redisReply *value, size_t *n) {
   *n = value ? value->len : 0;
   char *copy = value ? malloc(value->len + 1) : NULL;
@@ -228,13 +241,14 @@ static void *copy_of(const redisReply *value, size_t *n) {
   return copy;
 }
 
+/* Removes an entry without answering it. */
 static void drop(serving *s, const held *h) {
   queue_key stream = stream_of(s, h->tuner, h->is_final);
   DO(s, "XACK", stream.text, "workers", h->id);
   DO(s, "XDEL", stream.text, h->id);
 }
 
-/* An entry without a task is not one of a tuner's: it is taken away. */
+/* Takes an entry into the queue. One without a task was not written by a tuner, and is removed. */
 static void hold(serving *s, const char *tuner, bool is_final, const redisReply *entry, int claims) {
   held h = {.is_final = is_final, .claims = claims};
   const char *id = queue_text(queue_at(entry, 0));
@@ -249,7 +263,7 @@ static void hold(serving *s, const char *tuner, bool is_final, const redisReply 
   free_held(&h);
 }
 
-/* Streams in the order of the turn: the tuner that was first is the last the next time. */
+/* The streams that are read, with the tuner first whose turn it is. */
 typedef struct streams {
   int n;
   const served *of[2 * MOST_TUNERS];
@@ -257,6 +271,7 @@ typedef struct streams {
   queue_key keys[2 * MOST_TUNERS];
 } streams;
 
+/* The turn moves by one tuner each time; finals come before a tuner's other tasks. */
 static void list_streams(serving *s, streams *out) {
   out->n = 0;
   s->turn++;
@@ -270,6 +285,7 @@ static void list_streams(serving *s, streams *out) {
   }
 }
 
+/* Holds the entries that came, in the order of our turn and not of the server's reply. */
 static void take_streams(serving *s, const streams *all, const redisReply *reply) {
   for (int i = 0; i < all->n; ++i) /* in our order, not in the server's */
     for (size_t k = 0; k < queue_count(reply); ++k) {
@@ -281,7 +297,8 @@ static void take_streams(serving *s, const streams *all, const redisReply *reply
     }
 }
 
-/* One new entry at most of each tuner. A tuner that ended meanwhile has no streams: we look anew who is there. */
+/* Reads at most one new entry of each tuner. If a tuner ended meanwhile its streams are gone, and the list
+ * is renewed. */
 static void read_new(serving *s, int block_ms) {
   static streams all; /* of one thread; large */
   const char *words[9 + 4 * MOST_TUNERS] = {"XREADGROUP", "GROUP", "workers", s->name, "COUNT", "1"};
@@ -302,7 +319,7 @@ static void read_new(serving *s, int block_ms) {
   if (reply) freeReplyObject(reply);
 }
 
-/* How often the entry was given out. */
+/* How often the entry was given to a worker. */
 static int claims_of(serving *s, const queue_key *stream, const char *id) {
   redisReply *reply = ASK(s, "XPENDING", stream->text, "workers", id, id, "1");
   const redisReply *count = queue_at(queue_at(reply, 0), 3);
@@ -311,7 +328,7 @@ static int claims_of(serving *s, const queue_key *stream, const char *id) {
   return claims;
 }
 
-/* What a dead worker held: of each stream one entry. */
+/* Claims entries of workers that have died, at most one of each stream. */
 static void claim_dead(serving *s) {
   static streams all;
   char idle[24];
@@ -329,7 +346,8 @@ static void claim_dead(serving *s) {
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
-/* Called some twenty times a second while a candidate is timed. */
+/* The timing process' runner calls it some twenty times a second: renews what is held, and fetches the next
+ * entry from a slow server. True ends the timing. */
 static bool meanwhile(void *user) {
   serving *s = user;
   if (runtime_now_ns() >= s->beat_ns) beat(s);
@@ -340,6 +358,7 @@ static bool meanwhile(void *user) {
   return is_stopped;
 }
 
+/* Whether both ways time alike. */
 static bool is_way(const queue_way *a, const queue_way *b) {
   return a->run_timeout_s == b->run_timeout_s && a->repeats.repeat == b->repeats.repeat &&
          a->repeats.number == b->repeats.number && a->repeats.min_repeat_ms == b->repeats.min_repeat_ms &&
@@ -352,7 +371,8 @@ static void free_timer(timer *t) {
   *t = (timer){0};
 }
 
-/* The least recently used one gives way. NULL: no process could be started. */
+/* The process for a way. If there is none, it takes the place of the one that was used least recently.
+ * NULL: no process could be started. */
 static timer *timer_for(serving *s, const queue_way *way) {
   timer *oldest = &s->timers[0];
   for (int i = 0; i < WAYS; ++i) {
@@ -373,19 +393,21 @@ static timer *timer_for(serving *s, const queue_way *way) {
   return oldest;
 }
 
+/* A hash of what determines a reference: program, target, inputs and seed. Never 0. */
 static uint64_t reference_of(const tn_candidate *c) {
   uint64_t h = runtime_hash(c->program, strlen(c->program), c->seed);
   h = runtime_hash(c->target, strlen(c->target), h);
   return runtime_hash(c->fill ? c->fill : "", c->fill ? strlen(c->fill) : 0, h) | 1;
 }
 
+/* Makes the measurement a failure. */
 static void fail(tn_measurement *m, tn_measure_error error, const char *why) {
   free(m->message);
   m->error = error;
   m->message = strdup(why);
 }
 
-/* Makes it, if it can be made here; else M has the error. */
+/* Has the process make the reference of the candidate, if it can; otherwise M gets the error. */
 static bool has_reference(timer *t, tn_candidate candidate, tn_measurement *m) {
   tn_measurement made = {0};
   candidate.steps = NULL; /* the default's time is not wanted */
@@ -397,7 +419,7 @@ static bool has_reference(timer *t, tn_candidate candidate, tn_measurement *m) {
   return has;
 }
 
-/* *LACKS: the reference cannot be made here. */
+/* Times one task. *LACKS: the reference cannot be made here, but perhaps elsewhere. */
 static void time_task(serving *s, const queue_task *task, tn_measurement *m, bool *lacks) {
   timer *t = timer_for(s, &task->way);
   uint64_t reference = reference_of(&task->candidate);
@@ -417,7 +439,8 @@ static void time_task(serving *s, const queue_task *task, tn_measurement *m, boo
   t->runner.run(t->runner.self, 1, &task->candidate, m);
 }
 
-/* Takes the object along. */
+/* Times the entry's task and passes its object to the measurement. An entry that has cost several workers
+ * is failed without a try. */
 static void measure(serving *s, held *h, const queue_task *task, tn_measurement *m, bool *lacks) {
   void *object = h->object;
   size_t object_bytes = h->object_bytes;
@@ -436,7 +459,7 @@ static void measure(serving *s, held *h, const queue_task *task, tn_measurement 
   free(object);
 }
 
-/* For who is next: a signal ends us, and nobody need wait until the lease is over. */
+/* A signal ends this worker: what it holds is handed to "nobody", with an age that lets others claim it at once. */
 static void give_back(serving *s) {
   char idle[24];
   snprintf(idle, sizeof idle, "%d", 2 * QUEUE_LEASE_S * 1000);
@@ -451,7 +474,7 @@ static void give_back(serving *s) {
   settle(s);
 }
 
-/* The entry stays held, and renewed, until its answer is on its way. */
+/* Sends the answer to the first entry. Until then the entry is held and renewed. */
 static void answer(serving *s, const tn_measurement *m, bool lacks) {
   unsaid u = {.text = queue_answer_print(m, lacks)};
   u.entry = s->held.data[0];
@@ -465,6 +488,7 @@ static void answer(serving *s, const tn_measurement *m, bool lacks) {
   free_held(&u.entry);
 }
 
+/* The first entry held no task that could be read. */
 static void skip_first(serving *s) {
   held h = s->held.data[0];
   say("a task of %s was none and is dropped", h.tuner);
@@ -474,7 +498,7 @@ static void skip_first(serving *s) {
   free_held(&h);
 }
 
-/* The first of those that are held. */
+/* Serves the first of the entries that are held. */
 static void serve(serving *s) {
   held h = s->held.data[0]; /* the queue may move while it is timed; texts stay where they are */
   queue_task task;
@@ -497,7 +521,8 @@ static void serve(serving *s) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the exit status. A server that will not have us is no matter of trying again. */
+/* Serves until a signal comes. Returns the exit status. A server that refuses us before anything was served
+ * is a failure; otherwise it is tried again. */
 static int serve_all(serving *s) {
   bool has_served = false, has_told = false;
   while (!is_stopped) {
@@ -528,6 +553,7 @@ static int serve_all(serving *s) {
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
+/* Our words in the pool: version, host, target, costs, threads. */
 static bool make_greeting(serving *s) {
   worker self = {0};
   const char *costs = worker_costs(&self), *target = worker_target(&self), *host = worker_host(&self);
@@ -539,6 +565,7 @@ static bool make_greeting(serving *s) {
   return s->greeting != NULL;
 }
 
+/* The command line of the timing process: this same executable. */
 static bool find_self(serving *s, bool is_free, const char *fault) {
   ssize_t n = readlink("/proc/self/exe", s->self, sizeof s->self - 1);
   int i = 0;
@@ -550,7 +577,7 @@ static bool find_self(serving *s, bool is_free, const char *fault) {
   return n > 0;
 }
 
-/* The first signal gives back what is held; the second ends the process. */
+/* The first signal gives back what is held and ends the worker; a second one ends the process at once. */
 static void watch_signals(void) {
   struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);

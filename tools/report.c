@@ -1,5 +1,5 @@
-/* report.c: reads a log (docs/records.md) and gathers what its page shows, as one JSON object; tools/page draws it. A record
- * is looked at alone: what it lacks is left out. */
+/* report.c: reads a log (docs/records.md) and gathers what its page shows as one JSON object, which
+ * tools/page draws. Each record is looked at alone, and what it lacks is left out. */
 #include "tools/report.h"
 
 #include <errno.h>
@@ -9,19 +9,19 @@
 #include "runtime/new_file.h"
 #include "tools/vendor.h"
 
-/* What the page is about, and what was gathered. The JSON values belong to it until they are in the page. */
+/* What the page is about, and what was gathered. It owns the JSON values until they are in the page. */
 typedef struct report {
   tools_session *session;
   const char *log;
   char key[32];
   json_t *trials, *finals, *phases, *failures;
-  json_int_t first_s; /* when the run began, unix */
+  json_int_t first_s; /* when the run began, in UNIX time */
   int n_trials;
 } report;
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* Never NULL: a field that an older log lacks is an empty text. */
+/* A record's text; "" where the field is missing, as in older logs. Never NULL. */
 static const char *text_of(const json_t *record, const char *field) {
   const char *text = json_string_value(json_object_get(record, field));
   return text ? text : "";
@@ -38,14 +38,14 @@ static double cost_of(const json_t *record) {
   return n > 0 ? runtime_quantile(costs, n, 0.5) : 0;
 }
 
-/* Of its first plan; "default" without steps. */
+/* The family of the record's first plan; "default" without steps, "steps" without a plan. */
 static const char *family_of(const json_t *record) {
   const json_t *plan = json_array_get(json_object_get(record, "plan"), 0);
   if (json_array_size(json_object_get(record, "steps")) == 0) return "default";
   return *text_of(plan, "family") ? text_of(plan, "family") : "steps";
 }
 
-/* The schedule of its steps as text; "" where they are refused now. To be freed. */
+/* The schedule of the record's steps as text, malloc'ed; "" where they are refused now. */
 static char *schedule_text(const report *r, const json_t *record) {
   runtime_quiet quiet = runtime_quiet_begin(r->session->ctx);
   tn_schedule *schedule = tn_schedule_new(r->session->program);
@@ -57,19 +57,19 @@ static char *schedule_text(const report *r, const json_t *record) {
   return text ? text : strdup("");
 }
 
-/* A sum by name, in the order of first occurrence. */
+/* Adds to the sum of that name. Sums stay in the order in which names occurred first. */
 static void add_to(json_t *object, const char *name, double value) {
   json_object_set_new(object, name, json_real(json_number_value(json_object_get(object, name)) + value));
 }
 
-/* Seconds of each phase of the trial, of logs that have them. */
+/* Adds the seconds of the trial's phases; older logs have none. */
 static void add_phases(report *r, const json_t *record) {
   const char *name;
   json_t *value;
   json_object_foreach(json_object_get(record, "phases"), name, value) add_to(r->phases, name, json_number_value(value));
 }
 
-/* Failures of a class: how many, and the first one's message. */
+/* Counts a failure of a class, and keeps the message of the first. */
 static void add_failure(report *r, const json_t *record, const char *error) {
   json_t *class = json_object_get(r->failures, error);
   if (!class) {
@@ -79,7 +79,7 @@ static void add_failure(report *r, const json_t *record, const char *error) {
   json_object_set_new(class, "n", json_integer(json_integer_value(json_object_get(class, "n")) + 1));
 }
 
-/* Finals are the second measurements of the best; they are listed apart and not counted as trials. */
+/* Finals, which time the best again, are listed apart and are not counted as trials. */
 static void add_record(report *r, const json_t *record) {
   const char *error = text_of(record, "error");
   bool is_final = json_is_true(json_object_get(record, "final"));
@@ -97,7 +97,7 @@ static void add_record(report *r, const json_t *record) {
   add_phases(r, record);
 }
 
-/* A line that is no record of the program is nothing. */
+/* Adds the line's record if it is one of the program; any other line is passed over. */
 static void add_line(report *r, const char *line) {
   json_t *record = json_loads(line, 0, NULL);
   if (strcmp(text_of(record, "key"), r->key) == 0 && json_is_array(json_object_get(record, "steps")))
@@ -118,7 +118,7 @@ static bool each_line(report *r, void (*take)(report *r, const char *line)) {
   return read || (tools_fail(r->session, "%s cannot be read to its end", r->log), false);
 }
 
-/* Keeps the program of the last record. */
+/* Keeps the program of the last record so far as the session's. */
 static void find_last(report *r, const char *line) {
   json_t *record = json_loads(line, 0, NULL);
   const char *program = text_of(record, "program");
@@ -132,7 +132,8 @@ static void find_last(report *r, const char *line) {
 
 /* ---- the page's data ---------------------------------------------------------------------------------------------- */
 
-/* What a core, or as many as the target has, does at most; measured now, since the page compares with it. NULL: unknown. */
+/* The most that the target's threads can do on this machine, measured now. A limit that cannot be measured
+ * is left out. */
 static json_t *limits(const report *r) {
   char why[VENDOR_TEXT];
   vendor_kernel kernel = {0};
@@ -146,7 +147,7 @@ static json_t *limits(const report *r) {
   return json_pack("{s:f, s:f}", "flops", rates[0], "bytes", rates[1]);
 }
 
-/* The loop tree of a schedule that is consumed; null without one. */
+/* The loop tree of a schedule as a JSON string; null without a schedule. */
 static json_t *tree(tn_schedule *schedule) {
   char *text = schedule ? tn_schedule_print(schedule, TN_FORM_TREE) : NULL;
   json_t *json = text ? json_string(text) : json_null();
@@ -154,14 +155,15 @@ static json_t *tree(tn_schedule *schedule) {
   return json;
 }
 
-/* NULL if the program has no schedule of that kind; the page then shows one tree less. */
+/* The generic schedule; NULL if there is none. The page then shows one tree less. */
 static tn_schedule *generic(const report *r) {
   tn_schedule *schedule = tn_schedule_new(r->session->program);
   const tn_machine machine = tn_target_machine(r->session->target);
   return schedule && tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
 }
 
-/* The caller frees the object. Messages are kept quiet: a log of another program still makes a page. */
+/* All data of the page, for the caller to release. Messages are kept quiet: a record that cannot be applied
+ * now still makes a page. */
 static json_t *gather(report *r) {
   tn_context *ctx = r->session->ctx;
   runtime_quiet quiet = runtime_quiet_begin(ctx);
@@ -179,7 +181,7 @@ static json_t *gather(report *r) {
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-/* JSON inside a script: no '<', so that nothing of a log ends the script. */
+/* JSON inside a script: with '<' escaped, so that no text of a log ends the script. */
 static void put_json(FILE *file, const char *json) {
   for (const char *c = json; *c; ++c)
     if (*c == '<')
@@ -188,7 +190,8 @@ static void put_json(FILE *file, const char *json) {
       fputc(*c, file);
 }
 
-/* Scripts and data stand in the page: it opens without a network. ASCII only, so no encoding can be wrong. */
+/* Writes the page with its scripts and data in it, so that it needs no network. It is ASCII, so that no
+ * encoding can be wrong. */
 static bool write_page(FILE *file, json_t *data) {
   char *json = data ? json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6)) : NULL;
   if (!json) return false;
@@ -202,7 +205,7 @@ static bool write_page(FILE *file, json_t *data) {
   return !ferror(file);
 }
 
-/* Through a temporary file: a page that is looked at meanwhile stays whole. */
+/* Goes through a temporary file, so that a page that somebody is looking at stays whole. Returns the exit status. */
 static int write_file(report *r, const char *out) {
   runtime_new_file made = {.fd = -1};
   FILE *file = runtime_new_file_open(&made, out) ? runtime_new_file_stream(&made) : NULL;
@@ -216,7 +219,7 @@ static int write_file(report *r, const char *out) {
   return status;
 }
 
-/* Finds the program, unless the session has one, and reads its records. False after a message. */
+/* Finds the program, unless the session has one, and gathers its records. False after a message. */
 static bool read_log(report *r) {
   tools_session *s = r->session;
   if (s->program)
@@ -265,9 +268,10 @@ int tools_write_report(tools_session *session, const char *log, const char *out)
 
 /* ---- the curve as text -------------------------------------------------------------------------------------------- */
 
+/* The size of the curve in characters. */
 enum { CURVE_ROWS = 12, CURVE_COLUMNS = 64 };
 
-/* The best rate after each share of the trials, of CURVE_COLUMNS. Returns the last. */
+/* The best rate so far after each part of the trials, of which there are CURVE_COLUMNS. Returns the last. */
 static double best_rates(const report *r, double work, double *rates) {
   double best = 0;
   for (int i = 0, column = 0; i < r->n_trials; ++i) {
@@ -279,7 +283,7 @@ static double best_rates(const report *r, double work, double *rates) {
   return best;
 }
 
-/* A column is full up to its rate: an eighth of a row is the least step. */
+/* One row of the curve, from the top. A column is filled up to its rate, in steps of an eighth of a row. */
 static void print_row(const double *rates, double most, int row) {
   static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                         "\u2585", "\u2586", "\u2587", "\u2588"};

@@ -1,16 +1,16 @@
 /* session.c: the context of one run of the command, its messages, and what is read from arguments or files.
- *
- * A session owns its context, and with that program, target and schedules. */
+ *   A session owns its context and, through it, the target, the program and schedules. */
 #include <sys/stat.h>
 
 #include "tools/cut.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* A failure or a warning was said: main asks that at the end. The command is one run of one thread, so this may be static. */
+/* Whether a failure or a warning was printed; main asks that at the end. The command runs once and in one
+ * thread, so this may be static. */
 static bool has_spoken;
 
-/* Prints and frees a message: it may quote a log, a recording or a worker. */
+/* Prints and frees a message, without control characters: it may quote a log, a recording or a worker. */
 static void say(const tools_session *session, const char *word, runtime_str *message) {
   has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
@@ -20,7 +20,8 @@ static void say(const tools_session *session, const char *word, runtime_str *mes
   runtime_str_free(message);
 }
 
-/* Every build of a schedule warns anew. Without memory nothing is kept back. */
+/* Whether this warning was printed before: each build of a schedule would warn again. Without memory every
+ * one is printed. */
 static bool is_warned(tools_session *session, const char *text) {
   uint64_t hash = runtime_hash(text, strlen(text), 0);
   for (int i = 0; i < session->warned.n; i++)
@@ -31,7 +32,7 @@ static bool is_warned(tools_session *session, const char *text) {
 
 bool tools_has_spoken(void) { return has_spoken; }
 
-/* The context's messages. The same warning is printed once a run. */
+/* The context's on_message. The same warning is printed once in a run. */
 static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
@@ -59,7 +60,7 @@ int tools_fail(tools_session *session, const char *fmt, ...) {
 
 /* ---- contexts and targets ---------------------------------------------------------------------------------------- */
 
-/* --threads N is a word of the target. */
+/* --threads N is added to the target's words. */
 static tn_target *make_target(tn_context *ctx, const tools_args *args) {
   if (args->threads == 0) return tn_target_new(ctx, args->target);
   runtime_str spec = {0};
@@ -69,7 +70,7 @@ static tn_target *make_target(tn_context *ctx, const tools_args *args) {
   return target;
 }
 
-/* TENON_LIMITS=text_bytes=64M,params=10000 */
+/* Reads TENON_LIMITS, as in text_bytes=64M,params=10000. False after a message. */
 static bool read_limits(tools_session *session, tn_limits *limits) {
   const char *text = getenv("TENON_LIMITS"), *at;
   if (!text || tn_limits_parse(text, limits, &at)) return true;
@@ -82,7 +83,7 @@ static bool read_limits(tools_session *session, tn_limits *limits) {
   return false;
 }
 
-/* On failure too the session may be closed, and must be. */
+/* Even after a failure the session has to be closed. */
 bool tools_open(tools_session *session, const tools_args *args) {
   tn_context_options options = {.on_message = print_message, .user = session, .debug = getenv("TENON_DEBUG")};
   *session = (tools_session){0};
@@ -101,7 +102,8 @@ void tools_close(tools_session *session) {
 
 /* ---- texts and files --------------------------------------------------------------------------------------------- */
 
-/* A name ending in .te is a file even when it does not exist, so that a misspelt one is told as such. */
+/* A name that ends in .te is a file even when it does not exist, so that a misspelt one is reported as a
+ * missing file. */
 static bool is_file(const char *argument) {
   struct stat info;
   size_t n = strlen(argument);
@@ -109,7 +111,7 @@ static bool is_file(const char *argument) {
   return stat(argument, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* The text, or what the file of that name holds. *OWNED is to be freed. NULL after a message. */
+/* ARGUMENT itself, or the text of the file that it names, which *OWNED frees. NULL after a message. */
 static const char *read_text(tools_session *session, const char *argument, char **owned) {
   *owned = NULL;
   if (!is_file(argument)) return argument;
@@ -118,7 +120,7 @@ static const char *read_text(tools_session *session, const char *argument, char 
   return *owned;
 }
 
-/* Messages from here on are not about a place in the file. */
+/* Ends what read_text began: messages are not about the file any more. */
 static void done_reading(tools_session *session, char *owned) {
   session->file = NULL;
   free(owned);
@@ -128,7 +130,7 @@ char *tools_read(tools_session *session, const char *path) {
   return runtime_read_text(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path);
 }
 
-/* A text without '=' cannot be a program: it is most likely a misspelt file. */
+/* A text without '=' cannot be a program; it is most likely a misspelt file's name, and reported as that. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {
   if (is_file(program)) {
     session->file = program;
@@ -144,7 +146,7 @@ bool tools_load(tools_session *session, const tools_args *args, const char *prog
   return tn_program_link_files(session->program, args->n_links, args->links) == TN_OK;
 }
 
-/* Only tuning records itself: a user who asked for more is told. */
+/* Only `tenon tune` records itself: warns a user who expects it of another verb. */
 static void warn_of_profile(tools_session *session, const tools_args *args) {
   const char *profile = getenv("TENON_PROFILE");
   if (profile && *profile && strcmp(args->verb->name, "tune") != 0)
@@ -156,21 +158,21 @@ bool tools_open_program(tools_session *session, const tools_args *args) {
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 
-/* -s auto measures the machine in the first run, unless its costs are in the cache. */
+/* -s auto: measures the machine in the first run, unless its costs are in the cache. */
 static bool apply_auto(tools_session *session, tn_schedule *schedule) {
   if (!tools_know_machine(session, false)) return false;
   const tn_machine machine = tn_target_machine(session->target);
   return tn_schedule_auto(schedule, &machine) == TN_OK;
 }
 
-/* Whether the text is this word and nothing else, as a file of one line holds it. */
+/* Whether the text is this word alone, perhaps with blanks and a newline as a file would have. */
 static bool is_word(const char *text, const char *word) {
   size_t n = strlen(word);
   text += strspn(text, " \t\n");
   return strncmp(text, word, n) == 0 && text[n + strspn(text + n, " \t\n")] == '\0';
 }
 
-/* That of the program's own blocks, or the default one. */
+/* The schedule of the program's own blocks, or the default one. NULL after a message. */
 static tn_schedule *own_schedule(const tools_session *session) {
   tn_schedule *schedule = tn_schedule_new(session->program);
   return schedule && tn_schedule_apply_own(schedule) == TN_OK ? schedule : NULL;
@@ -181,7 +183,8 @@ bool tools_is_scheduled(const tools_session *session, const tools_args *args) {
   return args->log || tn_program_schedule(session->program);
 }
 
-/* The program's record, or those of its groups. Where there are neither, what is said is about the program's. */
+/* The schedule of the program's record, or else of its groups' records. If there are neither, the message
+ * is the one about the program. */
 static tn_schedule *logged_schedule(tools_session *session, const tools_args *args) {
   char why[sizeof session->ctx->message];
   session->holds_errors = true;
@@ -196,7 +199,7 @@ static tn_schedule *logged_schedule(tools_session *session, const tools_args *ar
   return schedule;
 }
 
-/* NULL after a message. The schedule belongs to the session's context. */
+/* The schedule belongs to the session's context. NULL after a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   if (args->log) return logged_schedule(session, args);
   if (!args->schedule) return own_schedule(session);

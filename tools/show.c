@@ -56,10 +56,12 @@ const tools_verb tools_show = {
 
 /* ---- forms ------------------------------------------------------------------------------------------------------- */
 
+/* How a form of --emit is printed: by tn_schedule_print, by tn_build_text with a suffix (TEXT), or by its
+ * own function. */
 typedef struct form {
   const char *name;
-  tn_form form;     /* of tn_schedule_print ... */
-  const char *text; /* ... or of tn_build_text */
+  tn_form form;     /* for tn_schedule_print */
+  const char *text; /* for tn_build_text */
   bool is_program, is_page;
 } form;
 
@@ -78,7 +80,7 @@ static const form forms[] = {
     {.name = "html", .is_page = true},
 };
 
-/* Always TOOLS_USAGE; with the nearest form where one is near. */
+/* Says that there is no such form, and suggests the nearest. Always TOOLS_USAGE. */
 static int unknown_form(const tools_args *args) {
   runtime_nearest nearest = runtime_nearest_to(args->emit);
   for (int i = 0; i < RUNTIME_COUNT(forms); ++i) runtime_nearest_offer(&nearest, forms[i].name);
@@ -87,7 +89,7 @@ static int unknown_form(const tools_args *args) {
   return tools_usage(args->verb, "there is no form '%s': --emit takes one of those below", args->emit);
 }
 
-/* Each range of the symbol with the schedule that serves it. */
+/* The schedule of each range of the symbol (--buckets), one behind the other. malloc'ed. */
 static char *emit_variants(const tn_schedule *schedule, const form *as) {
   const char *symbol = schedule->program->symbols[0]->var.name;
   runtime_str out = {0};
@@ -103,7 +105,7 @@ static char *emit_variants(const tn_schedule *schedule, const form *as) {
   return out.failed ? runtime_str_free(&out), NULL : out.data;
 }
 
-/* The caller frees it; NULL after a message, or without memory. */
+/* The text of the form, malloc'ed. NULL after a message, or without memory. */
 static char *emit(tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
   if (as->is_page) return tools_schedule_page(session, schedule, part);
   if (as->is_program) {
@@ -116,7 +118,8 @@ static char *emit(tools_session *session, const tn_schedule *schedule, const for
   return as->text ? tn_build_text(schedule, &build, as->text) : tn_schedule_print(schedule, as->form);
 }
 
-/* On a copy, which goes with the context. */
+/* --try: applies TEXT to a copy, which goes with the context, and prints "yes". The message of a refusal is
+ * the answer otherwise. */
 static int try(const tn_schedule *schedule, const char *text) {
   if (tn_schedule_apply(tn_schedule_copy(schedule), text) != TN_OK) return TOOLS_FAILED;
   puts("yes");

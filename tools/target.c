@@ -1,4 +1,4 @@
-/* target.c: `tenon target`: a machine as Tenon sees it. */
+/* target.c: `tenon target`: prints a machine as Tenon sees it. */
 #include "tools/tools.h"
 
 static int run(const tools_args *args);
@@ -32,9 +32,10 @@ const tools_verb tools_target = {
     .run = run,
 };
 
+/* Levels of caches that are printed. */
 enum { CACHES = 3 };
 
-/* The first line is what --target takes; caches that are not known are left out. */
+/* The first line is what --target takes. Caches that are not known are left out. */
 static int print_plain(const tn_target *target) {
   printf("%s\n", tn_target_text(target));
   printf("threads       %d\n", tn_target_threads(target));
@@ -46,7 +47,7 @@ static int print_plain(const tn_target *target) {
   return TOOLS_OK;
 }
 
-/* One line a cost, and the word that carries them all. */
+/* A line for each cost, then the one word that carries them all to --target elsewhere. */
 static void print_costs(const tn_target *target) {
   const tn_machine_costs costs = tn_target_machine(target).costs;
   if (*tn_target_costs(target) == '\0') return;
@@ -66,9 +67,10 @@ static int print_object(tools_session *session) {
                                              "cache_bytes", caches, "costs", tn_target_costs(target)));
 }
 
+/* tn_target_known_cpu and tn_target_known_feature: NULL behind the last name. */
 typedef const char *name_at(const tn_target *target, int index);
 
-/* Lines of up to 100 columns. */
+/* Prints the names, with commas, in lines of up to 100 columns. */
 static void print_names(const tn_target *target, const char *title, name_at *at) {
   enum { COLUMNS = 100 };
   int column = COLUMNS;
@@ -88,6 +90,7 @@ static json_t *names_array(const tn_target *target, name_at *at) {
   return array;
 }
 
+/* Answers --list. Returns the exit status. */
 static int list(tools_session *session, bool is_json) {
   const tn_target *target = session->target;
   if (is_json)

@@ -1,10 +1,10 @@
-/* targets.c: the file of `tenon tune --objective FILE`: which time is good enough for each task. */
+/* targets.c: reads the file of `tenon tune --objective FILE`: which time is good enough for each task. */
 #include <ctype.h>
 #include <math.h>
 
 #include "tools/tuning.h"
 
-/* One file on its way to the tasks. */
+/* A file that is being read, and the tasks that get its targets. */
 typedef struct targets {
   tools_session *session;
   const char *file;
@@ -13,7 +13,7 @@ typedef struct targets {
 } targets;
 
 static bool refuse(const targets *t, const char *fmt, ...) TN_PRINTF(2, 3);
-/* False. */
+/* Always false, after a message with file and line. */
 static bool refuse(const targets *t, const char *fmt, ...) {
   runtime_str why = {0};
   RUNTIME_ADD_ARGS(&why, fmt);
@@ -22,7 +22,7 @@ static bool refuse(const targets *t, const char *fmt, ...) {
   return false;
 }
 
-/* As tables name it. */
+/* The task's name, as the tables of a run print it. */
 static const char *name_of(const tn_task *task) { return task->name ? task->name : tn_program_key(task->program); }
 
 /* "120us" in seconds; 0: it is no time above 0. */
@@ -39,6 +39,7 @@ static double seconds_of(const char *text) {
   return 0;
 }
 
+/* Suggests the nearest name of a task. Always false. */
 static bool refuse_name(const targets *t, const char *name) {
   runtime_nearest nearest = runtime_nearest_to(name);
   for (int i = 0; i < t->n; ++i) runtime_nearest_offer(&nearest, name_of(&t->tasks[i]));
@@ -47,7 +48,7 @@ static bool refuse_name(const targets *t, const char *name) {
                 name_of(&t->tasks[0]));
 }
 
-/* Tasks of one name have one target. */
+/* Gives all tasks of that name the target. False after a message: there is none, or it has a target already. */
 static bool set_target(const targets *t, const char *name, double seconds) {
   bool is_there = false;
   for (int i = 0; i < t->n; ++i) {
@@ -60,14 +61,14 @@ static bool set_target(const targets *t, const char *name, double seconds) {
   return is_there || refuse_name(t, name);
 }
 
-/* Without blanks around it; cut in place. */
+/* TEXT without the blanks around it; it is cut in place. */
 static char *trim(char *text) {
   while (isspace((unsigned char)*text)) ++text;
   for (size_t n = strlen(text); n > 0 && isspace((unsigned char)text[n - 1]);) text[--n] = '\0';
   return text;
 }
 
-/* The last word is the time: a file's name may have blanks. `#` begins a comment. */
+/* Reads a line: `#` begins a comment, the last word is the time, and the name before it may have blanks. */
 static bool take_line(const targets *t, char *line) {
   line[strcspn(line, "#")] = '\0';
   line = trim(line);

@@ -1,5 +1,6 @@
-/* tools.h: what the verbs of the `tenon` command share: the options they take as tables, what a command line said, the
- * context that prints its messages, text from arguments or files. One file a verb; the library does the work. */
+/* tools.h: what the verbs of the `tenon` command share: tables of options, the parsed command line, the
+ * session with its context and messages, reading of programs and files, and output. Each verb is one file;
+ * the library does the work. */
 #ifndef TENON_TOOLS_TOOLS_H
 #define TENON_TOOLS_TOOLS_H
 
@@ -9,11 +10,12 @@
 #include "autotune/autotune.h"
 #include "runtime/base.h"
 
-/* Exit statuses. */
+/* Exit statuses of the command. */
 enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2, TOOLS_SIGNALLED = 128 /* plus the signal's number */ };
 
 /* ---- what a command line says (options.c) ------------------------------------------------------------------------ */
 
+/* How often an option that is collected, or an operand, may be given. */
 enum {
   TOOLS_MAX_PARAMS = 32,
   TOOLS_MAX_OPERANDS = 64,
@@ -25,7 +27,8 @@ enum {
 
 typedef struct tools_verb tools_verb;
 
-/* A parsed command line. What was not given is NULL, 0 or false. Texts point into argv. */
+/* A parsed command line. What was not given is NULL, 0 or false. Texts belong to argv. One struct has the
+ * fields of all verbs; a verb's table says which of them can be set. */
 typedef struct tools_args {
   const tools_verb *verb;
   const char *operands[TOOLS_MAX_OPERANDS];
@@ -76,15 +79,17 @@ typedef enum tools_kind {
 #undef X
 } tools_kind;
 
+/* A row of a verb's table of options. Parser, help, manual page and completion all come from it. */
 typedef struct tools_option {
   const char *name; /* "log"; NULL ends a table */
   char letter;      /* 'l', or 0 */
   tools_kind kind;
   size_t field;         /* offset in tools_args */
   const char *argument; /* "LOG"; NULL for a flag */
-  const char *help;     /* lines, separated by newlines */
+  const char *help;     /* separated by newlines; printed as they stand */
 } tools_option;
 
+/* Makes a row, with the offset of the field that it fills. */
 #define TOOLS_OPTION(name, letter, kind, field, argument, help) \
   {name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help}
 /* Options that several verbs take. */
@@ -118,6 +123,7 @@ typedef struct tools_option {
   TOOLS_OPTION("json", 0, FLAG, is_json, NULL, "print one JSON object on standard output, nothing else")
 #define TOOLS_OPTION_END {0}
 
+/* A verb of the command. `run` gets a parsed line; a verb with `run_raw` reads its own. */
 struct tools_verb {
   const char *name;
   const char *operands; /* for the usage line: "PROGRAM --log LOG" */
@@ -126,118 +132,122 @@ struct tools_verb {
   const char *examples; /* command lines, one a line; NULL: none */
   const tools_option *options;
   int min_operands, max_operands;
-  int (*run)(const tools_args *args);    /* returns the exit status; NULL: */
+  int (*run)(const tools_args *args);    /* returns the exit status; NULL: run_raw is used */
   int (*run_raw)(int argc, char **argv); /* parses for itself; argv[0] is the verb */
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
     tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion, tools_fmt;
-/* The verbs in the order of the overview; NULL behind the last, or when there is none of that name. */
+/* The verbs in the order of the overview; NULL behind the last one. By name: NULL when there is none. */
 const tools_verb *tools_verb_at(int index);
 const tools_verb *tools_find_verb(const char *name);
 
-/* The lines of --fill, malloc'ed; NULL when there are none. */
+/* The values of all --fill, one a line, malloc'ed; NULL when there are none. */
 char *tools_fill_text(const tools_args *args);
-/* Reads argv[1..argc) of a verb. TOOLS_OK, or TOOLS_USAGE after a message and the usage line on standard error.
- * *wants_help: --help was there; nothing else was looked at. */
+/* Reads argv[1..argc) of a verb into OUT. Returns TOOLS_OK, or TOOLS_USAGE after a message and the usage
+ * line on standard error. *WANTS_HELP: --help was among them; then nothing else was looked at. */
 int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help);
-/* Prints `tenon: VERB: message` and the usage line on standard error; returns TOOLS_USAGE. */
+/* Prints `tenon: VERB: message` and the usage line to standard error. Always TOOLS_USAGE. */
 int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
-/* --part as a tn_build_part; -1 after a message: there is none of that name. */
+/* --part as a tn_build_part; -1 after a message: there is no part of that name. */
 int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
-/* --color WHEN, which every verb takes that leaves its options to the table. */
+/* --color WHEN, which every verb has that leaves parsing to its table. */
 extern const tools_option tools_color_option;
-/* One more of OUT's params, from "NAME=N", whose '=' becomes the name's end. False: it is not of that form, or one too many. */
+/* Adds one to OUT's params, from "NAME=N". The '=' is overwritten by the name's end. False: the text has
+ * another form, or there are too many. */
 bool tools_take_param(const char *text, tools_args *out);
 
 /* ---- manual pages (manual.c) -------------------------------------------------------------------------------------- */
 
-/* What the environment may hold, lines. */
+/* Lines about the environment variables that the command reads. */
 extern const char *const tools_environment;
-/* Print a page as man(7) takes it: of a verb, and of the command with so many VERBS. */
+/* Print a manual page as man(7) takes it: a verb's, and the command's own with its N verbs. */
 void tools_print_manual(const tools_verb *verb);
 void tools_print_overview_manual(int n, const tools_verb *const *verbs, const char *about);
 
 /* ---- colours (colour.c) ------------------------------------------------------------------------------------------- */
 
 typedef enum tools_tint { TOOLS_PLAIN, TOOLS_RED, TOOLS_GREEN, TOOLS_YELLOW, TOOLS_BLUE, TOOLS_PURPLE } tools_tint;
-/* What --color says: auto, always or never. False: none of these. */
+/* Sets what --color says: auto, always or never. False: WHEN is none of these. */
 bool tools_choose_colour(const char *when);
-/* What begins a tint on FILE, or ends all (PLAIN); "" where there are no colours. */
+/* The sequence that begins a tint on FILE, or ends all (PLAIN); "" where there are no colours. */
 const char *tools_colour(FILE *file, tools_tint tint);
-/* As tools_print_text, for the text of a loop tree. */
+/* tools_print_text for a loop tree, with colours. */
 int tools_print_tree(char *tree);
 
 /* ---- a context with a program (session.c) ------------------------------------------------------------------------ */
 
+/* One run of the command. Zero-initialised: closed. */
 typedef struct tools_session {
   tn_context *ctx;
   tn_target *target;
-  tn_program *program;          /* NULL until loaded */
-  const char *file;             /* put before messages while a file is read; NULL: none */
-  bool is_muted;                /* messages are only kept in the context */
-  RUNTIME_VEC(uint64_t) warned; /* hashes of the warnings that were printed: equal ones are printed once */
-  bool holds_errors;            /* errors are, warnings are printed */
-  tn_cut cut;                   /* the groups whose records made the schedule; n 0: it was made otherwise */
-  bool has_live_line;           /* a line on the terminal is to be wiped before a message is printed */
+  tn_program *program;          /* NULL until it is loaded */
+  const char *file;             /* named in messages while it is read; NULL: none */
+  bool is_muted;                /* messages are not printed, only kept in the context */
+  RUNTIME_VEC(uint64_t) warned; /* hashes of warnings that were printed: equal ones are printed once */
+  bool holds_errors;            /* errors are not printed, warnings are */
+  tn_cut cut;                   /* the groups whose records made the schedule; n is 0 when it was made otherwise */
+  bool has_live_line;           /* a line on the terminal has to be cleared before a message is printed */
 } tools_session;
 
-/* Makes the context, whose messages go to standard error, and the target that the options --target and --threads name.
- * False after a message; close in either case. */
+/* Makes the context, whose messages go to standard error, and the target that --target and --threads name.
+ * False after a message. tools_close is needed in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
-/* Where costs of this machine are kept: $XDG_CACHE_HOME/tenon/machine-N, or the same in ~/.cache. False: there is no such
- * directory, or no memory. */
+/* The file that keeps this machine's costs: $XDG_CACHE_HOME/tenon/machine-N, or the same in ~/.cache.
+ * False: neither directory is known, or there is no memory. */
 bool tools_cache_path(runtime_str *out);
 /* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
  * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
 bool tools_know_machine(tools_session *session, bool anew);
-/* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
+/* Parses PROGRAM into the session: a file, when it exists or its name ends in .te, or the text itself.
+ * False after a message. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
-/* The log that is used where none is named: $TENON_LOG, or tenon/log.json in the user's data directory. False: TENON_LOG is off,
- * or there is no such directory. The library knows nothing of it. */
+/* The log that is used where none is named: $TENON_LOG, or tenon/log.json in the user's data directory.
+ * False: TENON_LOG is off, or no such directory is known. Only the command has this default; the library
+ * has none. */
 bool tools_usual_log(bool makes_folders, runtime_str *out);
-/* tools_open and tools_load with the first operand. */
+/* tools_open, and tools_load of the first operand. False after a message. */
 bool tools_open_program(tools_session *session, const tools_args *args);
-/* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */
+/* The text of the file PATH, or of standard input for "-", malloc'ed. NULL after a message. */
 char *tools_read(tools_session *session, const char *path);
-/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the program's own, else the
- * default one. NULL after a message. */
+/* The schedule that --log or --schedule names (auto: the generic one for the target); without these the
+ * program's own, or else the default one. NULL after a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
-/* Whether that is another than the default schedule. The program is loaded. */
+/* Whether that is another schedule than the default one. The program must be loaded. */
 bool tools_is_scheduled(const tools_session *session, const tools_args *args);
-/* Whether anything was said on standard error by the functions below or by a context. */
+/* Whether a warning or a failure was printed in this run. */
 bool tools_has_spoken(void);
-/* From here on jansson's allocations are watched: whether one failed, so that JSON may lack parts. */
+/* Replaces jansson's allocator by one that notes failures, since JSON may lack parts then. */
 void tools_watch_json(void);
 bool tools_lacks_memory(void);
-/* Prints `tenon: warning: ...` on standard error. */
+/* Prints `tenon: warning: ...` to standard error. */
 void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
-/* Prints `tenon: ...` on standard error; returns TOOLS_FAILED. */
+/* Prints `tenon: ...` to standard error. Always TOOLS_FAILED. */
 int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* ---- output (output.c) ------------------------------------------------------------------------------------------- */
 
-/* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
+/* Prints the object to standard output and releases it. NULL stands for no memory. Returns the exit status. */
 int tools_print_json(tools_session *session, json_t *object);
-/* Puts a ? in the place of each character that a terminal would obey; TEXT itself. What comes from a log or a
- * recording may hold such. */
+/* Replaces every control character of TEXT by a '?', in place, and returns it: a log or a recording may
+ * hold sequences that a terminal would obey. */
 char *tools_plain(char *text);
-/* Prints malloc'ed text without such characters, ended by a newline, and frees it; NULL is a failure that was
- * said. Returns the exit status. */
+/* Prints malloc'ed text without control characters, ended by a newline, and frees it. NULL is a failure
+ * that was reported before. Returns the exit status. */
 int tools_print_text(char *text);
-/* "1.23 ms" with three digits. */
+/* "1.23 ms": a number with its unit, in three digits. */
 typedef struct tools_number {
   char text[32];
 } tools_number;
 tools_number tools_time(double seconds);
-/* GFLOPS of FLOPS operations done in SECONDS; 0 when seconds is. */
+/* GFLOPS of FLOPS operations in SECONDS; 0 when SECONDS is 0. */
 double tools_gflops(double flops, double seconds);
-/* How fast one run of SECONDS is: "12.34" GFLOPS, or "12.34 GB/s" of the program's bytes where nothing is computed. */
+/* How fast a run of SECONDS is: "12.34" GFLOPS or, for a program that computes nothing, "12.34 GB/s" of its arrays. */
 tools_number tools_rate(const tn_program *program, double seconds);
 
-/* Sets what the libraries of a comparison read when they are loaded, and starts the command anew if it had to. */
+/* Sets variables that a vendor's library reads when it is loaded, and starts the command again if it had to. */
 void tools_settle_environment(char **argv);
 
 #endif

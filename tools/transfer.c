@@ -1,6 +1,6 @@
-/* transfer.c: a program without a record of its own may take the plan of one like it (autotune/neighbour.c), where a measurement
- * here says that it is faster than the generic schedule. Both kernels get the same data and are timed in turns; the plan's outputs
- * are compared with those of the reference that the tuner makes, too. */
+/* transfer.c: a program without a record may take the plan of a similar one (autotune/neighbour.c), if a
+ * measurement here shows that it is faster than the generic schedule. Both kernels get the same data and
+ * are timed in turns. The plan's outputs are also compared with the tuner's reference. */
 #include <math.h>
 
 #include "autotune/internal.h"
@@ -8,11 +8,12 @@
 #include "schedule/plan.h"
 #include "tools/build.h"
 
+/* Neighbours that are tried, and turns of each comparison. */
 enum { ASKED = 3, TURNS = 5 };
-/* A plan that is not so many times as fast is within what times vary by. */
+/* A smaller gain than this is within what times vary by. */
 static const double least_gain = 1.05;
 
-/* What is compared. Owns kernels and data. */
+/* The comparison of one program's schedules. Owns the generic kernel and the data; close_trial frees them. */
 typedef struct trial {
   tools_session *session;
   worker_program program;
@@ -20,6 +21,8 @@ typedef struct trial {
   double generic_s;
 } trial;
 
+/* Makes the data with reference outputs, as a measuring worker does, and the generic kernel. False: one of
+ * them cannot be made. */
 static bool open_trial(trial *t, const tn_schedule *generic) {
   tools_session *s = t->session;
   worker_answer answer = {.lap_ns = runtime_now_ns()};
@@ -40,6 +43,7 @@ static void close_trial(trial *t) {
   free(t->program.args);
 }
 
+/* Runs the kernel on outputs filled with NaNs and compares all elements. */
 static bool is_right(trial *t, const tn_kernel *kernel) {
   worker_data *data = t->program.data;
   worker_answer answer = {0};
@@ -51,7 +55,7 @@ static bool is_right(trial *t, const tn_kernel *kernel) {
   return right;
 }
 
-/* The least median of the turns; INFINITY after a failure. */
+/* Median seconds of one turn; INFINITY after a failure. */
 static double time_turn(trial *t, const tn_kernel *kernel) {
   static const tn_timing_options options = {.max_total_s = 0.02, .min_samples = 3};
   tn_timing timing;
@@ -60,7 +64,7 @@ static double time_turn(trial *t, const tn_kernel *kernel) {
   return timed ? timing.median_s : INFINITY;
 }
 
-/* How many times as fast as the generic schedule; 0: it fails or is wrong. */
+/* How many times as fast as the generic schedule it is; 0: it cannot be built or is wrong. */
 static double gain_of(trial *t, const tn_schedule *schedule) {
   double ours = INFINITY, generic = INFINITY;
   tn_kernel *kernel = tn_build(schedule, &(tn_build_options){.target = t->session->target});
@@ -73,7 +77,7 @@ static double gain_of(trial *t, const tn_schedule *schedule) {
   return right && isfinite(generic) && isfinite(ours) ? generic / ours : 0;
 }
 
-/* NULL: the plan does not fit. */
+/* The schedule that a neighbour's plan gives for this program; NULL: the plan does not fit. */
 static tn_schedule *schedule_of(schedule_plans *plans, const char *plan) {
   enum { MOST_GROUPS = 256 };
   schedule_plan by_group[MOST_GROUPS];
@@ -82,7 +86,7 @@ static tn_schedule *schedule_of(schedule_plans *plans, const char *plan) {
   return schedule_plans_fit(plans, plan, by_group) == TN_OK ? schedule_plans_realize(plans, by_group) : NULL;
 }
 
-/* The fastest of the neighbours' schedules goes to *BEST. */
+/* Tries each neighbour. The fastest schedule becomes *BEST, its gain and source are in OUT. */
 static void try_all(trial *t, schedule_plans *plans, int n, const autotune_neighbour *near, tn_schedule **best,
                     tools_transfer *out) {
   for (int i = 0; i < n; ++i) {
@@ -102,7 +106,8 @@ static void try_all(trial *t, schedule_plans *plans, int n, const autotune_neigh
   }
 }
 
-/* Nothing can be timed for another machine, nor where C functions or sizes come with the call. */
+/* Whether anything can be timed here: not for another machine, and not where C functions or sizes come with
+ * the call. */
 static bool can_measure(const tools_session *s) {
   const tn_target *native = tn_target_new(s->ctx, NULL);
   bool can = native && autotune_same_target(tn_target_text(native), tn_target_text(s->target)) &&

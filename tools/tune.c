@@ -1,6 +1,6 @@
-/* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a log.
- *
- * What is found belongs to `tuned`; the signal that ends a run is the only static state. */
+/* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a
+ * log.
+ *   The results of a run are in `tuned`. Only the signal that ends a run is static. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "tools/report.h"
 #include "tools/tuning.h"
 
-/* A runner of one's own has none if they are not asked for. */
+/* Finalists where a queue times candidates: a runner that is not the tuner's own has none unless they are asked for. */
 enum { USUAL_FINALISTS = 8 };
 
 static int run(const tools_args *args);
@@ -133,14 +133,14 @@ const tools_verb tools_tune = {
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
 
-/* A finished run. */
+/* The results of a finished run. */
 typedef struct tuned {
   tn_tune_result result;
   double flops, elapsed_s;
   const tn_profiler *profiler;
 } tuned;
 
-/* ABOUT marks what rests on an estimate of the default's time, in both places where it enters. */
+/* Prints the winner. "about" marks both numbers that rest on an estimate of the default schedule's time. */
 static void print_best(const tuned *t) {
   const tn_tune_result *r = &t->result;
   const char *about = r->default_is_estimate ? "about " : "";
@@ -161,7 +161,7 @@ static void print_best(const tuned *t) {
            r->is_tie ? "; several cannot be told apart, of those as good the simplest was taken" : "");
 }
 
-/* By class, in the order of their numbers, one sample each. Class 0 is success. */
+/* Prints the failures by class, in the order of the classes' numbers, with one message each. Class 0 is success. */
 void tools_print_failures(const tn_tune_result *r, const char *prefix, FILE *out) {
   for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
     if (r->failures[i].n > 0)
@@ -169,13 +169,14 @@ void tools_print_failures(const tn_tune_result *r, const char *prefix, FILE *out
               r->failures[i].sample);
 }
 
+/* Why a run ended; ends that the numbers show have none. */
 static const char *const end_words[] = {[TN_TUNE_EXHAUSTED] = "; the search space is exhausted",
                                         [TN_TUNE_NO_PROGRESS] = "; the last ones brought nothing",
                                         [TN_TUNE_STOPPED] = "; stopped",
                                         [TN_TUNE_FAILED] = "; they all fail alike",
                                         [TN_TUNE_NO_WORKERS] = "; no worker is left"};
 
-/* Why the run ended is said only where the numbers do not show it. */
+/* Prints the winner, the counts and the failures. */
 static void print_found(const tuned *t, const char *log) {
   const tn_tune_result *r = &t->result;
   const char *why = (size_t)r->end < RUNTIME_COUNT(end_words) ? end_words[r->end] : NULL;
@@ -188,8 +189,8 @@ static void print_found(const tuned *t, const char *log) {
     printf("time     %.1f s, %.1f trials a second\n", t->elapsed_s, r->trials / t->elapsed_s);
 }
 
-/* For a POSIX shell: what is not plain goes into single quotes, and a single quote itself between two
- * of them. */
+/* Quotes for a POSIX shell: a text with special characters goes into single quotes, and each single quote
+ * in it is put between two quoted parts. */
 void tools_print_quoted(const char *text) {
   bool is_plain =
       *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") == strlen(text);
@@ -218,7 +219,7 @@ void tools_print_options(const tools_args *args) {
   tools_print_host_options(args);
 }
 
-/* The command that goes on from the log. Limits of time begin anew. */
+/* Prints the command that goes on from the log. Its time limit begins anew. */
 static void print_going_on(const tools_args *args) {
   printf("go on with: tenon tune");
   tools_print_quoted(args->operands[0]);
@@ -226,7 +227,7 @@ static void print_going_on(const tools_args *args) {
   printf("\n");
 }
 
-/* A tuning that a signal stopped ends with the command that goes on with it. */
+/* Prints the results. A run that a signal stopped ends with the command that goes on with it. */
 static int print_plain(const tuned *t, const tools_args *args) {
   print_found(t, args->log);
   char *table = args->verbosity == 1 ? NULL : tn_profiler_table(t->profiler);
@@ -237,7 +238,7 @@ static int print_plain(const tuned *t, const tools_args *args) {
   return TOOLS_OK;
 }
 
-/* Seconds by phase. */
+/* Seconds by phase, as an object. */
 json_t *tools_profile_object(const tn_profiler *profiler) {
   json_t *object = json_object();
   for (int i = 0; i < tn_profiler_count(profiler); ++i) {
@@ -248,11 +249,11 @@ json_t *tools_profile_object(const tn_profiler *profiler) {
   return object;
 }
 
-/* A time, or null when there is none. */
+/* Seconds, or null when there are none. */
 json_t *tools_time_or_null(double seconds) { return seconds > 0 ? json_real(seconds) : json_null(); }
 
-/* On failure to find anything, times are null and ratios 0 or null: a reader need not test for missing
- * fields. */
+/* Prints all as JSON. When nothing was found times are null and ratios 0, so that a reader need not test
+ * for missing fields. */
 static int print_object(tools_session *session, const tools_args *args, const tuned *t) {
   const tn_tune_result *r = &t->result;
   double speedup = r->best_s > 0 && r->default_s > 0 ? r->default_s / r->best_s : 0;
@@ -282,16 +283,16 @@ static int print_object(tools_session *session, const tools_args *args, const tu
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-/* The first of SIGINT and SIGTERM asks the run to end, the second ends the process; its workers end with it. */
+/* The first SIGINT or SIGTERM asks the run to end. The second ends this process, and the workers end with it. */
 static volatile sig_atomic_t stopped_by;
 
-/* Async-signal-safe: one flag, or _exit. */
+/* Async-signal-safe: it sets a flag or calls _exit. */
 static void on_signal(int number) {
   if (stopped_by) _exit(TOOLS_SIGNALLED + number);
   stopped_by = number;
 }
 
-/* A signal that was ignored when the command was started stays so (nohup). */
+/* Installs or removes the handlers. A signal that was ignored when the command started stays ignored (nohup). */
 void tools_watch_signals(bool on) {
   static const int numbers[] = {SIGINT, SIGTERM};
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
@@ -303,7 +304,7 @@ void tools_watch_signals(bool on) {
 
 int tools_stopped_by(void) { return stopped_by; }
 
-/* What the tuner's callbacks get; on the stack of tune, which outlives the run. */
+/* What the tuner's callbacks get. It lives on the stack of tune, which outlives the run. */
 typedef struct watcher {
   tools_progress show;
   const tools_args *args;
@@ -311,14 +312,14 @@ typedef struct watcher {
   char *fill;
 } watcher;
 
-/* Called by the tuner in this thread, so it may print. */
+/* tn_tune's on_progress. It runs in this thread, so it may print. True: a signal asks to end. */
 static bool on_progress(void *user, const tn_progress *progress) {
   watcher *w = user;
   if (w->args->verbosity != 1) tools_progress_show(&w->show, progress);
   return stopped_by != 0;
 }
 
-/* The live line is wiped first, or its rest would stay behind the text. */
+/* With --verbose 2. The live line is cleared first, or its rest would show behind the text. */
 void tools_print_measured(tools_progress *show, const tools_args *args, double flops, const tn_candidate *candidate,
                           const tn_measurement *m) {
   if (args->verbosity != 3 || args->is_json) return;
@@ -336,7 +337,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
   tools_print_measured(&w->show, w->args, w->flops, candidate, m);
 }
 
-/* -1: no such word. The order is that of enum tn_effort. */
+/* The number of --effort's word in enum tn_effort; -1: no such word. */
 static int find_effort(const tools_args *args) {
   static const char *const words[] = {"", "quick", "normal", "thorough"};
   return RUNTIME_FIND(words, args->effort ? args->effort : "");
@@ -376,6 +377,7 @@ tn_tune_options tools_tune_options(const tools_session *session, const tools_arg
   return tuning;
 }
 
+/* Runs the tuner with signals, progress and the profiler attached. */
 static tn_status tune(tools_session *session, const tools_args *args, const tools_hosts *hosts, tn_profiler *profiler,
                       tuned *out) {
   watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program),
@@ -398,8 +400,8 @@ static tn_status tune(tools_session *session, const tools_args *args, const tool
   return status;
 }
 
-/* The exit status of a stopped run is the shell's for its signal, whatever was found; the results are
- * printed all the same. */
+/* Tunes one program and prints the results. The exit status of a stopped run is the shell's for its signal,
+ * and the results are printed all the same. */
 static int tune_and_print(tools_session *session, const tools_args *args, const tools_hosts *hosts,
                           tn_profiler *profiler) {
   tuned t = {0};
@@ -415,7 +417,8 @@ static int tune_and_print(tools_session *session, const tools_args *args, const 
   return tools_fail(session, "nothing valid was measured in the time that was given");
 }
 
-/* A word that is neither of the two is a file's name only if it looks like one: `xgb` would be made, and nobody told. */
+/* --model is one of two words or a file. A word that does not look like a file's name is refused: a
+ * misspelt `xgb` would silently become a new file. */
 static int check_model(const tools_args *args) {
   const char *model = args->cost_model;
   if (!model || strpbrk(model, "./") || strcmp(model, "xgboost") == 0 || strcmp(model, "none") == 0) return TOOLS_OK;
@@ -425,7 +428,7 @@ static int check_model(const tools_args *args) {
       model);
 }
 
-/* Where it has something to tune and, if others are to measure it, somebody to do so. */
+/* Opens the hosts and tunes the one program or the tasks. Returns the exit status. */
 static int tune_all(tools_session *session, const tools_args *args, tn_profiler *profiler) {
   tools_hosts hosts = {0};
   if (!profiler) return tools_fail(session, "out of memory");
@@ -437,6 +440,7 @@ static int tune_all(tools_session *session, const tools_args *args, tn_profiler 
   return status;
 }
 
+/* All of a run: checks, the machine's costs, the recording, tuning and the report. ARGS->log is set. */
 static int run_with_log(const tools_args *args) {
   if (find_effort(args) < 0)
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);

@@ -1,13 +1,15 @@
-/* tune_tasks.c: `tenon tune` of several programs or of a network: what they are, and what is told of them. */
+/* tune_tasks.c: `tenon tune` of several programs or of a network: reads the tasks, tunes them and prints
+ * the results. */
 #include <math.h>
 #include <unistd.h>
 
 #include "tools/cut.h"
 #include "tools/tuning.h"
 
+/* Points of the curve that are printed, and the width of a task's name. */
 enum { SHOWN_POINTS = 8, NAME_COLUMNS = 28 };
 
-/* What is given, and what the callbacks get. Programs and names are the context's. */
+/* One run, and what its callbacks get. Programs and names belong to the context. */
 typedef struct tasks_run {
   tools_session *session;
   const tools_args *args;
@@ -19,6 +21,7 @@ typedef struct tasks_run {
   double elapsed_s;
 } tasks_run;
 
+/* By its name alone: a network's file ends in .tenon. */
 static bool is_network(const char *operand) {
   size_t n = strlen(operand);
   return n > 6 && strcmp(operand + n - 6, ".tenon") == 0;
@@ -43,7 +46,7 @@ int tools_check_tasks(const tools_args *args) {
 
 /* ---- what is given ----------------------------------------------------------------------------------------------- */
 
-/* As one, or as its groups where it is cut. */
+/* Adds a task, or its groups when it is cut. False after a message. */
 static bool add_task(tasks_run *run, const tn_task *task) {
   tn_network parts = {0};
   run->session->program = task->program;
@@ -54,6 +57,7 @@ static bool add_task(tasks_run *run, const tn_task *task) {
   return added;
 }
 
+/* Adds the tasks of a network's file. False after a message. */
 static bool add_network(tasks_run *run, const char *file) {
   tn_network network;
   bool added = tn_network_read(run->session->ctx, file, &network) == TN_OK;
@@ -62,13 +66,14 @@ static bool add_network(tasks_run *run, const char *file) {
   return added;
 }
 
-/* A file's name is the task's, a text has none. */
+/* Adds the program of an operand. A file gives the task its name; a text gives none. */
 static bool add_program(tasks_run *run, const char *operand) {
   if (!tools_load(run->session, run->args, operand)) return false;
   tn_task task = {.program = run->session->program, .name = strchr(operand, '=') ? NULL : operand};
   return add_task(run, &task);
 }
 
+/* Adds all operands, and the targets of --objective FILE. False after a message. */
 static bool add_all(tasks_run *run) {
   bool added = true;
   for (int i = 0; added && i < run->args->n_operands; ++i) {
@@ -83,7 +88,7 @@ static bool add_all(tasks_run *run) {
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
 
-/* By the time that the finals gave. */
+/* Whether the task met its target, by the time that the finals gave. */
 static bool is_met(const tn_task_state *task) {
   return task->result.best_s > 0 && task->result.best_s <= task->target_s;
 }
@@ -93,9 +98,10 @@ static void print_head(void) {
          "GFLOPS", "default", "of all");
 }
 
+/* Whether the objective is the geometric mean, under which a share of the total means nothing. */
 static bool is_mean(const tools_args *args) { return tn_objective_find(args->objective) == (int)TN_OBJECTIVE_GEOMEAN; }
 
-/* Behind the best how many times as fast as the default schedule it is, and its share of the total. */
+/* Prints a task's row: behind its best time, the speed-up over the default schedule and the share of the total. */
 static void print_task(const tasks_run *run, int i) {
   const tn_task_state *task = &run->result.tasks[i];
   const tn_tune_result *r = &task->result;
@@ -113,7 +119,7 @@ static void print_task(const tasks_run *run, int i) {
   printf("%s\n", equal);
 }
 
-/* The total at some moments, evenly spread over the run, the first and the last among them. */
+/* Prints the total at some moments, evenly spread over the run, the first and the last included. */
 static void print_curve(const tn_tasks_result *r) {
   int n = RUNTIME_MIN(r->n_points, SHOWN_POINTS);
   for (int i = 0; i < n; ++i) {
@@ -123,6 +129,7 @@ static void print_curve(const tn_tasks_result *r) {
   if (n > 0) printf("\n");
 }
 
+/* Trials of all tasks, or those that were taken from the log. Equal tasks count once. */
 static int count_trials(const tn_tasks_result *r, bool reused) {
   int n = 0;
   for (int i = 0; i < r->n_tasks; ++i)
@@ -142,6 +149,7 @@ static void print_total(const tasks_run *run) {
          count_trials(r, true), run->args->log, run->elapsed_s, trials / fmax(run->elapsed_s, 1e-9));
 }
 
+/* Prints each task's failures by class, behind the task's name. */
 static void print_failures(const tn_tasks_result *r, FILE *out) {
   for (int i = 0; i < r->n_tasks; ++i) {
     runtime_str prefix = {0};
@@ -151,6 +159,7 @@ static void print_failures(const tn_tasks_result *r, FILE *out) {
   }
 }
 
+/* Prints the command that goes on with a stopped run. */
 static void print_going_on(const tools_args *args) {
   printf("go on with: tenon tune");
   for (int i = 0; i < args->n_operands; ++i) tools_print_quoted(args->operands[i]);
@@ -161,7 +170,7 @@ static void print_going_on(const tools_args *args) {
   printf("\n");
 }
 
-/* Of the tasks that have a target. */
+/* Prints how many of the tasks with a target have met it. */
 static void print_targets(const tn_tasks_result *r) {
   int n = 0, met = 0;
   for (int i = 0; i < r->n_tasks; ++i) {
@@ -189,6 +198,7 @@ static int print_plain(const tasks_run *run) {
   return TOOLS_OK;
 }
 
+/* A task as JSON. "same_as" is the number of an equal task, which was tuned in its place. */
 static json_t *task_object(const tn_task_state *task, int i) {
   const tn_tune_result *r = &task->result;
   json_t *object =
@@ -223,6 +233,7 @@ static int print_object(const tasks_run *run) {
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+/* tn_tune_tasks' on_tasks. True: a signal asks to end. */
 static bool on_tasks(void *user, const tn_tasks_progress *progress) {
   tasks_run *run = user;
   if (run->args->verbosity != 1) tools_progress_show_tasks(&run->show, progress);
@@ -234,6 +245,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
   tools_print_measured(&run->show, run->args, 0, candidate, m);
 }
 
+/* Runs the tuner with signals, progress and the profiler attached. */
 static tn_status tune(tasks_run *run, tn_profiler *profiler) {
   char *fill = tools_fill_text(run->args);
   int strategy = tn_strategy_find(run->args->strategy), objective = tn_objective_find(run->args->objective);
@@ -256,6 +268,7 @@ static tn_status tune(tasks_run *run, tn_profiler *profiler) {
   return status;
 }
 
+/* As tune_and_print of one program (tune.c). */
 static int tune_and_print(tasks_run *run, tn_profiler *profiler) {
   run->profiler = profiler;
   tn_status done = tune(run, profiler);

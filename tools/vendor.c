@@ -1,4 +1,4 @@
-/* vendor.c: from a program to what a vendor is asked for. */
+/* vendor.c: finds out what operator a program is, so that a vendor can be asked for the same. */
 #include "tools/vendor.h"
 
 #include "te/match.h"
@@ -7,15 +7,16 @@ static vendor_operator product_of(tn_dtype dtype) { return dtype == TN_F64 ? VEN
 
 static void set_dims(vendor_problem *p, int n, const int64_t *dims) { memcpy(p->dim, dims, (size_t)n * sizeof *dims); }
 
-/* Which arguments of the program the library reads, in the order that it takes them. */
+/* The program's arguments that the vendor reads, in the vendor's order. */
 static void set_inputs(tools_vendor *v, int n, const int *inputs) {
   v->n_inputs = n;
   memcpy(v->inputs, inputs, (size_t)n * sizeof *inputs);
 }
 
-/* ---- what a program computes -------------------------------------------------------------------------------------- */
+/* ---- what a program computes: each function returns false when the program is something else
+ * -------------------------- */
 
-/* C = A B with an addend that is a matrix, a row or missing, either factor transposed. */
+/* C = A B, either factor transposed; an addend that is a matrix or a row, or none. It may be a part of the program. */
 static bool find_product(tools_session *session, tools_vendor *v) {
   te_matmul m;
   if (!te_match_matmul(session->program, &m)) return false;
@@ -35,7 +36,7 @@ static bool find_product(tools_session *session, tools_vendor *v) {
   return true;
 }
 
-/* Products without an addend, none transposed. */
+/* A batch of products without an addend, nothing transposed. */
 static bool find_batch(tools_session *session, tools_vendor *v) {
   te_batch_matmul m;
   if (!te_match_batch_matmul(session->program, &m)) return false;
@@ -45,7 +46,7 @@ static bool find_batch(tools_session *session, tools_vendor *v) {
   return true;
 }
 
-/* A depthwise convolution is one of as many groups as channels. */
+/* A convolution. A depthwise one has as many groups as channels. */
 static bool find_conv(tools_session *session, tools_vendor *v) {
   te_conv c;
   if (!te_match_conv(session->program, &c)) return false;
@@ -57,7 +58,7 @@ static bool find_conv(tools_session *session, tools_vendor *v) {
   return true;
 }
 
-/* softmax reads x only, layer norm its scale and shift too. */
+/* Operators on rows: softmax reads x only, layer normalization also its scale and shift. */
 static bool find_rows(tools_session *session, tools_vendor *v) {
   te_row_operator r;
   if (!te_match_rows(session->program, &r)) return false;
@@ -67,7 +68,8 @@ static bool find_rows(tools_session *session, tools_vendor *v) {
   return true;
 }
 
-/* The whole program is one operator: its result is like the program's. */
+/* The whole program is one operator, so that the vendor's result can be compared with the program's. Makes
+ * an array for it. */
 static bool find_whole(tools_session *session, tools_vendor *v) {
   if (!find_batch(session, v) && !find_conv(session, v) && !find_rows(session, v)) return false;
   v->output = tn_program_input_count(session->program);
@@ -78,13 +80,13 @@ static bool find_whole(tools_session *session, tools_vendor *v) {
 
 /* ---- the vendor -------------------------------------------------------------------------------------------------- */
 
-/* Of an image or a matrix with weights. */
+/* Whether the second input is weights: that of an image or a matrix is. */
 static bool is_product(const tools_vendor *v) {
   return v->problem.op != VENDOR_SOFTMAX && v->problem.op != VENDOR_LAYERNORM;
 }
 
-/* The library writes into an array of its own, so both results can be compared. False after a warning: bench goes on
- * without this side. */
+/* Makes the vendor ready on the program's inputs. It writes to an array of its own, so that both results
+ * can be compared. False after a warning: bench goes on without this side. */
 static bool prepare(tools_session *session, DLTensor *const *args, int threads, tools_vendor *v) {
   void *data[VENDOR_MAX_DIMS];
   char why[VENDOR_TEXT];
@@ -123,8 +125,8 @@ vendor_number tools_vendor_number(const tn_program *program) {
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
-/* A product that is added is one instruction, and so is one that is not: both take a multiplier's time. False: the program has
- * nothing but multiply-adds, or no floats. */
+/* Counts the program's operations by how long they take. A multiply-add and a multiplication alone take the
+ * same time, so both count as fused. False: the program has nothing but multiply-adds, or no floats. */
 static bool has_mix(const tn_program *program, double counts[VENDOR_OPERATIONS]) {
   double n[TE_OPERATION_COUNT], others = 0;
   te_operations(program, n);

@@ -1,4 +1,4 @@
-/* version.c: `tenon version`: this version, and those of the libraries that decide what it makes. */
+/* version.c: `tenon version`: prints this version and those of LLVM and XGBoost. */
 #include <llvm-c/Core.h>
 
 #include "autotune/xgboost.h"

@@ -3,7 +3,8 @@
 
 #include "tools/queue.h"
 
-/* --queue URL [--no-sandbox] [--inject=...]: it takes candidates from a pool, and has another process of this command time them. */
+/* `tenon worker --queue URL [--no-sandbox] [--inject=...]`: takes candidates from a pool and has another
+ * process of this command time them. */
 static int run_queue(int argc, char **argv) {
   const char *url = NULL, *fault = NULL;
   bool is_free = false;
@@ -24,8 +25,8 @@ static int run_queue(int argc, char **argv) {
   return queue_work(url, is_free, fault);
 }
 
-/* The process that measures one candidate at a time, so that a crash is not the tuner's. Frames go over standard input
- * and output. */
+/* The process that measures one candidate at a time, so that a crash is not the tuner's. Frames come over
+ * standard input and go over standard output. */
 static int run(int argc, char **argv) {
   if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     tools_print_help(&tools_worker);
