@@ -1,37 +1,37 @@
-/* apply.c: the best schedule that a log knows for a program on a target. A log is data from outside: a record counts
- * only when its program and target are these, its output was checked, and its steps still pass every check.
- *
- * A `survey` is one reading of a log; it owns copies of the steps that would do (`choice`), since a record is
- * freed after its visit. */
+/* apply.c: finds the best schedule that a log knows for a program on a target. A log is data from outside:
+ * a record counts only when its program and target are these, its output was checked, and its steps still
+ * pass every check.
+ *   A `survey` is one reading of a log. It owns copies of the steps that could be used (`choice`), since a record is freed after its visit. */
 #include <math.h>
 
 #include "autotune/log.h"
 #include "autotune/search.h"
 
+/* A record that could be used. */
 typedef struct choice {
   int line;
   double cost_s;
-  char *steps;     /* JSON; NULL: the record is read when it is needed, by */
-  log_entry entry; /* of the index */
+  char *steps;     /* JSON; NULL: the record is read when it is needed, through ENTRY */
+  log_entry entry; /* of the log's index */
 } choice;
 
-/* What the log holds, and the records that would do. */
+/* What one reading of a log found: usable records, and counts of the others by the reason why they are not. */
 typedef struct survey {
   tn_context *ctx;
   const char *log, *key, *program, *target;
   int n_records, n_other_programs, n_other_targets, n_failed, n_unchecked, n_stale;
-  char *other_target; /* one of them, for the message */
+  char *other_target; /* one of the other targets, for the message */
   RUNTIME_VEC(choice) choices;
-  int best_line; /* of the best record so far: the winner of the last finals, or a faster one after them */
+  int best_line; /* line of the best record so far: the winner of the last finals, or a faster trial after them */
   double best_s;
-  runtime_map programs; /* hashes of keys */
-  int counted_line;     /* the last one that a glance counted */
-  bool is_indexed;      /* the log was not read: what other programs it holds is not known */
+  runtime_map programs; /* hashes of the programs' keys, to count them */
+  int counted_line;     /* the last line that a glance has counted */
+  bool is_indexed;      /* the index was used: what other programs the log holds is not known */
   bool failed;          /* no memory */
 } survey;
 
-/* The steps are kept as text, since the record is freed after the visit. False: no memory, which
- * `failed` says too. */
+/* Adds a usable record. Its steps are copied as text, since the record is freed after the visit. False: no
+ * memory, which `failed` also says. */
 static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {
   char *steps = json_dumps(record->steps, JSON_COMPACT);
   if (steps && RUNTIME_PUSH(&s->choices, ((choice){.line = line, .cost_s = cost_s, .steps = steps}))) return true;
@@ -40,12 +40,13 @@ static bool add_choice(survey *s, int line, const autotune_record *record, doubl
   return false;
 }
 
-/* Finals outweigh what came before them: of those they timed, only the winner counts. */
+/* Whether this record replaces the best so far. Finals outweigh what came before them, and only their winner counts. */
 static bool is_best(const survey *s, const autotune_record *record, double cost_s) {
   return record->is_final ? record->rank == 1 : s->best_line == 0 || cost_s < s->best_s;
 }
 
-/* The key is a hash: two programs may share one, or a log may have been edited. The text decides. */
+/* Whether the record is really of this program. The key is a hash, which two programs may share, and a log
+ * may have been edited: the text decides. */
 static bool is_this_program(survey *s, int line, const autotune_record *record) {
   if (strcmp(record->key, s->key) != 0) return false;
   if (strcmp(record->program, s->program) == 0) return true;
@@ -64,8 +65,8 @@ static void count_record(survey *s, uint64_t key, bool is_final) {
   if (!runtime_map_at(&s->programs, key)) s->failed = true;
 }
 
-/* Counts every record under the one reason for which it would not do, in the order in which say_none
- * tells them. A record without a finite cost has failed; INFINITY never enters `best_s`. */
+/* Looks at a record: counts it under the first reason why it cannot be used, in the order in which say_none
+ * lists them, or adds it. A record without a finite cost has failed, so INFINITY never becomes `best_s`. */
 static bool visit(void *user, int line, autotune_record *record) {
   survey *s = user;
   double cost_s = autotune_record_cost(record);
@@ -86,7 +87,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return !s->failed;
 }
 
-/* Lines of other programs are counted and not parsed. */
+/* Before a line is parsed: lines of other programs are only counted. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   survey *s = user;
   bool is_ours = log_span_is(&glance->key, s->key);
@@ -99,7 +100,7 @@ static log_answer look(void *user, int line, const log_glance *glance, const cha
 
 /* ---- by the index ------------------------------------------------------------------------------------------------- */
 
-/* The target's text is needed for the message only. */
+/* Counts a record of another target. Its line is read once, for the message. */
 static void note_other_target(survey *s, const log_entry *entry) {
   autotune_record record;
   ++s->n_other_targets;
@@ -108,7 +109,7 @@ static void note_other_target(survey *s, const log_entry *entry) {
   autotune_record_free(&record);
 }
 
-/* As `visit`, by what the index says of a record: its text is read later, and only if it is chosen. */
+/* As `visit`, but by what the index says of a record. Its line is read only if it is chosen. */
 static void take_entry(survey *s, uint64_t target, const log_entry *e) {
   const autotune_record facts = {.is_final = e->flags & LOG_FINAL, .rank = e->flags & LOG_WINNER ? 1 : 0};
   s->n_records += !facts.is_final;
@@ -125,7 +126,7 @@ static void take_entry(survey *s, uint64_t target, const log_entry *e) {
   }
 }
 
-/* The same as a reading of the log, but for what it says of other programs. */
+/* The same result as reading the log, except that other programs are not counted. */
 static void take_index(survey *s, const log_index *index) {
   log_part parts[2];
   uint64_t target = log_target_hash(s->target, strlen(s->target));
@@ -135,7 +136,7 @@ static void take_index(survey *s, const log_index *index) {
     for (size_t k = 0; k < parts[i].n; ++k) take_entry(s, target, &parts[i].entries[k]);
 }
 
-/* The record's steps, malloc'ed. NULL: the line is no longer that record, or no memory. */
+/* The record's steps, malloc'ed. NULL: the line is no longer that record, or there is no memory. */
 static char *load_steps(survey *s, const choice *c) {
   autotune_record record;
   if (!log_entry_read(s->log, &c->entry, s->key, &record)) return NULL;
@@ -147,14 +148,14 @@ static char *load_steps(survey *s, const choice *c) {
 
 /* ---- choosing ----------------------------------------------------------------------------------------------------- */
 
-/* Of equal times the earlier line, so that the answer does not depend on qsort. */
+/* By time; of equal times the earlier line comes first, so that the answer does not depend on qsort. */
 static int by_cost(const void *a, const void *b) {
   const choice *x = a, *y = b;
   if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
   return x->line - y->line;
 }
 
-/* Replays one record. A refusal is a warning that names the line, not a failure of the context. */
+/* Replays one record. A refusal is a warning that names the line, and no failure of the context. */
 static tn_schedule *replay(survey *s, tn_program *program, choice *c) {
   tn_context *ctx = s->ctx;
   if (!c->steps) c->steps = load_steps(s, c);
@@ -175,7 +176,7 @@ static tn_schedule *replay(survey *s, tn_program *program, choice *c) {
   return NULL;
 }
 
-/* "name=value" of a target's words that decide whether a record fits. */
+/* Adds "name=value" for the words of a target that decide whether a record fits. */
 static void add_target(runtime_str *out, const char *target) {
   static const char *const keys[] = {"triple", "cpu", "threads"};
   for (int i = 0; i < RUNTIME_COUNT(keys); ++i) {
@@ -186,13 +187,13 @@ static void add_target(runtime_str *out, const char *target) {
   }
 }
 
-/* Nothing for a count of 0: only reasons that apply are told. */
+/* Adds a reason with its count; nothing for 0. */
 static void add_count(runtime_str *out, int n, const char *words) {
   if (n > 0) runtime_str_addf(out, "; %d of this program %s", n, words);
 }
 
-/* Why a log gave no schedule: no record at all, other programs, other targets, or only failures; each has another
- * remedy. */
+/* Fails with the reason why the log gave no schedule: no record at all, or only ones of other programs,
+ * other targets or failures. Each has another remedy. */
 static void say_none(survey *s) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s holds no usable record of program %s for ", s->log, s->key);
@@ -216,7 +217,7 @@ static void say_none(survey *s) {
   runtime_str_free(&text);
 }
 
-/* The best one first, whatever its time. */
+/* Sorts by time, but puts the best record first, no matter what its time is. */
 static void sort_choices(survey *s) {
   choice *all = s->choices.data;
   int n = s->choices.n, best = 0;
@@ -228,9 +229,8 @@ static void sort_choices(survey *s) {
   if (n > 2) qsort(all + 1, (size_t)n - 1, sizeof *all, by_cost);
 }
 
-/* Steps can stop to apply: a newer Tenon may refuse what an older one recorded. So the next best is
- * tried rather than nothing applied, and only memory ends the search early. *SECONDS is set with a
- * schedule only. */
+/* Replays records from the best on until one is accepted: a newer Tenon may refuse what an older one
+ * recorded. Only a lack of memory ends that early. *SECONDS is set only together with a schedule. */
 static tn_schedule *first_that_replays(survey *s, tn_program *program, double *seconds) {
   sort_choices(s);
   tn_schedule *schedule = NULL;
@@ -242,7 +242,7 @@ static tn_schedule *first_that_replays(survey *s, tn_program *program, double *s
   return schedule;
 }
 
-/* The choices own their steps. */
+/* The choices own their steps; programs and the schedule are the context's. */
 static void free_survey(survey *s) {
   for (int i = 0; i < s->choices.n; ++i) free(s->choices.data[i].steps);
   RUNTIME_VEC_FREE(&s->choices);
@@ -250,8 +250,8 @@ static void free_survey(survey *s) {
   free(s->other_target);
 }
 
-/* A large log has an index. A small one is read once: memory for all usable records, because which is the best is known at the
- * end. */
+/* A large log is looked at through its index. A small one is read once, keeping all usable records, because
+ * which one is best is known only at the end. */
 static tn_status read_survey(survey *s) {
   log_index index;
   bool has_index;

@@ -1,30 +1,33 @@
-/* bucket_pieces.c: where between two sizes another schedule is worth its code. The families' costs say it: that of the plan which serves a
- * size, beside that of the best plan for the size. Costs are asked at some sizes only, a fourth apart. */
+/* bucket_pieces.c: decides where between two sizes another schedule is worth its code. It asks the
+ * families' analytic costs: of the plan that serves a value, and of the best plan for that value. Costs are
+ * asked only at some sizes, each a fourth away from the last. */
 #include "autotune/bucket_pieces.h"
 
 #include <math.h>
 
-/* How much longer than the best plan a plan may take before another is made. */
+/* A plan may cost so many times the best plan for a size before another one takes over. */
 static const double most_behind = 1.1;
 
-/* The plans of one size, as text that plans of other sizes are fitted from. */
+/* The plans of one size, as text from which plans for other sizes are fitted. */
 typedef struct anchor {
   int64_t size;
-  char *text; /* NULL: there are none, the program has no groups or other groups there */
+  char *text; /* NULL: there are no plans, because the program has no groups or other groups there */
 } anchor;
 
+/* The range that is being cut, and the pieces so far. */
 typedef struct cutting {
   const bucket_range *range;
   bucket_piece *pieces;
   int n;
 } cutting;
 
+/* The plans of the program with the number SIZE; NULL: the program is refused there. For the caller to free. */
 static schedule_plans *plans_at(const bucket_range *range, int64_t size) {
   tn_program *program = te_within(range->program, 0, size, size);
   return program ? schedule_plans_new(program, range->machine) : NULL;
 }
 
-/* By the plans of size PLANNED, which serve as SIZE's. */
+/* An anchor for SIZE, made from the best plans of size PLANNED. */
 static anchor anchor_at(const bucket_range *range, int64_t size, int64_t planned) {
   anchor a = {.size = size};
   schedule_plans *plans = size > 0 ? plans_at(range, planned) : NULL;
@@ -39,7 +42,8 @@ static anchor anchor_at(const bucket_range *range, int64_t size, int64_t planned
   return a;
 }
 
-/* How many times as long as the best plans of the size the anchor's take there; 1 where nothing can be said. */
+/* How many times as long as the best plans of a size the anchor's plans take there, by cost; 1 when this
+ * cannot be told. */
 static double behind(const schedule_plans *plans, const schedule_plan *best, const anchor *a) {
   int n = schedule_plans_count(plans);
   schedule_plan *fitted = a->text ? calloc((size_t)n, sizeof *fitted) : NULL;
@@ -53,12 +57,13 @@ static double behind(const schedule_plans *plans, const schedule_plan *best, con
   return isnan(ratio) ? 1 : ratio;
 }
 
-/* What is known of a size that is looked at. */
+/* What was found at one size. */
 typedef struct comparison {
-  double by_now, by_other; /* how far behind the anchors' plans are */
-  bool is_same;            /* the best plans are those of the first anchor */
+  double by_now, by_other; /* how far the plans of the current anchor, and of the other end's, are behind */
+  bool is_same;            /* the best plans are the current anchor's */
 } comparison;
 
+/* OTHER has no text: by_other is INFINITY. */
 static comparison compare_at(const bucket_range *range, int64_t size, const anchor *now, const anchor *other) {
   comparison out = {1, 1, true};
   schedule_plans *plans = plans_at(range, size);
@@ -77,35 +82,36 @@ static comparison compare_at(const bucket_range *range, int64_t size, const anch
   return out;
 }
 
-/* Vectors of f32. */
+/* Elements of f32 in a vector. */
 static int64_t lanes_of(const bucket_range *range) {
   return RUNTIME_MAX(range->machine->vector_bytes / (int64_t)sizeof(float), 1);
 }
 
-/* Up to here a tile may be as wide as the symbol, so that the number of vectors that it has decides. */
+/* Up to this size a tile may be as wide as the symbol, so that its number of vectors decides. */
 static int64_t last_of_vectors(const bucket_range *range) {
   enum { VECTORS = 6 };
   return VECTORS * lanes_of(range);
 }
 
-/* Up to here half a vector more is a large part. */
+/* Up to this size half a vector more makes a large difference. */
 static int64_t last_of_halves(const bucket_range *range) { return last_of_vectors(range) / 2; }
 
-/* A size that is no whole number of blocks: plans of others may be for just that number. */
+/* A size near SIZE that is no whole number of blocks. The plans of an even one may fit just that number. */
 static int64_t odd_within(const bucket_range *range, int64_t size) {
   if (size % 2 == 1) return size;
   return size > range->first ? size - 1 : RUNTIME_MIN(size + 1, range->last);
 }
 
-/* Costs are right to some ten percent, so a plan that is as good as the best by its cost need not be. Far from the size that it was made
- * for another takes its place all the same: the static kernel of the size has that one. */
+/* Whether another plan should take over at SIZE. Costs are accurate to about ten per cent, so a plan that
+ * seems as good as the best may not be. Far from the size that it was made for another one takes over
+ * anyway: the static kernel for that size has it, too. */
 static bool is_worth_a_cut(const bucket_range *range, const comparison *c, const anchor *now, int64_t size) {
   bool is_far = size >= 2 * now->size || 2 * size <= now->size || size <= last_of_vectors(range);
   return !c->is_same && (c->by_now > most_behind || is_far);
 }
 
-/* The next size to look at: a fourth further away, or where there are as many vectors as in no size looked at, and the end of the range
- * for sure. */
+/* The next size to look at: a fourth further away, or the next number of vectors where that is nearer, and
+ * in any case the end of the range. */
 static int64_t next_size(const bucket_range *range, int64_t size, bool upward) {
   int64_t last = last_of_vectors(range), lanes = last_of_halves(range) < size ? lanes_of(range) : lanes_of(range) / 2;
   int64_t below = (size - 1) / lanes * lanes;
@@ -117,7 +123,7 @@ static int64_t next_size(const bucket_range *range, int64_t size, bool upward) {
   return size > range->first ? RUNTIME_MAX(size - RUNTIME_MAX(size / 5, 1), range->first) : 0;
 }
 
-/* The last piece ends beside SIZE, where another begins. */
+/* Ends the last piece beside SIZE, where a piece that SERVER serves begins. */
 static void part_at(cutting *c, int64_t size, int64_t server, bool upward) {
   bucket_piece *last = &c->pieces[c->n - 1];
   bucket_piece next = *last;
@@ -132,7 +138,8 @@ static void part_at(cutting *c, int64_t size, int64_t server, bool upward) {
     c->pieces[c->n++] = next;
 }
 
-/* From the schedule that there is at one end of the range to the other end. The other end's schedule serves as soon as it can. */
+/* Walks from the end of the range where NOW serves to the other end, and begins a piece wherever that is
+ * worth it. OTHER, the schedule at the other end, serves as soon as it is good enough. */
 static void walk(cutting *c, anchor *now, const anchor *other, bool upward) {
   const bucket_range *range = c->range;
   int64_t size = upward ? range->first : range->last;
@@ -149,6 +156,7 @@ static void walk(cutting *c, anchor *now, const anchor *other, bool upward) {
   }
 }
 
+/* A walk from the upper end makes the pieces in descending order. */
 static void reverse(bucket_piece *pieces, int n) {
   for (int i = 0; i < n / 2; ++i) {
     bucket_piece kept = pieces[i];
@@ -157,7 +165,7 @@ static void reverse(bucket_piece *pieces, int n) {
   }
 }
 
-/* What a program refuses at one size only says nothing of the others. */
+/* A refusal at one size says nothing about the others, so messages are kept quiet. */
 tn_status bucket_cut(const bucket_range *range, bucket_piece *out, int *n) {
   bool upward = range->above == 0;
   runtime_quiet quiet = runtime_quiet_begin(range->program->ctx);

@@ -1,20 +1,21 @@
-/* buckets.c: records of some sizes serve a symbol. At each size stands the kernel of that size, as it was tuned, and at each of the
- * first values one of its own. Between two sizes their schedules serve, on loops whose extents the symbol decides, and generic ones where
- * those would be far behind. One function chooses among them. */
+/* buckets.c: records of some sizes serve a symbol. Each of those sizes has its kernel as it was tuned, and
+ * each of the first values has one of its own. Between two sizes their schedules serve, on loops whose
+ * extents the symbol decides, or generic ones where those would be far behind. One function chooses among
+ * them. */
 #include "autotune/bucket_pieces.h"
 #include "schedule/state.h"
 
-/* What is being made. The schedules are the context's. */
+/* The schedule that is being made. Schedules are the context's. */
 typedef struct bucketing {
   tn_context *ctx;
   tn_program *program;
   const tn_target *target;
-  const char *log; /* NULL: there is none */
+  const char *log; /* NULL: none */
   tn_machine machine;
   int n; /* sizes */
   tn_bucket *out;
-  tn_schedule *best[TN_MAX_BUCKETS]; /* of each size */
-  RUNTIME_VEC(bucket_piece) pieces;  /* all values of the symbol, ascending: a variant each */
+  tn_schedule *best[TN_MAX_BUCKETS]; /* the schedule of each size */
+  RUNTIME_VEC(bucket_piece) pieces;  /* all values of the symbol, ascending; each piece becomes a variant */
   bool failed;                       /* no memory for a piece */
   tn_schedule *whole;
 } bucketing;
@@ -25,6 +26,7 @@ static void add_piece(bucketing *b, bucket_piece piece) {
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
+/* Always TN_ERROR_ARGUMENT, or no memory for the message. */
 static tn_status refuse(const bucketing *b, const char *fmt, ...) TN_PRINTF(2, 3);
 static tn_status refuse(const bucketing *b, const char *fmt, ...) {
   runtime_str text = {0};
@@ -35,6 +37,7 @@ static tn_status refuse(const bucketing *b, const char *fmt, ...) {
   return status;
 }
 
+/* The program has to have this symbol and no other. */
 static tn_status check_symbol(const bucketing *b, const char *symbol) {
   const tn_program *p = b->program;
   bool is_there = false;
@@ -50,6 +53,7 @@ static tn_status check_symbol(const bucketing *b, const char *symbol) {
                 p->n_symbols, other);
 }
 
+/* Sizes have to be values of the symbol and to ascend. */
 static tn_status check_sizes(const bucketing *b, int n, const int64_t *sizes) {
   const tn_axis *symbol = b->program->symbols[0];
   if (n < 1 || n > TN_MAX_BUCKETS) return refuse(b, "%d sizes: give 1 to %d", n, (int)TN_MAX_BUCKETS);
@@ -68,7 +72,8 @@ static tn_status check_sizes(const bucketing *b, int n, const int64_t *sizes) {
 
 /* ---- schedules --------------------------------------------------------------------------------------------------- */
 
-/* The record of the program with that number, or the generic schedule. */
+/* The schedule of the record of PROGRAM, whose symbol is a number, or the generic schedule. BUCKET gets the
+ * record's time. */
 static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *bucket) {
   runtime_quiet quiet = runtime_quiet_begin(b->ctx);
   tn_schedule *best = b->log ? tn_apply_best(program, b->target, b->log, &bucket->seconds) : NULL;
@@ -82,12 +87,13 @@ static tn_schedule *best_of(const bucketing *b, tn_program *program, tn_bucket *
   return best && tn_schedule_auto(best, &b->machine) == TN_OK ? best : NULL;
 }
 
-/* Of an odd size, or of the symbol's last value: blocks of an even one may be whole, so that steps say nothing of what is left over. */
+/* SIZE if it is odd, or else the next one, at most the symbol's last value. Blocks of an even size may be
+ * whole, so that its steps say nothing about a remainder. */
 static int64_t odd_size(const bucketing *b, int64_t size) {
   return size % 2 == 1 ? size : RUNTIME_MIN(size + 1, b->program->symbols[0]->extent);
 }
 
-/* The generic schedule of a size, on loops of the symbol's extent. */
+/* Gives S the generic schedule of a size, on loops of the symbol's extent. */
 static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t wanted) {
   int64_t size = odd_size(b, wanted);
   tn_program *program = te_within(b->program, 0, size, size);
@@ -99,8 +105,9 @@ static bool schedule_as(const bucketing *b, tn_schedule *s, int64_t wanted) {
   return fits;
 }
 
-/* The schedule of the size; where its steps are not legal for a symbol, say a loop that is one vector, a generic one of that size or of a
- * larger one, whose loops are parted; and else the program's own loops. */
+/* Schedules a range of values as the size does. Where those steps are illegal for a symbol (a loop that is
+ * one vector, say), it takes the generic schedule of that size or of a larger one, whose loops are split,
+ * and otherwise the program's own loops. */
 static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_schedule *best, tn_bucket *bucket) {
   enum { LARGER = 64 };
   const tn_axis *symbol = b->program->symbols[0];
@@ -116,7 +123,8 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* The first values, each by a kernel of its own, and what is between two buckets, of which one may lack (-1). */
+/* Adds the pieces between two buckets, of which one may be missing (-1): the first values get a kernel
+ * each, the rest is cut. */
 static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lower, int upper) {
   bucket_piece cut[BUCKET_MAX_PIECES];
   int n = 0;
@@ -132,7 +140,7 @@ static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lowe
   return status;
 }
 
-/* The bucket of that size; -1: none has it. */
+/* The bucket of that size; -1: none. */
 static int bucket_of(const bucketing *b, int64_t size) {
   for (int i = 0; i < b->n; ++i)
     if (b->out[i].size == size) return i;
@@ -148,14 +156,15 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* The one that serves other values, too. */
+/* The schedule of a size that also serves other values. */
 static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
   int bucket = bucket_of(b, size);
   bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
   return schedule_of(b, is_tuned ? size : odd_size(b, size));
 }
 
-/* One schedule for all pieces that a size serves, so that they are one function: its program's limits hold all of them. */
+/* One schedule for all pieces that a size serves, so that they share one function. The limits of its
+ * program's symbol cover all of them. */
 static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
   int64_t first = INT64_MAX, last = 0;
   for (int i = 0; i < b->pieces.n; ++i) {
@@ -172,7 +181,7 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
   return s && schedule_range(b, s, best, bucket >= 0 ? &b->out[bucket] : &own) == TN_OK ? s : NULL;
 }
 
-/* A piece before that the same size serves has the schedule. NULL: there is none. */
+/* The schedule of an earlier piece that the same size serves; NULL: none. */
 static const tn_schedule *made_before(const bucketing *b, int at) {
   for (int i = 0; i < at; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
@@ -181,6 +190,8 @@ static const tn_schedule *made_before(const bucketing *b, int at) {
   return NULL;
 }
 
+/* Adds piece AT as a variant. A piece of one value has the schedule of that size; a longer one shares a
+ * schedule with pieces of the same size. */
 static tn_status add_variant(const bucketing *b, int at) {
   const bucket_piece *p = &b->pieces.data[at];
   const tn_schedule *s = p->first < p->last ? made_before(b, at) : schedule_of(b, p->first);
@@ -188,6 +199,7 @@ static tn_status add_variant(const bucketing *b, int at) {
   return s ? tn_schedule_add_variant(b->whole, p->first, p->last, s) : tn_context_status(b->ctx);
 }
 
+/* Finds the schedule of size I, and notes in OUT what it is. */
 static tn_status find_best(bucketing *b, int i, int64_t size) {
   b->out[i] = (tn_bucket){.size = size};
   tn_program *program = te_within(b->program, 0, size, size);
@@ -195,6 +207,7 @@ static tn_status find_best(bucketing *b, int i, int64_t size) {
   return b->best[i] ? TN_OK : tn_context_status(b->ctx);
 }
 
+/* Finds the schedules of all sizes, cuts what is between them, and adds a variant for each piece. */
 static tn_status make(bucketing *b, const int64_t *sizes) {
   const tn_axis *symbol = b->program->symbols[0];
   int64_t first = symbol->least;

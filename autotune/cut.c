@@ -1,17 +1,18 @@
-/* cut.c: one large program as a network: cut at the roots of its groups, the stages that a schedule computes together. Groups that
- * compute the same are one task. The records of the tasks then schedule the whole program, group by group. */
+/* cut.c: one large program as a network: it is cut into groups, each the stages that a schedule computes
+ * together. Groups that compute the same are one task. The tasks' records then schedule the whole program,
+ * group by group. */
 #include "autotune/search.h"
 #include "schedule/plan.h"
 
-/* A program on its way into parts. */
+/* A program that is being cut, and scheduled if there is a log. Arrays are in the context's arena. */
 typedef struct cutting {
   tn_program *program;
   const tn_target *target;
-  const char *log; /* NULL: it is cut only */
+  const char *log; /* NULL: only cut it */
   schedule_plans *plans;
   int n;          /* groups */
-  te_part *parts; /* of each group; no program: it cannot be cut out */
-  int *task_of;   /* of each group; -1: none */
+  te_part *parts; /* of each group; one without a program cannot be cut out */
+  int *task_of;   /* task of each group; -1: none */
   tn_cut *out;
   tn_schedule *schedule;
   tn_status status;
@@ -21,7 +22,7 @@ static tn_status no_memory(tn_context *ctx) { return runtime_fail(ctx, TN_ERROR_
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-/* The task of a program of that text, made if there is none. */
+/* The number of the task with PART's program, made if there is none; -1: no memory. */
 static int find_task(cutting *c, tn_program *part, const char *name) {
   const char *key = tn_program_key(part);
   for (int i = 0; key && i < c->out->n; ++i)
@@ -31,6 +32,7 @@ static int find_task(cutting *c, tn_program *part, const char *name) {
   return c->out->n++;
 }
 
+/* Cuts one group out and finds its task. A group that is computed by C functions alone has none. */
 static tn_status cut_group(cutting *c, int group, bool *is_in) {
   c->task_of[group] = -1;
   if (!schedule_plans_ops(c->plans, group, is_in)) return TN_OK;
@@ -44,6 +46,7 @@ static tn_status cut_group(cutting *c, int group, bool *is_in) {
   return TN_OK;
 }
 
+/* Cuts out all groups. Finding them needs plans, which were made before. */
 static tn_status cut_all(cutting *c) {
   runtime_arena *arena = &c->program->ctx->arena;
   bool *is_in = calloc((size_t)c->program->n_ops + 1, sizeof *is_in);
@@ -60,7 +63,7 @@ static tn_status cut_all(cutting *c) {
 
 /* ---- the whole program ------------------------------------------------------------------------------------------- */
 
-/* The task's schedule, NULL without a record: then nothing is said. */
+/* The schedule of the task's best record; NULL without one, and without a message. */
 static tn_schedule *best_of(const cutting *c, tn_cut_task *task) {
   runtime_quiet quiet = runtime_quiet_begin(c->program->ctx);
   tn_schedule *best = tn_apply_best(task->program, c->target, c->log, &task->seconds);
@@ -68,7 +71,8 @@ static tn_schedule *best_of(const cutting *c, tn_cut_task *task) {
   return best;
 }
 
-/* Refused where something that the task's program does not show forbids it: such a group is scheduled without its record. */
+/* Applies a task's schedule to a group of the whole program. False where something that the task's own
+ * program does not show forbids it; the group is then scheduled without its record. */
 static bool graft_group(cutting *c, int group, const tn_schedule *best) {
   runtime_quiet quiet = runtime_quiet_begin(c->program->ctx);
   bool done = schedule_graft(c->schedule, best, &c->parts[group]) == TN_OK;
@@ -76,7 +80,7 @@ static bool graft_group(cutting *c, int group, const tn_schedule *best) {
   return done;
 }
 
-/* All groups that are the task's: the steps are found once. Each group has a part of its own with the same text. */
+/* Applies the task's schedule to all groups of the task, each through its own part, which has the same text. */
 static void graft_task(cutting *c, int number, bool *done) {
   tn_cut_task *task = &c->out->tasks[number];
   tn_schedule *best = best_of(c, task);
@@ -88,6 +92,7 @@ static void graft_task(cutting *c, int number, bool *done) {
   tn_schedule_free(best);
 }
 
+/* Schedules all groups by their records, and the rest as `auto` does. */
 static tn_status schedule_all(cutting *c) {
   bool *done = calloc((size_t)c->n + 1, sizeof *done);
   c->schedule = done ? tn_schedule_new(c->program) : NULL;
@@ -107,9 +112,10 @@ static tn_status schedule_all(cutting *c) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
+/* Bytes of stack that lowering and simplifying a large program may need. */
 enum { STACK_BYTES = 1 << 20 };
 
-/* Runs on a stack that is known to be large enough. */
+/* Makes plans, parts and the schedule. Runs on a stack that is known to be large enough. */
 static void cut_here(void *data) {
   cutting *c = data;
   const tn_machine machine = tn_target_machine(c->target);
@@ -119,7 +125,7 @@ static void cut_here(void *data) {
   schedule_plans_free(c->plans);
 }
 
-/* What is computed in the order of time is no group of its own. */
+/* Refuses symbols and scans: what is computed in the order of time cannot be a group of its own. */
 static tn_status check(const tn_program *program) {
   tn_status status = te_check_no_symbols(program, "cutting a program");
   for (int i = 0; i < program->n_ops && status == TN_OK; ++i)
@@ -131,6 +137,7 @@ static tn_status check(const tn_program *program) {
   return status;
 }
 
+/* Checks the program and runs cut_here. Returns its status. */
 static tn_status run(cutting *c) {
   *c->out = (tn_cut){0};
   tn_context *ctx = c->program->ctx;

@@ -1,6 +1,7 @@
-/* device.c: the line to tenon-runner: a command's standard input and output, frames with checksums. What answers is data from
- * outside: whatever is no frame, torn, changed on the way, of another version or for another question is refused by name, and
- * the command is ended, so that the next candidate begins with a fresh one. */
+/* device.c: the connection to tenon-runner: a command's standard input and output, and frames with
+ * checksums. The answers are data from outside. Anything that is no frame, is cut short, was changed on the
+ * way, has another version or answers another question is refused by name, and the command is ended, so
+ * that the next candidate starts with a fresh one. */
 #include "autotune/device.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ extern char **environ;
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-/* Closes its input, at which it ends by itself; what hangs is killed. */
+/* Closes the command's input, at which it ends by itself, and kills it if it hangs. */
 void device_close(device *d) {
   if (d->pid == 0) return;
   close(d->to);
@@ -33,7 +34,7 @@ void device_close(device *d) {
   d->sent = 0;
 }
 
-/* Always false, with the line closed. */
+/* Always false; WHY has the reason, and the command was ended. */
 static bool fail(device *d, const char *fmt, ...) TN_PRINTF(2, 3);
 static bool fail(device *d, const char *fmt, ...) {
   char text[DEVICE_WHY_BYTES - 64];
@@ -43,8 +44,8 @@ static bool fail(device *d, const char *fmt, ...) {
   return false;
 }
 
-/* The worker's limits are not the command's, which may be an emulator. It stays in the worker's process group, and ends with
- * it. */
+/* Starts the command. The worker's resource limits are lifted for it, since it may be an emulator. It stays
+ * in the worker's process group and ends with it. Returns 0 or an errno. */
 static int spawn(device *d, const int theirs[2]) {
   char line[2048];
   posix_spawn_file_actions_t actions;
@@ -61,6 +62,7 @@ static int spawn(device *d, const int theirs[2]) {
   return error;
 }
 
+/* Starts the command with pipes for its input and output. False with WHY. */
 static bool start(device *d) {
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0) return fail(d, "has no pipe: %s", strerror(errno));
@@ -82,7 +84,7 @@ static bool start(device *d) {
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* Until the time END_NS. */
+/* Waits for EVENTS on FD until END_NS. False with WHY: the time is over. */
 static bool wait_for(device *d, int fd, short events, uint64_t end_ns) {
   for (;;) {
     uint64_t now = runtime_now_ns();
@@ -94,10 +96,11 @@ static bool wait_for(device *d, int fd, short events, uint64_t end_ns) {
   }
 }
 
+/* The moment at which so many seconds are over; 10^6 seconds count as no limit. */
 static uint64_t end_of(double timeout_s) { return runtime_now_ns() + (uint64_t)(fmin(timeout_s, 1e6) * 1e9); }
 
-/* A serial line takes long for many bytes: the time begins anew with each piece that goes. Who reads nothing any more has perhaps
- * said why: its answer is looked at. */
+/* Sends N bytes. The timeout begins anew with each piece that was sent, as a serial line takes long. If the
+ * other side reads nothing any more it may have said why, so its answer is read then. */
 static bool send_bytes(device *d, const void *data, size_t n, double timeout_s) {
   for (size_t sent = 0; sent < n;) {
     if (!wait_for(d, d->to, POLLOUT, end_of(timeout_s))) return false;
@@ -110,6 +113,7 @@ static bool send_bytes(device *d, const void *data, size_t n, double timeout_s) 
   return true;
 }
 
+/* Receives exactly N bytes. False with WHY. */
 static bool take_bytes(device *d, void *data, size_t n, uint64_t end_ns) {
   for (size_t have = 0; have < n;) {
     if (!wait_for(d, d->from, POLLIN, end_ns)) return false;
@@ -124,6 +128,7 @@ static bool take_bytes(device *d, void *data, size_t n, uint64_t end_ns) {
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
+/* The header of a frame whose payload has two parts. */
 static device_header make_header(device_kind kind, const void *head, size_t n_head, const void *body, size_t n_body) {
   device_header h = {DEVICE_MAGIC, DEVICE_VERSION, (uint16_t)kind, (uint32_t)(n_head + n_body), 0};
   h.check = device_checksum(0, &h, offsetof(device_header, check));
@@ -131,7 +136,7 @@ static device_header make_header(device_kind kind, const void *head, size_t n_he
   return h;
 }
 
-/* What answers without being a runner: its first bytes are shown. */
+/* Something answers that is no runner: its first bytes are shown in WHY. Always false. */
 static bool refuse_stranger(device *d, const device_header *h) {
   char shown[sizeof *h + 1] = "";
   memcpy(shown, h, sizeof *h);
@@ -140,7 +145,7 @@ static bool refuse_stranger(device *d, const device_header *h) {
   return fail(d, "says what is no frame: \"%s\"", shown);
 }
 
-/* PAYLOAD has room for N_MOST bytes; *N is how many came. */
+/* Receives a frame into PAYLOAD, which has room for N_MOST bytes; *N is its length. False with WHY. */
 static bool take_frame(device *d, device_header *h, void *payload, size_t n_most, size_t *n, uint64_t end_ns) {
   if (!take_bytes(d, h, sizeof *h, end_ns)) return false;
   if (h->magic != DEVICE_MAGIC) return refuse_stranger(d, h);
@@ -175,7 +180,7 @@ bool device_ask(device *d, device_kind kind, const void *head, size_t n_head, co
   return true;
 }
 
-/* The version counts: what a result means is part of it. */
+/* The runner has to be of this version: the version decides what its results mean. */
 bool device_open(device *d, const char *architecture, double timeout_s) {
   char wanted[sizeof d->about];
   if (d->pid != 0) return true;

@@ -1,16 +1,14 @@
-/* device_frame.h: what the tuner's side and tenon-runner say to each other, over any pipe or serial line that carries all
- * bytes. Plain C without any other header of the project: the runner is built alone, for another machine.
- *
- * A frame is a header of 16 bytes and LENGTH bytes more. All numbers are little-endian, as on every machine that there is a
- * runner for. The checksum covers both parts, so that a line that loses or changes bytes is found out. The tuner's side
- * asks, the runner answers each frame once, in order: DEVICE_DONE or DEVICE_REFUSED with a reason in words. What is no
- * frame is refused as well; then bytes are skipped up to the next magic word. */
+/* device_frame.h: the protocol between the tuner's side and tenon-runner, over any pipe or serial line that
+ * carries all bytes. Plain C without any other header of the project: the runner is built alone, for
+ * another machine.
+ *   A frame is a header of 16 bytes and LENGTH more bytes. All numbers are little-endian, as on every machine that has a runner. The checksum covers both parts, so that lost or changed bytes are noticed. The tuner's side asks; the runner answers each frame once, in order: DEVICE_DONE, or DEVICE_REFUSED with a reason in words. Bytes that are no frame are refused as well, and skipped up to the next magic word. */
 #ifndef TENON_AUTOTUNE_DEVICE_FRAME_H
 #define TENON_AUTOTUNE_DEVICE_FRAME_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* Limits that both sides have to agree on, with the version. */
 #define DEVICE_MAGIC 0x52546e54u /* "TnTR" */
 enum {
   DEVICE_VERSION = 1,
@@ -19,6 +17,7 @@ enum {
   DEVICE_MAX_SAMPLES = 40
 };
 
+/* Kinds of frames, and what follows the header. */
 typedef enum device_kind {
   DEVICE_HELLO = 1,   /* nothing; answered by text: "tenon-runner VERSION ARCHITECTURE" */
   DEVICE_ARGUMENT,    /* device_argument, then an input's data or an output's reference */
@@ -27,6 +26,7 @@ typedef enum device_kind {
   DEVICE_REFUSED
 } device_kind;
 
+/* Begins every frame. */
 typedef struct device_header {
   uint32_t magic;
   uint16_t version, kind;
@@ -36,33 +36,35 @@ typedef struct device_header {
 
 typedef enum device_dtype { DEVICE_INTEGER, DEVICE_F16, DEVICE_BF16, DEVICE_F32, DEVICE_F64 } device_dtype;
 
-/* An argument stays until the runner gets another one at its place. */
+/* Follows a DEVICE_ARGUMENT's header. The runner keeps the argument until another one comes for its place. */
 typedef struct device_argument {
   uint32_t index, is_output;
   uint32_t dtype, element_bytes; /* device_dtype */
   uint64_t bytes;
-  double scale, tolerance; /* of outputs that are floats: |x - r| <= tolerance * max(|r|, scale) */
+  double scale, tolerance; /* of outputs that are floats: right if |x - r| <= tolerance * max(|r|, scale) */
 } device_argument;
 
-/* A kernel as a flat image without addresses: where it lies is added to each of PLACES' words. */
+/* Follows a DEVICE_RUN's header. The kernel is a flat image that can lie at any address: the address is
+ * added to the words that PLACES name. */
 typedef struct device_run {
   uint32_t n_args;
-  uint32_t file_bytes, memory_bytes; /* of the image; what the file has not is zero */
+  uint32_t file_bytes, memory_bytes; /* of the image; the rest of the memory is zero */
   uint32_t entry;                    /* offset of int32_t kernel(const T *in..., T *out...) */
   uint32_t n_places;
   uint32_t max_samples;
-  uint64_t batch_ns, budget_ns; /* a sample takes at least, all of them at most */
-  uint64_t once_above_ns;       /* a first call that takes longer is the only one; 0: no such limit */
-  uint64_t limit_ns;            /* what takes longer is ended */
+  uint64_t batch_ns, budget_ns; /* a sample takes at least batch_ns, all samples together about budget_ns */
+  uint64_t once_above_ns;       /* a first call that takes longer stays the only one; 0: no such limit */
+  uint64_t limit_ns;            /* a run that takes longer is ended */
 } device_run;
 
+/* In place of an import's number: the address of the image itself. */
 enum { DEVICE_BASE = 0xffff };
-/* A word of the image, of the machine's width, to which the image's address is added (BASE) or an import's. */
+/* A word of the image, as wide as the machine's, to which the image's address (DEVICE_BASE) or an import's is added. */
 typedef struct device_place {
   uint32_t offset, import;
 } device_place;
 
-/* Functions that a kernel may call, in the order of their numbers. */
+/* Functions that a kernel may call. A function's number is its place in this list. */
 #define DEVICE_IMPORTS(X) \
   X("tenon.take")         \
   X("tenon.give")         \
@@ -118,25 +120,27 @@ typedef struct device_place {
   X("truncf")             \
   X("roundevenf")
 
+/* How a run ended; DETAIL, N_WRONG and WORST are device_result's. */
 typedef enum device_outcome {
   DEVICE_OK,
-  DEVICE_SIGNAL,    /* it was ended by signal DETAIL */
+  DEVICE_SIGNAL,    /* signal DETAIL ended it */
   DEVICE_TIMEOUT,   /* it took longer than the limit */
   DEVICE_WRONG,     /* argument DETAIL has N_WRONG wrong elements, the worst at WORST */
-  DEVICE_NO_MEMORY, /* for the image or the outputs; or the kernel said so */
-  DEVICE_MISSING    /* argument DETAIL was never sent, or import DETAIL is not there on this machine */
+  DEVICE_NO_MEMORY, /* for the image or the outputs, or the kernel reported it */
+  DEVICE_MISSING    /* argument DETAIL was never sent, or this machine lacks import DETAIL */
 } device_outcome;
 
+/* The answer to a DEVICE_RUN. */
 typedef struct device_result {
   uint32_t outcome, detail;
   uint32_t n_samples, had_one_call;
   uint64_t n_wrong, worst;
   double max_error;
-  uint8_t got[8], wanted[8]; /* that element's bytes */
+  uint8_t got[8], wanted[8]; /* the worst element's bytes */
   uint64_t sample_ps[DEVICE_MAX_SAMPLES];
 } device_result;
 
-/* CRC-32 (IEEE 802.3) of N bytes, going on from BEFORE; 0 to begin. */
+/* CRC-32 (IEEE 802.3) of N bytes, continued from BEFORE; 0 begins. */
 static inline uint32_t device_checksum(uint32_t before, const void *data, size_t n) {
   const unsigned char *bytes = (const unsigned char *)data;
   uint32_t crc = ~before;

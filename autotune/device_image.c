@@ -1,6 +1,6 @@
-/* device_image.c: from an object to an image that lies anywhere: the linker of the host lays the sections out as a shared
- * object, whose segments are copied to their places, and whose relocations become a list of words to add an address to. So
- * a device needs no linker. */
+/* device_image.c: turns an object into an image that can lie at any address, so that a device needs no
+ * linker. The host's linker lays the sections out as a shared object. Its segments are copied to their
+ * places, and its relocations become a list of words to which an address is added. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ const char *device_import_name(uint32_t number) {
 }
 
 static bool explain(char why[DEVICE_WHY_BYTES], const char *fmt, ...) TN_PRINTF(2, 3);
-/* Always false. */
+/* Writes the reason to WHY. Always false. */
 static bool explain(char why[DEVICE_WHY_BYTES], const char *fmt, ...) {
   char text[DEVICE_WHY_BYTES];
   RUNTIME_PRINT_ARGS(text, fmt);
@@ -34,12 +34,15 @@ static bool explain(char why[DEVICE_WHY_BYTES], const char *fmt, ...) {
 
 /* ---- linking ----------------------------------------------------------------------------------------------------- */
 
-/* Where the kernel may be, of each kind of machine; the second one comes with the cross compiler that builds a runner. */
+/* A kind of machine: its linkers, of which the second comes with the cross compiler that builds a runner,
+ * and its numbers in ELF. */
 typedef struct machine {
   const char *name, *emulation, *linkers[2];
-  int number, base, word, call; /* e_machine; relocations that add the base, or a symbol's address: a word, a call's */
+  int number, base, word,
+      call; /* e_machine; relocations that add the image's address, or a symbol's to a word, or to a call's word */
 } machine;
 
+/* By the first part of a triple, as the target's text has it. */
 static const machine machines[] = {
     {"aarch64",
      "aarch64linux",
@@ -65,7 +68,7 @@ static const machine machines[] = {
     {"x86_64", "elf_x86_64", {"ld.lld", "ld"}, EM_X86_64, R_X86_64_RELATIVE, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT},
 };
 
-/* Files in memory: the worker may have no disk. */
+/* A file in memory, since the worker may have no disk. PLACE gets its path. -1: there is none. */
 static int memory_file(const void *data, size_t n, char place[64]) {
   int fd = memfd_create("tenon-device", 0);
   if (fd < 0) return -1;
@@ -75,7 +78,7 @@ static int memory_file(const void *data, size_t n, char place[64]) {
   return -1;
 }
 
-/* What it says is kept: the first line is shown. Returns its status, or -errno. */
+/* Runs the linker; what it prints goes to SAYS. Returns its exit status, or -errno. */
 static int run_linker(const char *linker, const machine *m, const char *object, const char *out, int says) {
   const char *const argv[] = {linker, "-m",      m->emulation, "-shared", "-Bsymbolic", "--hash-style=sysv",
                               "-z",   "norelro", "-z",         "now",     "-o",         out,
@@ -93,7 +96,7 @@ static int run_linker(const char *linker, const machine *m, const char *object, 
   return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-/* The first linker that is there. */
+/* Links with the first linker that is installed. False with WHY, which has the linker's first line. */
 static bool link_with(const machine *m, const char *object, const char *out, char why[DEVICE_WHY_BYTES]) {
   char words[200] = "", place[64];
   int says = memory_file("", 0, place), status = -ENOENT;
@@ -110,7 +113,7 @@ static bool link_with(const machine *m, const char *object, const char *out, cha
 
 /* ---- reading what it wrote --------------------------------------------------------------------------------------- */
 
-/* A shared object, as the linker wrote it; numbers of 32 bits are widened while they are read. */
+/* A shared object as the linker wrote it, of 32 or 64 bits. Numbers of 32 bits are widened as they are read. */
 typedef struct shared {
   const machine *m;
   const unsigned char *at;
@@ -118,24 +121,26 @@ typedef struct shared {
   bool is_narrow;
 } shared;
 
+/* Whether N bytes at FROM are in the file: its offsets are not trusted. */
 static bool has_range(const shared *s, uint64_t from, uint64_t n) { return from <= s->n && n <= s->n - from; }
 
+/* The little-endian number at AT; 0 outside of the file. */
 static uint64_t number(const shared *s, uint64_t at, int bytes) {
   uint64_t value = 0;
   if (has_range(s, at, (uint64_t)bytes)) memcpy(&value, s->at + at, (size_t)bytes);
   return value;
 }
 
-/* Of what has another value in each class. */
+/* NARROW in a file of 32 bits, WIDE in one of 64. */
 static uint64_t of_class(const shared *s, size_t narrow, size_t wide) { return s->is_narrow ? narrow : wide; }
 
-/* The field of a structure that has another place in each class. */
+/* A field of an ELF structure, which is at another place in each class; below, a structure's size. */
 #define FIELD(s, at, type, field)                                                             \
   number(s, (at) + of_class(s, offsetof(Elf32_##type, field), offsetof(Elf64_##type, field)), \
          (int)of_class(s, sizeof(((Elf32_##type *)0)->field), sizeof(((Elf64_##type *)0)->field)))
 #define SIZE(s, type) of_class(s, sizeof(Elf32_##type), sizeof(Elf64_##type))
 
-/* Segments to their addresses; the first one begins at 0. */
+/* Copies the segments to their addresses; the first one is at 0. */
 static bool copy_segments(const shared *s, device_image *out, char why[DEVICE_WHY_BYTES]) {
   uint64_t headers = FIELD(s, 0, Ehdr, e_phoff), count = FIELD(s, 0, Ehdr, e_phnum);
   for (int pass = 0; pass < 2; pass++) {
@@ -158,19 +163,21 @@ static bool copy_segments(const shared *s, device_image *out, char why[DEVICE_WH
 
 /* ---- relocations ------------------------------------------------------------------------------------------------- */
 
+/* The name of dynamic symbol INDEX; *VALUE is its address, 0 if it is not defined here. */
 static const char *symbol_name(const shared *s, uint64_t symbols, uint64_t names, uint64_t index, uint64_t *value) {
   uint64_t at = symbols + index * SIZE(s, Sym), name = names + FIELD(s, at, Sym, st_name);
   *value = FIELD(s, at, Sym, st_shndx) != SHN_UNDEF ? FIELD(s, at, Sym, st_value) : 0;
   return has_range(s, name, 1) && memchr(s->at + name, 0, s->n - name) ? (const char *)s->at + name : "";
 }
 
+/* The number of an import; -1: the runner lacks it. */
 static int find_import(const char *name) {
   for (uint32_t i = 0; device_import_name(i); i++)
     if (strcmp(device_import_name(i), name) == 0) return (int)i;
   return -1;
 }
 
-/* The word gets ADD now, and on the device an address. */
+/* Adds ADD to the word at OFFSET, or replaces the word by it, and notes that the device adds an address to it. */
 static bool add_place(const shared *s, device_image *out, uint64_t offset, uint64_t add, bool replaces, int import,
                       char why[DEVICE_WHY_BYTES]) {
   size_t word = s->is_narrow ? 4 : 8;
@@ -188,7 +195,7 @@ static bool add_place(const shared *s, device_image *out, uint64_t offset, uint6
   return true;
 }
 
-/* Entries with an addend have it in the entry, others in the word. */
+/* Adds the place of one relocation. Entries of type Rela have their addend in the entry, others have it in the word. */
 static bool take_relocation(const shared *s, device_image *out, uint64_t at, bool has_addend, uint64_t symbols,
                             uint64_t names, char why[DEVICE_WHY_BYTES]) {
   uint64_t offset = FIELD(s, at, Rela, r_offset), info = FIELD(s, at, Rela, r_info), value = 0;
@@ -204,7 +211,7 @@ static bool take_relocation(const shared *s, device_image *out, uint64_t at, boo
   return add_place(s, out, offset, addend, true, import, why);
 }
 
-/* Of the sections that a loader reads. */
+/* Takes the relocations of all sections that a loader reads. */
 static bool take_relocations(const shared *s, device_image *out, char why[DEVICE_WHY_BYTES]) {
   uint64_t sections = FIELD(s, 0, Ehdr, e_shoff), count = FIELD(s, 0, Ehdr, e_shnum);
   for (uint64_t i = 0; i < count; i++) {
@@ -222,6 +229,7 @@ static bool take_relocations(const shared *s, device_image *out, char why[DEVICE
   return true;
 }
 
+/* Finds the kernel's offset among the dynamic symbols. */
 static bool find_entry(const shared *s, const char *symbol, device_image *out, char why[DEVICE_WHY_BYTES]) {
   uint64_t sections = FIELD(s, 0, Ehdr, e_shoff), count = FIELD(s, 0, Ehdr, e_shnum), value;
   for (uint64_t i = 0; i < count; i++) {
@@ -235,6 +243,7 @@ static bool find_entry(const shared *s, const char *symbol, device_image *out, c
   return explain(why, "the object does not define %s", symbol);
 }
 
+/* Makes the image from a shared object. */
 static bool flatten(const shared *s, const char *symbol, device_image *out, char why[DEVICE_WHY_BYTES]) {
   return copy_segments(s, out, why) && take_relocations(s, out, why) && find_entry(s, symbol, out, why);
 }
@@ -246,6 +255,7 @@ void device_image_free(device_image *image) {
   *image = (device_image){0};
 }
 
+/* Maps the linker's output and makes the image from it. */
 static bool flatten_file(const machine *m, int fd, const char *symbol, device_image *out, char why[DEVICE_WHY_BYTES]) {
   off_t n = lseek(fd, 0, SEEK_END);
   void *bytes = n > (off_t)sizeof(Elf64_Ehdr) ? mmap(NULL, (size_t)n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
@@ -256,7 +266,7 @@ static bool flatten_file(const machine *m, int fd, const char *symbol, device_im
   return is_made;
 }
 
-/* Linkers write their output anew, under its name. */
+/* Links OBJECT and makes its image. The result has to be a file with a name: linkers write it anew. */
 static bool make(const machine *m, const void *object, size_t n, const char *symbol, device_image *out,
                  char why[DEVICE_WHY_BYTES]) {
   char from[64], to[] = "/tmp/tenon-device-XXXXXX";

@@ -1,28 +1,26 @@
-/* evolve.c: the evolutionary search: a population of genomes, scored by the cost model, of which good ones are mutated
- * and crossed. All genomes of one call stand in a pool; each is lowered and scored once. Source: AS/search_policy
- * (EvolutionarySearch).
- *
- * A `pool` owns the genomes, their rows and the arena of lowering for one call; a `population` is a list of places
- * in it. */
+/* evolve.c: the evolutionary search: a population of genomes is scored by the cost model, and good ones are
+ * mutated and crossed. All genomes of one call are kept in a pool, where each is lowered and scored once.
+ * Source: AS/search_policy (EvolutionarySearch).
+ *   A `pool` owns the genomes, their features and the arena of lowering for one call. A `population` is a list of places in it. */
 #include <math.h>
 
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-/* At least so many different kernels are among those given. */
+/* A proposal has at least so many different kernels. */
 enum { FAMILIES = 6 };
-/* Of those given at most one in so many is there for a trait that was not tried so often, and is promised this share of the best
- * score. */
+/* One in UNTRIED proposals, at most, is there for a trait that was tried fewer than TRIED_ENOUGH times. Its
+ * score has to be at least this part of the best. */
 enum { UNTRIED = 4, TRIED_ENOUGH = 2 };
 #define WORTH_A_TRY 0.2F
-/* One in so many is what a trained model likes best, of whatever kernel: neighbours of the fastest. */
+/* One in so many proposals is what a trained model scores best, whatever kernel it is: neighbours of the fastest. */
 enum { LIKED_BEST = 3 };
-/* Genomes lowered between two looks at the workers. */
+/* Genomes that are lowered between two looks at the workers. */
 enum { LOOK_EVERY = 4 };
 
-/* One call's genomes. An individual is never removed or moved to another place, so a population is a
- * list of places. `all[n_scored ..)` has no score yet. Rows are of those only: one call of the model
- * scores them all. */
+/* The genomes of one call. An individual is never removed or moved to another place, so that a population
+ * can be a list of places. Those from `all[n_scored]` on have no score yet, and `rows` are theirs only: the
+ * model scores them in one call. */
 typedef struct pool {
   const autotune_evolution *e;
   RUNTIME_VEC(autotune_individual) all;
@@ -33,7 +31,7 @@ typedef struct pool {
   runtime_arena arena;
 } pool;
 
-/* What is in the arena, plans and features of individuals, goes with it. */
+/* Plans and features in the arena go with it. */
 static void free_pool(pool *p) {
   RUNTIME_VEC_FREE(&p->all);
   RUNTIME_VEC_FREE(&p->rows);
@@ -42,13 +40,13 @@ static void free_pool(pool *p) {
   runtime_arena_free(&p->arena);
 }
 
-/* Of a genome of plans only the groups that there are. The rest is zero. */
+/* Bytes of a genome that count: of one of plans, only the groups that there are. The rest is zero. */
 static size_t used_bytes(const autotune_space *space, const autotune_genome *genome) {
   size_t plans = sizeof genome->plans[0] * (size_t)space->n_groups;
   return genome->sketch == AUTOTUNE_PLANNED ? offsetof(autotune_genome, plans) + plans : sizeof *genome;
 }
 
-/* The genome's place in the pool, put there if it is new; -1 without memory. */
+/* The genome's place in the pool; it is added if it is new. -1: no memory. */
 static int add_genome(pool *p, const autotune_genome *given) {
   autotune_genome normal = *given, *genome = &normal;
   autotune_normalize(p->e->space, genome);
@@ -64,7 +62,8 @@ static int add_genome(pool *p, const autotune_genome *given) {
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-/* A schedule without rows gets an empty pack, so that pack i stays individual n_scored + i. */
+/* Adds the rows of one individual. One without rows gets an empty pack, so that pack i stays individual
+ * n_scored + i. */
 static bool append_rows(pool *p, int n_rows, const float *rows) {
   size_t n = (size_t)n_rows * AUTOTUNE_FEATURES;
   while ((size_t)p->rows.cap < (size_t)p->rows.n + n) {
@@ -75,7 +74,8 @@ static bool append_rows(pool *p, int n_rows, const float *rows) {
   return RUNTIME_PUSH(&p->first_row, p->rows.n / AUTOTUNE_FEATURES);
 }
 
-/* Makes the schedule and its rows. What is illegal, or not worth compiling, gets none. */
+/* Makes the individual's schedule and its rows, and returns how many. An illegal one, or one that is not
+ * worth compiling, has none. */
 static int rows_of(pool *p, autotune_individual *individual, float *rows) {
   const autotune_space *space = p->e->space;
   autotune_estimate estimate;
@@ -91,14 +91,15 @@ static int rows_of(pool *p, autotune_individual *individual, float *rows) {
   return n;
 }
 
+/* Makes the rows of one individual. False: no memory. */
 static bool lower_individual(pool *p, autotune_individual *individual) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   int n = rows_of(p, individual, rows);
   return append_rows(p, n, rows);
 }
 
-/* Features of the individuals that have no score yet. Lowering is most of the search's time, so whoever waits for
- * us gets a moment now and then. False: no memory. */
+/* Computes features for the individuals without a score. Most of the search's time is spent lowering, so
+ * whoever waits is called now and then. False: no memory. */
 static bool lower_new(pool *p) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Lower");
   p->rows.n = p->first_row.n = 0;
@@ -110,7 +111,7 @@ static bool lower_new(pool *p) {
   return ok;
 }
 
-/* Scores what was added since the last call. */
+/* Scores the individuals that were added since the last call. */
 static tn_status score_new(pool *p) {
   tn_context *ctx = p->e->space->task->ctx;
   int n = p->all.n - p->n_scored;
@@ -130,14 +131,14 @@ static tn_status score_new(pool *p) {
 
 /* ---- generations ------------------------------------------------------------------------------------------------- */
 
-/* MEMBERS may name a place more than once: a copy is a second chance to be drawn, as in TVM. */
+/* A generation. MEMBERS may have a place more than once: as in TVM, a copy is a second chance to be drawn. */
 typedef struct population {
   int n, *members; /* places in the pool */
-  double *up_to;   /* running sums of the members' scores, negative ones as a little */
+  double *up_to;   /* running sums of the members' scores, negative ones counted as a little */
 } population;
 
-/* Scores may be negative or 0 for all members. The little that counts instead keeps everybody drawable;
- * without it an untrained model would end the roulette. What cannot be lowered gets nothing. */
+/* Scores may be 0 or negative for all members. The small number that counts instead keeps every member
+ * drawable, also under an untrained model. A member that cannot be lowered counts nothing. */
 static void sum_scores(const pool *p, population *pop) {
   static const double least = 1e-4;
   double sum = 0;
@@ -148,7 +149,7 @@ static void sum_scores(const pool *p, population *pop) {
   }
 }
 
-/* A member by roulette. */
+/* Draws a member with a probability in proportion to its score. */
 static const autotune_genome *pick(const pool *p, const population *pop) {
   double at = runtime_random_unit(p->e->rng) * pop->up_to[pop->n - 1];
   int low = 0, high = pop->n - 1;
@@ -162,7 +163,8 @@ static const autotune_genome *pick(const pool *p, const population *pop) {
   return &p->all.data[pop->members[low]].genome;
 }
 
-/* Genomes of two sketches have no holes in common: then the child is a copy of the first. */
+/* A copy, a mutation or a cross of drawn members. Genomes of two sketches have no holes in common, so their
+ * cross is a copy of the first. */
 static autotune_genome make_child(const pool *p, const population *pop) {
   autotune_genome child = *pick(p, pop);
   double draw = runtime_random_unit(p->e->rng);
@@ -176,7 +178,8 @@ static autotune_genome make_child(const pool *p, const population *pop) {
   return child;
 }
 
-/* Seeds beyond the size of the population are not looked at: give the best first. */
+/* Fills the first generation with the seeds and random genomes. Seeds beyond its size are ignored, so the
+ * best should come first. */
 static bool start_population(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/SampleInitPopulation");
   for (int i = 0; i < pop->n; i++) {
@@ -190,7 +193,7 @@ static bool start_population(pool *p, population *pop, int n_seeds, const autotu
   return true;
 }
 
-/* As many children as there were members take their places. False: no memory; the population is then as it was. */
+/* Replaces the members by as many children. False: no memory; the population stays as it was. */
 static bool next_generation(pool *p, population *pop) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Mutation");
   sum_scores(p, pop);
@@ -206,7 +209,7 @@ static bool next_generation(pool *p, population *pop) {
   return ok;
 }
 
-/* One more scoring than generations: the last children are scored too, and only then chosen from. */
+/* Scores once more than there are generations: the last children are scored, too, before the choice. */
 static tn_status run_generations(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
   tn_context *ctx = p->e->space->task->ctx;
   bool ok = start_population(p, pop, n_seeds, seeds);
@@ -220,14 +223,14 @@ static tn_status run_generations(pool *p, population *pop, int n_seeds, const au
 
 /* ---- the best ---------------------------------------------------------------------------------------------------- */
 
-/* Better scores first; equal ones by hash, so that the order does not depend on the sort. */
+/* By score, the best first; equal scores by hash, so that the order does not depend on the sort. */
 static int by_score(const void *a, const void *b) {
   const autotune_individual *x = *(const autotune_individual *const *)a, *y = *(const autotune_individual *const *)b;
   if (x->score != y->score) return x->score > y->score ? -1 : 1;
   return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* A hash of the sketch and the innermost tile: genomes of one family are variations of one kernel. */
+/* A hash of the sketch and the innermost tile. Genomes of one family are variations of one kernel. */
 static uint64_t family_of(const autotune_space *space, const autotune_genome *genome) {
   enum { KERNEL_FIELDS = 4 }; /* the first fields of a plan say what its innermost loops are */
   if (genome->sketch == AUTOTUNE_PLANNED) {
@@ -246,22 +249,23 @@ static uint64_t family_of(const autotune_space *space, const autotune_genome *ge
   return runtime_hash(key, sizeof key, 1) | 1;
 }
 
-/* Schedules, not genomes, are what must differ: two genomes may make the same loops. */
+/* The choice of what is proposed. Schedules must differ, not genomes: two genomes may make the same loops. */
 typedef struct choosing {
   const pool *p;
   runtime_map taken;    /* hashes of schedules */
-  runtime_map traits;   /* for which one was taken */
-  runtime_map families; /* how many of each */
+  runtime_map traits;   /* traits for which one was taken */
+  runtime_map families; /* how many of each family were taken */
   int n_out;
   autotune_individual *out;
 } choosing;
 
+/* Whether its schedule was neither proposed before nor taken in this call. Hash 0: it cannot be lowered. */
 static bool is_new(const choosing *c, const autotune_individual *individual) {
   uint64_t hash = individual->hash;
   return hash && !runtime_map_find(c->p->e->seen, hash) && !runtime_map_find(&c->taken, hash);
 }
 
-/* False without memory. */
+/* Takes it, and counts its family. False: no memory. */
 static bool take_one(choosing *c, const autotune_individual *individual) {
   runtime_map_value *members = runtime_map_at(&c->families, family_of(c->p->e->space, &individual->genome));
   if (!members || !runtime_map_at(&c->taken, individual->hash)) return false;
@@ -270,7 +274,7 @@ static bool take_one(choosing *c, const autotune_individual *individual) {
   return true;
 }
 
-/* Whether one of its traits was tried too seldom, and none of this round has it. They are noted as this round's. */
+/* Whether it has a trait that was tried too seldom and that nothing taken so far has. Its traits are then noted. */
 static bool has_untried(choosing *c, const autotune_individual *individual) {
   uint64_t traits[AUTOTUNE_MAX_TRAITS];
   bool has = false;
@@ -284,7 +288,7 @@ static bool has_untried(choosing *c, const autotune_individual *individual) {
   return has;
 }
 
-/* From the best score down, the first with each trait that was tried too seldom. False without memory. */
+/* Takes, from the best score down, the first individual with each trait that was tried too seldom. False: no memory. */
 static bool take_untried(choosing *c, const autotune_individual **order, int most) {
   bool ok = true;
   float least = c->p->all.n > 0 ? WORTH_A_TRY * order[0]->score : 0;
@@ -293,7 +297,7 @@ static bool take_untried(choosing *c, const autotune_individual **order, int mos
   return ok;
 }
 
-/* Takes those that are new until there are N, at most MOST of a family, from the best score down. False without memory. */
+/* Takes new individuals from the best score down, at most MOST of a family, until there are N. False: no memory. */
 static bool take(choosing *c, const autotune_individual **order, int most, int n) {
   for (int i = 0; i < c->p->all.n && c->n_out < n; i++) {
     if (!is_new(c, order[i])) continue;
@@ -303,7 +307,8 @@ static bool take(choosing *c, const autotune_individual **order, int most, int n
   return true;
 }
 
-/* The best, of each family a few first: what the model says of one kernel is right or wrong for all its variations. */
+/* Chooses the proposals. At first only a few of each family: if the model errs about one kernel, it errs
+ * about all its variations. */
 static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out) {
   const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
   choosing c = {.p = p, .out = out};

@@ -14,10 +14,11 @@ const char *const autotune_feature_names[FEATURE_COUNT] = {
 #undef X
 };
 
-/* A cost that is far below that of `auto` is too good to be true. */
+/* A cost that is far below that of `auto` is too good to be true, so its advantage is cut to this. */
 #define MOST_SHARE 2.0
 
-/* Quadratic in the stores, of which there are at most TOUCH_MAX_STORES. */
+/* Whether no store before this one writes the same buffer. Quadratic in the stores, of which there are at
+ * most TOUCH_MAX_STORES. */
 static bool is_first_store(const touch_program *p, int store) {
   for (int i = 0; i < store; ++i) {
     if (p->stores[i].buffer == p->stores[store].buffer) return false;
@@ -25,8 +26,8 @@ static bool is_first_store(const touch_program *p, int store) {
   return true;
 }
 
-/* The program's state is hundreds of kilobytes: it is on the heap, and not cleared, since only what the
- * counts cover is read. */
+/* The collected program takes hundreds of kilobytes, so it is on the heap. It is not cleared, since only
+ * what its counts cover is read. Returns -1: no memory. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
                       autotune_estimate *estimate) {
   touch_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;
@@ -41,7 +42,7 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_ma
   return n;
 }
 
-/* The same four numbers in every row: XGBoost sees rows one by one, and each needs to know its program. */
+/* The same four numbers go into every row: XGBoost sees rows one by one, and each has to say what its program costs. */
 void autotune_rows_set_cost(int n, float *rows, const autotune_estimate *estimate, double cost_ns, double auto_ns) {
   for (int i = 0; i < n; ++i, rows += AUTOTUNE_FEATURES) {
     rows[feature_cost_share] = cost_ns > 0 ? (float)fmin(auto_ns / cost_ns, MOST_SHARE) : 0;

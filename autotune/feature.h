@@ -62,7 +62,7 @@ _Static_assert(feature_auto_unroll_max_step == 163, "TVM's 164 come first");
 
 extern const char *const autotune_feature_names[FEATURE_COUNT];
 
-/* What the program takes, before any of it was compiled (feature_estimate.c). */
+/* Estimates what the program takes before any of it is compiled (feature_estimate.c). */
 void feature_estimate(const touch_program *p, const tn_machine *machine, autotune_estimate *out);
 
 /* Fills the row of the buffer that p->stores[first] writes: from this store and all later ones of the same buffer. */

@@ -1,6 +1,7 @@
-/* feature_estimate.c: what lowered loops take on a machine, as far as it can be told before they are compiled: work,
- * memory and the size of the code. It ranks sketches, which have no plan with a cost of its own, and tells which
- * candidates are not worth compiling: those that compute much more than others, and those that LLVM takes long for. */
+/* feature_estimate.c: estimates lowered loops on a machine before they are compiled: work, memory and the
+ * size of the code. It ranks sketches, which have no plan with a cost of its own, and finds candidates that
+ * are not worth compiling: those that compute much more than others, and those that would take LLVM too
+ * long. */
 #include <assert.h>
 #include <math.h>
 
@@ -8,22 +9,22 @@
 #include "schedule/cost.h"
 #include "schedule/traffic.h"
 
-/* A store and its loops as they will run. */
+/* A store with its loops as they will run on the machine. */
 typedef struct body {
   const touch_store *store;
   const tn_machine *machine;
-  int depth;                            /* loops that run: one instruction stands for those inside */
-  double lanes, steps;                  /* of the vectorized loops, and instructions that are needed for them */
-  double runs;                          /* of the statement, each of STEPS instructions */
-  double copies;                        /* of the statement in straight-line code */
-  double operations;                    /* of one run and step */
-  bool is_expanded[TOUCH_MAX_LOOPS];    /* the loop vanishes into straight-line code */
-  bool in_registers[TOUCH_MAX_BUFFERS]; /* what the store touches */
+  int depth;                            /* loops that run: one instruction stands for all inside them */
+  double lanes, steps;                  /* lanes of the vectorized loops, and the instructions that they take */
+  double runs;                          /* how often the statement runs, each time in STEPS instructions */
+  double copies;                        /* copies of the statement in straight-line code */
+  double operations;                    /* in one run and step */
+  bool is_expanded[TOUCH_MAX_LOOPS];    /* whether the loop becomes straight-line code */
+  bool in_registers[TOUCH_MAX_BUFFERS]; /* of what the store touches */
 } body;
 
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
 
-/* Small local scratch becomes registers. */
+/* Whether a buffer becomes registers: small local scratch does. */
 static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
   if (!buffer->scope || strcmp(buffer->scope, "local") != 0) return false;
   double bytes = bytes_of(buffer);
@@ -35,8 +36,8 @@ static bool is_in_registers(const body *b, const touch_region *touched) {
   return b->in_registers[touched - b->store->touched];
 }
 
-/* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
- * says. */
+/* Whether the loop indexes an array in registers. A variable cannot do that, so LLVM unrolls such a loop no
+ * matter what the schedule says. */
 static bool indexes_registers(const body *b, int loop) {
   assert(loop >= 0 && loop < TOUCH_MAX_LOOPS);
   for (int t = 0; t < b->store->n_touched; ++t) {
@@ -46,8 +47,8 @@ static bool indexes_registers(const body *b, int loop) {
   return false;
 }
 
-/* From the innermost loop outwards, so that INSIDE is what one iteration would be expanded to. A peeled
- * loop has its body twice in the code. */
+/* Finds the loops that become straight-line code. It goes from the innermost loop outwards, so that INSIDE
+ * is what one iteration would expand to. A peeled loop has its body in the code twice. */
 static void expand_loops(body *b) {
   double inside = 1;
   for (int i = b->depth - 1; i >= 0; --i) {
@@ -62,7 +63,8 @@ static void expand_loops(body *b) {
   }
 }
 
-/* A vector loop's lanes may be no multiple of a register: the last step counts whole. */
+/* Fills in how the store runs. A vector's lanes may be no multiple of a register: the last step counts as a
+ * whole one. */
 static body body_of(const touch_store *store, const tn_machine *m) {
   body b = {.store = store, .machine = m, .depth = store->instruction_depth, .lanes = 1, .runs = 1, .copies = 1};
   for (int i = 0; i < b.depth; ++i) b.lanes *= store->loops[i].kind == TIR_VECTORIZED ? store->loops[i].extent : 1;
@@ -74,20 +76,20 @@ static body body_of(const touch_store *store, const tn_machine *m) {
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
-/* The innermost vectorized loop; -1: there is none. */
+/* The innermost vectorized loop; -1: none. */
 static int vector_loop(const body *b) {
   int loop = b->depth - 1;
   while (loop >= 0 && b->store->loops[loop].kind != TIR_VECTORIZED) --loop;
   return loop;
 }
 
-/* Whether the lanes of a vector lie apart. */
+/* Whether the lanes of a vector are not next to each other in memory. */
 static bool is_gathered(const body *b, const touch_region *touched) {
   int loop = vector_loop(b);
   return loop >= 0 && touched->used >> loop & 1 && touched->stride[loop] > 1;
 }
 
-/* Of one run and step: what is read stays in a register while copies that do not move it go by. */
+/* Loads in one run and step. What is read stays in a register for copies that do not move it. */
 static double loads_of(const body *b, const touch_region *touched) {
   double share = 1;
   if (is_in_registers(b, touched)) return 0;
@@ -103,13 +105,13 @@ static double all_loads(const body *b) {
   return sum;
 }
 
-/* The cost stands at the product; the sum of it is free. TIR_MUL is of the same class, hence the first
- * test. */
+/* Whether the operation is the sum of a multiply-add: the product carries the cost, so the sum is free.
+ * TIR_MUL is of the same class, hence the first test. */
 static bool is_multiply_add(const tir_expr *e) {
   return e->op != TIR_MUL && (e->arg[0]->op == TIR_MUL || e->arg[1]->op == TIR_MUL);
 }
 
-/* Instructions of one operation: a function is a polynomial, a division takes its time. */
+/* Instructions that an operation takes: a mathematical function is a polynomial, a division takes long. */
 static double instructions_of(const tir_expr *e) {
   switch (tir_class_of(e)) {
     case TIR_CLASS_MATH: return 12;
@@ -137,20 +139,23 @@ static double instructions_of(const tir_expr *e) {
   return 0;
 }
 
-/* ---- operations: each in the innermost loop that it depends on, out of which LLVM takes it ---- */
+/* ---- operations: each counted in the innermost loop that it depends on, as LLVM moves it out of the others ---- */
 
+/* A walk over a value's expression. */
 typedef struct counting {
   const body *b;
-  tir_memo inner; /* of an expression, by its place: innermost loop that it depends on, plus two */
+  tir_memo inner; /* by an expression's address: its innermost loop, plus two */
   double sum;
 } counting;
 
+/* An expression depends on no loop: LLVM computes it once, before all of them. */
 enum { NO_LOOP = -1 };
 
-/* The innermost of LOOPS. */
+/* The innermost loop of a bit set; NO_LOOP: it is empty. */
 static int innermost(uint64_t loops) { return loops ? 63 - __builtin_clzll(loops) : NO_LOOP; }
 
-/* What is summed up is another one in each iteration; what is allocated inside of a loop, in each of that loop's. */
+/* The innermost loop that a load depends on. What is summed up changes in every iteration, and scratch that
+ * is allocated in a loop changes with that loop. */
 static int inner_of_load(const body *b, const tir_buffer *buffer) {
   for (int t = 1; t < b->store->n_touched; ++t) {
     const touch_region *touched = &b->store->touched[t];
@@ -165,8 +170,8 @@ static int inner_of_var(const body *b, const tir_var *var) {
   return NO_LOOP;
 }
 
-/* Of the runs and steps of the statement, those in which something is computed that depends on loop INNER, and on
- * none inside of it. */
+/* The part of the statement's runs and steps in which something is computed that depends on loop INNER and
+ * on none inside it. */
 static double share_of(const body *b, int inner) {
   double share = 1;
   bool is_scalar = true;
@@ -178,8 +183,8 @@ static double share_of(const body *b, int inner) {
   return is_scalar ? share / b->steps : share;
 }
 
-/* Adds the instructions of E and tells the innermost loop that it depends on. What indices take, and conditions on them, is
- * as good as nothing: it is done for a vector at once, or outside of the loop. */
+/* Adds the instructions of E and returns the innermost loop that it depends on. Indices and conditions on
+ * them count nothing: they are computed for a whole vector, or outside the loop. */
 static int add_instructions(counting *c, const tir_expr *e) {
   if (tir_class_of(e) == TIR_CLASS_VARIABLE) return inner_of_var(c->b, e->u.var);
   if (e->op == TIR_LOAD) return inner_of_load(c->b, e->u.buffer);
@@ -194,7 +199,7 @@ static int add_instructions(counting *c, const tir_expr *e) {
   return inner;
 }
 
-/* Of one run and step. */
+/* Operations in one run and step. */
 static double operations_of(const body *b) {
   counting c = {.b = b};
   if (b->store->instruction_depth < b->store->depth) return 1;
@@ -205,7 +210,8 @@ static double operations_of(const body *b) {
   return c.sum;
 }
 
-/* Sums that wait for the ones before them: as many chains as there are accumulators in a copy. */
+/* Nanoseconds of the chain of sums, each of which waits for the one before it. There are as many chains as
+ * accumulators in a copy. */
 static double chain_ns(const body *b) {
   const touch_region *sums = &b->store->touched[0];
   double chains = b->steps;
@@ -216,8 +222,8 @@ static double chain_ns(const body *b) {
   return is_moving && !is_in_registers(b, sums) ? 0 : b->machine->costs.chain / chains;
 }
 
-/* The most of three limits: arithmetic, loads, and the latency of the accumulators' chain. They overlap
- * in the pipeline, so they are not added. */
+/* Nanoseconds of computing: the largest of arithmetic, loads and the latency of the sums. They overlap in
+ * the pipeline, so they are not added. */
 static double compute_ns(const body *b) {
   const tn_machine *m = b->machine;
   int width = b->lanes > 1 ? m->vector_bytes : (int)bytes_of(b->store->buffer);
@@ -227,8 +233,8 @@ static double compute_ns(const body *b) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes into each cache, by what a line costs there beyond what it cost nearer: a line from memory is
- * counted at every level on its way, but only with the difference. */
+/* Nanoseconds of moving data: the bytes into each cache, times what a line costs there beyond its cost at
+ * the next nearer level. So a line from memory counts at every level, but only with the difference. */
 static double memory_ns(const touch_program *p, const body *b, bool is_shared) {
   double ns = 0, nearer = 0;
   for (int cache = 1; cache < 4; ++cache) {
@@ -242,8 +248,8 @@ static double memory_ns(const touch_program *p, const body *b, bool is_shared) {
   return ns;
 }
 
-/* Statements that LLVM has to do with in place of one: what is shorter than a register and no power of two (10 floats of 16)
- * it takes apart and puts together again, which takes it as long as four whole ones. */
+/* Statements that LLVM handles in place of one. A vector that is shorter than a register and no power of
+ * two (10 floats of 16) is taken apart and put together again, which takes LLVM as long as four whole ones. */
 static double pieces_of(const body *b) {
   bool is_whole = b->steps > 1 || exp2(round(log2(b->lanes))) == b->lanes;
   return is_whole ? b->steps : 4;
@@ -251,8 +257,8 @@ static double pieces_of(const body *b) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Nested parallel loops multiply. More parts than cores only mean smaller ones, which cost_threads
- * knows. */
+/* Parts that threads can share: nested parallel loops multiply. More parts than cores only mean smaller
+ * ones, which cost_threads takes into account. */
 static double parts_of(const touch_store *store) {
   double parts = 1;
   for (int i = 0; i < store->depth; ++i) parts *= store->loops[i].kind == TIR_PARALLEL ? store->loops[i].extent : 1;

@@ -1,30 +1,31 @@
-/* feature_row.c: one row of features for one written buffer. Each group of the layout is one function; all values are
- * written as they are and go through slog together at the end (one-hot entries keep 0 and 1 under it). */
+/* feature_row.c: fills one row of features for one written buffer. Each group of the layout is one
+ * function. Values are written as they are and go through slog together at the end, which leaves one-hot
+ * entries 0 and 1. */
 #include <math.h>
 
 #include "autotune/feature.h"
 
-/* What the groups share. */
+/* What the functions share while they fill a row. */
 typedef struct row_state {
   const touch_program *program;
-  const touch_store *store; /* of all stores to the buffer the one that runs most often */
+  const touch_store *store; /* of all stores to the buffer, the one that runs most often */
   double line_bytes;
-  int n_buffers; /* that have entries */
+  int n_buffers; /* buffers that have entries */
   double row[FEATURE_COUNT];
 } row_state;
 
-/* TVM's: log2(1 + |x|) with the sign of x. */
+/* TVM's slog: log2(1 + |x|) with the sign of x. */
 static float slog(double x) { return (float)(x < 0 ? -log2(1 - x) : log2(1 + x)); }
 
-/* Whether X is neither 0 nor 1, asked of its bits: quicker than comparing doubles, which may be unordered. */
+/* Whether X is neither 0 nor 1. Its bits are compared, which is quicker than comparing doubles. */
 static bool needs_log(double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   return (bits << 1 != 0) & (bits != UINT64_C(0x3ff0000000000000));
 }
 
-/* Most entries are 0 or 1, which stay what they are; the others are found first, without branches, of which half would be guessed
- * wrong. */
+/* Applies slog to N values. Most are 0 or 1, which slog leaves unchanged. The others are found first,
+ * without branches, half of which would be predicted wrongly. */
 static void slog_all(int n, const double *in, float *out) {
   int logs[FEATURE_COUNT], n_logs = 0;
   for (int i = 0; i < n; ++i) {
@@ -39,7 +40,7 @@ static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes
 
 /* ---- computation ------------------------------------------------------------------------------------------------- */
 
-/* Operations of one evaluation times its iterations, of all stores to the buffer. */
+/* Operations of one evaluation times the number of evaluations, for all stores to the buffer. */
 static void fill_math(row_state *r, int first) {
   const touch_program *p = r->program;
   for (int i = first; i < p->n_stores; ++i) {
@@ -48,12 +49,13 @@ static void fill_math(row_state *r, int first) {
   }
 }
 
-/* A loop that the buffer's elements do not depend on is a reduction, unless the buffer is made anew inside it. */
+/* Whether the loop is no reduction for the buffer: the written elements depend on it, or the buffer is
+ * allocated inside it. */
 static bool is_spatial(const touch_store *store, int loop) {
   return loop < store->touched[0].alloc_depth || store->touched[0].used >> loop & 1;
 }
 
-/* Places among the loops of the same class; in the order of the one-hot entries. */
+/* Where a loop stands among the loops of its class, in the order of the one-hot entries. */
 typedef enum position {
   NONE,
   INNER_SPATIAL,
@@ -65,8 +67,8 @@ typedef enum position {
   MIXED
 } position;
 
-/* Within its own class only: the innermost spatial loop stays INNER_SPATIAL when reductions are inside
- * it. */
+/* Looks within the loop's own class only: the innermost spatial loop is INNER_SPATIAL even when reductions
+ * are inside it. */
 static position position_of(const touch_store *store, int loop) {
   bool spatial = is_spatial(store, loop), inner = true, outer = true;
   for (int i = 0; i < store->depth; ++i) {
@@ -76,8 +78,7 @@ static position position_of(const touch_store *store, int loop) {
   return (spatial ? INNER_SPATIAL : INNER_REDUCE) + (inner ? 0 : outer ? 2 : 1);
 }
 
-/* Writes the eleven entries of FEATURE_ANNOTATION from AT on, in its order. Without such loops `none`
- * is 1. */
+/* Writes the eleven entries of FEATURE_ANNOTATION from AT on, in its order. Without such loops `none` is 1. */
 static void fill_annotation(row_state *r, tir_loop_kind kind, feature_index at) {
   const touch_store *store = r->store;
   int num = 0;
@@ -97,29 +98,32 @@ static void fill_annotation(row_state *r, tir_loop_kind kind, feature_index at) 
   out[3 + all] = 1;
 }
 
-/* Unused on a CPU; 1 is the extent of a loop that is not there. Kept so that the columns are TVM's. */
+/* There is no GPU: 1 is the extent of a loop that does not exist. The columns are kept so that they are TVM's. */
 static void fill_gpu(row_state *r) {
   for (int i = feature_block_x_len; i <= feature_vthread_len; ++i) r->row[i] = 1;
 }
 
 /* ---- buffer accesses --------------------------------------------------------------------------------------------- */
 
+/* Whether elements are used again by a loop, by another store after this one, or not at all. */
 typedef enum reuse_kind { LOOP_REUSE, SERIAL_REUSE, NO_REUSE } reuse_kind;
 
-/* ITERATIONS of the loop that reuses, BYTES that are touched between two uses, COUNT of uses. */
+/* How elements are used again: ITERATIONS of the loop that does, BYTES that are touched between two uses,
+ * COUNT of uses. */
 typedef struct reuse {
   reuse_kind kind;
   double iterations, bytes, count;
 } reuse;
 
-/* All of one buffer over the whole run of the store; lines are of LINE_BYTES, stride is in elements. */
+/* All accesses to one buffer over the whole run of the store. Lines are of LINE_BYTES; the stride is in elements. */
 typedef struct access {
   const touch_region *touched;
   double bytes, unique_bytes, lines, unique_lines, stride;
   reuse reuse;
 } access;
 
-/* Cache lines: the innermost loop that moves through the buffer decides how many of its iterations share one. */
+/* Counts cache lines: the innermost loop that moves through the buffer decides how many of its iterations
+ * share a line. */
 static void count_lines(const row_state *r, access *a) {
   const touch_store *store = r->store;
   const touch_region *touched = a->touched;
@@ -134,7 +138,7 @@ static void count_lines(const row_state *r, access *a) {
   a->unique_lines = RUNTIME_MAX(1, a->unique_bytes / run);
 }
 
-/* Stores inside the loop at LEVEL that touch the buffer; the least of what one of them touches in *least. */
+/* How many stores inside the loop at LEVEL touch the buffer; *LEAST is the least that one of them touches. */
 static int touching_stores(const row_state *r, int level, const tir_buffer *buffer, double *least) {
   int id = r->store->loops[level].id, n = 0;
   *least = INFINITY;
@@ -162,8 +166,8 @@ static double iteration_bytes(const row_state *r) {
   return sum;
 }
 
-/* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. Loops
- * around the buffer's ALLOC see a new buffer each time: from the innermost of them outwards nothing is used again. */
+/* Finds the nearest reuse: a loop that does not move through the buffer, or another store to it under the
+ * same loop. Loops outside the buffer's allocation see a new buffer each time, so the search ends there. */
 static reuse find_reuse(const row_state *r, const touch_region *touched) {
   const touch_store *store = r->store;
   double iterations = 1;
@@ -185,7 +189,7 @@ static reuse find_reuse(const row_state *r, const touch_region *touched) {
   return (reuse){NO_REUSE, 0, 0, 0};
 }
 
-/* Everything that a row says of one buffer, in bytes. */
+/* Everything that a row says about one buffer, in bytes. */
 static access look_at(const row_state *r, const touch_region *touched) {
   double element = bytes_of(touched->buffer);
   access a = {.touched = touched, .bytes = r->store->outer_prod * element};
@@ -195,8 +199,8 @@ static access look_at(const row_state *r, const touch_region *touched) {
   return a;
 }
 
-/* The eighteen entries of FEATURE_BUFFER, in its order. Without a reuse the four per-reuse ones are
- * doubled, as TVM does: a value that no reuse could give. */
+/* Writes the eighteen entries of FEATURE_BUFFER, in its order. Without a reuse the four entries per reuse
+ * are doubled, as TVM does: a value that no reuse can give. */
 static void write_access(double *out, const access *a) {
   const touch_region *t = a->touched;
   out[t->is_read && t->is_written ? 2 : t->is_written ? 1 : 0] = 1;
@@ -211,13 +215,12 @@ static void write_access(double *out, const access *a) {
   out[17] = a->stride;
 }
 
-/* The order of the buffers in a row: the one that moves most lines first, so that the same place means the same
- * thing. */
+/* The buffer that moves more lines comes first, so that each place of the row means the same in all rows. */
 static bool comes_before(const access *a, const access *b) {
   return a->lines != b->lines ? a->lines > b->lines : a->bytes > b->bytes;
 }
 
-/* The buffers with the most lines first; as they were met where that is equal. */
+/* Sorts the buffers and writes their entries; equal ones stay in the order in which the store touches them. */
 static void fill_buffers(row_state *r) {
   access sorted[TOUCH_MAX_BUFFERS];
   int n = 0;
@@ -235,7 +238,7 @@ static void fill_buffers(row_state *r) {
 
 /* ---- arithmetic intensity ---------------------------------------------------------------------------------------- */
 
-/* What one run of the loops from LEVEL on touches, each buffer once. */
+/* Bytes that one run of the loops from LEVEL on touches, each buffer counted once. */
 static double level_bytes(const touch_store *store, int level) {
   double sum = 0;
   for (int t = 0; t < store->n_touched; ++t)
@@ -243,7 +246,7 @@ static double level_bytes(const touch_store *store, int level) {
   return sum;
 }
 
-/* Operations per byte over the loops from the inside out, read off at ten equal steps of all operations. */
+/* Operations per byte over the loops from the innermost out, read off at ten equal steps of all operations. */
 static void fill_curve(row_state *r) {
   const touch_store *store = r->store;
   double flops = 0;
@@ -269,7 +272,7 @@ static void fill_curve(row_state *r) {
 
 /* ---- allocation and outer scope ---------------------------------------------------------------------------------- */
 
-/* Of the buffer that is stored to: how large it is and how often it is allocated. */
+/* The size of the stored buffer, how often it is allocated, and what is outside of the store. */
 static void fill_scopes(row_state *r) {
   const touch_store *store = r->store;
   double elements = 1;
@@ -285,7 +288,7 @@ static void fill_scopes(row_state *r) {
 
 /* ---- Tenon's own ------------------------------------------------------------------------------------------------- */
 
-/* The level from which on all loops vanish into straight-line code, the number of loops when none does. */
+/* The level from which on all loops become straight-line code; the number of loops when none does. */
 static int body_level(const touch_store *store) {
   double steps = 1;
   int level = store->depth;
@@ -299,7 +302,7 @@ static int body_level(const touch_store *store) {
   return level;
 }
 
-/* A store outside of all expanded loops is a body of one element. */
+/* Fills what a straight-line body computes. A store outside of all expanded loops is a body of one element. */
 static void fill_body(row_state *r) {
   const touch_store *store = r->store;
   int level = body_level(store);
@@ -314,7 +317,7 @@ static void fill_body(row_state *r) {
   r->row[feature_reduce_prod] = reduce;
 }
 
-/* Features that TVM has not: what is written, what guards cost, how long vectors are in bytes. */
+/* Features that TVM lacks: local scratch, guards, and the bytes of vectors. */
 static void fill_own(row_state *r) {
   const touch_store *store = r->store;
   r->row[feature_is_local] = store->buffer->scope && strcmp(store->buffer->scope, "local") == 0;
@@ -324,7 +327,8 @@ static void fill_own(row_state *r) {
   fill_body(r);
 }
 
-/* Of equals the last, which is the update of a reduction and not its start. */
+/* The store to the buffer that runs most often; of equal ones the last, which is the update of a reduction
+ * and not its start. */
 static const touch_store *most_run(const touch_program *p, int first) {
   const touch_store *best = &p->stores[first];
   for (int i = first + 1; i < p->n_stores; ++i) {
@@ -334,7 +338,7 @@ static const touch_store *most_run(const touch_program *p, int first) {
   return best;
 }
 
-/* The entries of buffers that the store does not have are 0. */
+/* Applies slog to the row. Entries of buffers that the store does not have become 0. */
 static void fill_logs(const row_state *r, float *row) {
   int unused = feature_b0_read + FEATURE_PER_BUFFER * r->n_buffers;
   slog_all(unused, r->row, row);

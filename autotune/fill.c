@@ -1,11 +1,12 @@
-/* fill.c: what inputs hold while candidates are timed: the lines "NAME=HOW" of a task, and arrays, which become files. */
+/* fill.c: what inputs hold while candidates are timed: the lines "NAME=HOW" of a task, and arrays, which
+ * are written to files. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "autotune/internal.h"
 
-/* The line of an input, behind its "="; the length of it. NULL: there is none. */
+/* The line of an input, behind its "=", and its length *N. NULL: there is none. */
 static const char *line_of(const char *fill, const char *name, size_t *n) {
   size_t n_name = strlen(name);
   for (const char *line = fill; line && *line;) {
@@ -36,14 +37,14 @@ tn_status autotune_fill_input(tn_context *ctx, const char *fill, const char *nam
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
-/* N ends the name, which other text may follow. NULL if there is no such input. */
+/* The input whose name is the N characters at NAME; NULL: there is none. */
 static const tn_tensor *find_input(const tn_program *program, const char *name, size_t n) {
   for (int i = 0; i < program->n_inputs; ++i)
     if (strlen(program->args[i]->name) == n && strncmp(program->args[i]->name, name, n) == 0) return program->args[i];
   return NULL;
 }
 
-/* Lists the names there are. */
+/* Fails, with the names of the inputs that there are. */
 static tn_status no_such_input(const tn_program *program, const char *line, size_t n) {
   runtime_str names = {0};
   for (int i = 0; i < program->n_inputs; ++i) runtime_str_addf(&names, "%s%s", i ? ", " : "", program->args[i]->name);
@@ -54,7 +55,7 @@ static tn_status no_such_input(const tn_program *program, const char *line, size
   return status;
 }
 
-/* Kinds are tried on one element, files on all of them. */
+/* Tries whether a line's data can be made: kinds on one element, files on the whole input. */
 static tn_status try_line(const tn_program *program, const char *line, const tn_tensor *input) {
   char *name = strndup(line, strcspn(line, "="));
   bool is_file = strncmp(line + strcspn(line, "=") + 1, "file:", 5) == 0;
@@ -84,7 +85,7 @@ tn_status autotune_fill_check(const tn_program *program, const char *fill) {
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
-/* The array goes to workers through a file, whose name stands in the fill text. Its caller deletes it. */
+/* Writes an array to a temporary file and adds a line that names it. autotune_fill_close deletes the file. */
 static tn_status write_array(const tn_program *program, const tn_task_input *input, runtime_str *fill) {
   char path[] = P_tmpdir "/tenon-input-XXXXXX";
   const tn_tensor *tensor = input->name ? find_input(program, input->name, strlen(input->name)) : NULL;
@@ -108,7 +109,7 @@ tn_status autotune_fill_open(const tn_program *program, const char *lines, const
   return status == TN_OK ? autotune_fill_check(program, out->text) : status;
 }
 
-/* The first lines are those of the files. */
+/* Deletes the files, which the first lines name. */
 void autotune_fill_close(autotune_fill *fill) {
   const char *line = fill->text;
   for (int i = 0; line && i < fill->n_files; ++i) {

@@ -1,45 +1,45 @@
-/* finals.c: before a winner is named, the fastest, the program's own and the generic schedule are timed again, in turns, so that whatever
- * else the machine does meets all of them alike. A turn is a few samples of each, and its time the least of them: other work
- * only makes a sample longer. For the same reason a finalist is judged by its short turns. Turns go on until the others are
- * surely slower than the leader (their short turns are longer, and they were slower turn by turn), or a tie is declared: of
- * those within 1 % of the leader the simplest wins.
- * Each finalist gets a record of its own kind, which is no trial.
- *
- * `finals` borrows its candidates' texts from the tuner and owns what was measured of them; the built objects stay
- * from turn to turn. */
+/* finals.c: before a winner is named, the fastest candidates, the program's own and the generic schedule
+ * are timed again in turns, so that other work on the machine affects all of them alike. A turn is a few
+ * samples of each, and its time is the least of them, because other work only makes a sample longer. For
+ * the same reason a finalist is judged by its short turns. Turns go on until all others are surely slower
+ * than the leader (their short turns are longer, and they were slower turn by turn), or until a tie: then
+ * the simplest of those within 1 % of the leader wins. Each finalist gets a record of its own kind, which
+ * is no trial.
+ *   `finals` borrows its candidates' texts from the tuner and owns its measurements, whose built objects are kept from turn to turn. */
 #include <math.h>
 
 #include "autotune/tuner.h"
 
-/* Up to MOST_TURNS; more where the turns of the leader itself differ by more than NOISY. */
+/* The number of turns: up to MOST_TURNS, and more where the turns of the leader itself differ by more than NOISY. */
 enum { LEAST_TURNS = 3, SURE_TURNS = 7, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 #define NOISY 1.05
-/* The share of the turns that are shorter than what a finalist is judged by: one of 15. */
+/* The quantile of a finalist's turns that it is judged by: about the second shortest of 15. */
 #define SHORT 0.08
 
-/* What is slower than this many times the best in its trial does not take part. The generic schedule and the program's own,
- * which have one trial while the best is the luckiest of many, do up to a higher bound; the generic one always does where its
- * turns cost nothing, since on a busy machine its trial may have been ended for what others did. */
+/* A candidate whose trial was slower than this many times the best does not take part. The generic schedule
+ * and the program's own get a higher bound, since they had one trial while the best is the luckiest of
+ * many. The generic one always takes part where its turns cost next to nothing: on a busy machine its trial
+ * may have been cut short. */
 #define TAKES_PART 1.3
 #define KEPT_TAKES_PART 3
 #define GENERIC_TAKES_PART_S 1e-2
-/* Finalists whose short turns differ by less are as good as each other. */
+/* Finalists whose short turns differ by less count as equally good. */
 #define AS_GOOD 1.01
-/* Whose short turns are so much longer than the leader's is beaten, however much its turns vary. */
+/* A finalist whose short turns are so much longer than the leader's is beaten, however much its turns vary. */
 #define FAR_BEHIND 1.15
-/* What is at most so likely among equals is no chance. */
+/* An event that is at most so likely among equals is taken for no chance. */
 #define CHANCE 0.01
-/* Seconds, where the run has no limit of its own. */
+/* The time of the finals where the run has no limit: a part of the run, between two bounds in seconds. */
 #define SHARE_OF_RUN 0.1
 #define LEAST_S 1.0
 #define MOST_S 5.0
 #define QUICK_TURN_S 2e-3
-/* What a turn takes beside three calls, on a machine that has other work. */
+/* Seconds that a turn takes besides its three calls, on a machine with other work. */
 #define AROUND_TURN_S 6e-3
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
-/* Of N >= 1 turns, which stay in the order they were taken. */
+/* Works out the quantiles of N >= 1 turns. The turns stay in the order in which they were taken. */
 static void work_out(finals_entry *e) {
   double sorted[RUNTIME_COUNT(e->turns)];
   memcpy(sorted, e->turns, sizeof *sorted * (size_t)e->n);
@@ -50,7 +50,7 @@ static void work_out(finals_entry *e) {
   e->p75_s = runtime_quantile(sorted, e->n, 0.75);
 }
 
-/* In how many of the turns that both took A was slower than B. */
+/* In how many of the turns that both took A was slower than B; *N_BOTH is the number of those turns. */
 static int times_slower(const finals_entry *a, const finals_entry *b, int *n_both) {
   int slower = 0;
   *n_both = RUNTIME_MIN(a->n, b->n);
@@ -58,7 +58,7 @@ static int times_slower(const finals_entry *a, const finals_entry *b, int *n_bot
   return slower;
 }
 
-/* How likely a coin comes up heads so often, or more often, in N throws. */
+/* How likely N throws of a coin give at least so many heads. */
 static double chance_of(int heads, int n) {
   double ways = 1, sum = 0;
   for (int k = 0; k <= n; ++k) {
@@ -68,14 +68,14 @@ static double chance_of(int heads, int n) {
   return ldexp(sum, -n);
 }
 
-/* In so many of the turns that both took that it is not by chance. Turns are compared one by one: what else the machine does
- * for long meets both of a turn alike. */
+/* Whether A was slower in so many turns that this is no chance. Turns are compared one by one, since
+ * long-lasting other work affects both in a turn. */
 static bool is_slower_by_turns(const finals_entry *a, const finals_entry *b) {
   int n, slower = times_slower(a, b, &n);
   return chance_of(slower, n) <= CHANCE;
 }
 
-/* The fastest of those not out, unless another one was faster turn by turn; -1: there is none. */
+/* The fastest finalist that is not out, unless another was faster turn by turn; -1: none. */
 static int leader_of(const finals_entry *entries, int n) {
   int leader = -1;
   for (int i = 0; i < n; ++i)
@@ -86,10 +86,12 @@ static int leader_of(const finals_entry *entries, int n) {
   return leader;
 }
 
+/* Slower by more than AS_GOOD, and not by chance. */
 static bool is_told_apart(const finals_entry *e, const finals_entry *leader) {
   return e->short_s > AS_GOOD * leader->short_s && is_slower_by_turns(e, leader);
 }
 
+/* Told apart, and so far behind that more turns would not change it. */
 static bool is_beaten(const finals_entry *e, const finals_entry *leader) {
   bool is_behind = e->p25_s > leader->p75_s || e->short_s > FAR_BEHIND * leader->short_s;
   return is_behind && is_told_apart(e, leader);
@@ -108,19 +110,20 @@ int finals_judge(finals_entry *entries, int n) {
   return left;
 }
 
-/* Simpler, or as simple and faster. The generic schedule, which needs no record, is the simplest. */
+/* Whether E is simpler, or as simple and faster. The generic schedule, which needs no record, is the simplest. */
 static bool is_preferred(const finals_entry *e, const finals_entry *to) {
   if (e->is_generic != to->is_generic) return e->is_generic;
   return e->n_steps < to->n_steps || (e->n_steps == to->n_steps && e->short_s < to->short_s);
 }
 
-/* Few turns tell nobody apart, but what is far behind in each of them is no chance either. */
+/* Whether E is certainly slower. Few turns cannot tell finalists apart, but being far behind in each of
+ * them is no chance either. */
 static bool is_clearly_slower(const finals_entry *e, const finals_entry *leader) {
   int n, slower = times_slower(e, leader, &n);
   return is_told_apart(e, leader) || (e->short_s > FAR_BEHIND * leader->short_s && slower == n);
 }
 
-/* The generic schedule gives way only to what is clearly faster: of many candidates some have a good day in the finals, too. */
+/* The generic schedule loses only to a clearly faster one: among many candidates some are lucky in the finals, too. */
 int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
   int leader = leader_of(entries, n), winner = leader;
   *is_tie = false;
@@ -137,22 +140,22 @@ int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
 
 /* ---- who takes part ---------------------------------------------------------------------------------------------- */
 
-/* On the heap: the measurements are large. Candidates borrow their steps from the tuner's top list,
- * which does not change during the finals. */
+/* One run of the finals. On the heap, since measurements are large. Candidates borrow their steps from the
+ * tuner's top list, which does not change during the finals. */
 typedef struct finals {
   tuner *t;
   int n;
   tn_candidate candidates[TUNER_MAX_FINALISTS];
-  tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
-  const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
-  const char *machine;                              /* that times them all, as of tn_measurement; NULL: here */
-  bool is_anew;                                     /* the turn under way has lost the machine: it is no turn of all */
-  uint64_t enough_ns;                               /* from when on LEAST_TURNS of each are enough */
-  uint64_t hashes[TUNER_MAX_FINALISTS];             /* of the schedules */
+  tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; their objects are kept */
+  const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: it has no plan */
+  const char *machine;                  /* the machine that times them all, as in tn_measurement; NULL: here */
+  bool is_anew;                         /* the machine was lost in this turn, which does not count */
+  uint64_t enough_ns;                   /* from then on LEAST_TURNS of each are enough */
+  uint64_t hashes[TUNER_MAX_FINALISTS]; /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
-/* The caller has made sure that there is room. */
+/* Adds a finalist. The caller has made sure that there is room. */
 static void enter(finals *f, tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
@@ -177,7 +180,7 @@ double tuner_finals_need_s(const tuner *t) {
   return (t->options.finalists + 1) * MOST_TURNS * (3 * t->result.best_s + AROUND_TURN_S);
 }
 
-/* As many as get enough turns in the time that is left: a turn is two calls where a call is long. */
+/* How many finalists can have enough turns in the time that is left. A turn is two calls where a call is long. */
 static int most_finalists(const finals *f) {
   const tuner *t = f->t;
   uint64_t end_ns = RUNTIME_MIN(t->deadline_ns, f->enough_ns);
@@ -186,14 +189,14 @@ static int most_finalists(const finals *f) {
   return (int)fmin(fmax(fit, LEAST_FINALISTS), t->options.finalists);
 }
 
-/* -1: it does not take part. */
+/* The finalist with that schedule; -1: it does not take part. */
 static int find_finalist(const finals *f, uint64_t hash) {
   for (int i = 0; i < f->n; ++i)
     if (f->hashes[i] == hash) return i;
   return -1;
 }
 
-/* Even when others crowd it out. */
+/* Adds the generic schedule or the program's own, even when others are faster. */
 static void enter_kept(finals *f, tuner_top *kept) {
   bool is_known = kept->steps && isfinite(kept->cost_s) && find_finalist(f, kept->hash) < 0;
   double least_s = kept == &f->t->kept[TUNER_GENERIC] ? GENERIC_TAKES_PART_S : 0;
@@ -201,8 +204,8 @@ static void enter_kept(finals *f, tuner_top *kept) {
   if (is_near || (is_known && f->n == 1)) enter(f, kept); /* nobody wins alone */
 }
 
-/* The generic schedule is the answer of a tuner that found nothing, and a tie goes to it. The program's own
- * is what the user has. Room for both is kept (TUNER_MAX_FINALISTS). */
+/* Chooses the finalists. The generic schedule is what a tuner that found nothing answers, and a tie goes to
+ * it. The program's own schedule is what the user has. Room for both is reserved (TUNER_MAX_FINALISTS). */
 static void choose(finals *f) {
   tuner *t = f->t;
   int most = most_finalists(f);
@@ -211,7 +214,7 @@ static void choose(finals *f) {
   for (int i = 0; i < TUNER_N_KEPT; ++i) enter_kept(f, &t->kept[i]);
 }
 
-/* Objects of this run are there; those of schedules from the log are built. */
+/* Builds the finalists that come from the log; the others' objects of this run are still there. */
 static tn_status build_missing(finals *f) {
   tn_status status = TN_OK;
   for (int i = 0; status == TN_OK && i < f->n; ++i)
@@ -222,14 +225,14 @@ static tn_status build_missing(finals *f) {
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-/* Keeps the object for the next turn. */
+/* Prepares a measurement for the next turn; the object is kept. */
 static void forget(tn_measurement *m) {
   free(m->message);
   *m = (tn_measurement){.object = m->object, .object_bytes = m->object_bytes};
 }
 
-/* Times of two machines are not compared: where the machine was lost, and another one goes on, the turns begin anew. True: so
- * it is, and the turn that was taken does not count. */
+/* Times of two machines are not compared: if the machine was lost and another one goes on, the turns begin
+ * anew. True: this is so, and the turn that was taken does not count. */
 static bool begins_anew(finals *f, const char *machine) {
   bool is_other = f->machine && machine && strcmp(f->machine, machine) != 0;
   for (int i = 0; is_other && i < f->n; ++i) {
@@ -241,8 +244,8 @@ static bool begins_anew(finals *f, const char *machine) {
   return is_other;
 }
 
-/* A finalist that fails once is out for good. One that is given up (time is over) is neither out nor
- * has it a turn. */
+/* One turn of finalist I. If it fails it is out for good. If it was given up because time is over, it is
+ * not out but has no turn either. */
 static tn_status take_turn(finals *f, int i) {
   finals_entry *e = &f->entries[i];
   tn_measurement *m = &f->measurements[i];
@@ -272,8 +275,8 @@ static bool goes_on(const finals *f, int turn) {
   return turn < MOST_TURNS || (turn < RUNTIME_COUNT(e->turns) && e->p75_s > NOISY * e->short_s);
 }
 
-/* Who is worth a turn least: who had none, of those who were the slowest in its trial, else the slowest. -1: there is none but
- * the generic schedule. */
+/* The finalist that is least worth a turn: one that had none and was the slowest in its trial, or else the
+ * slowest. The generic schedule is never chosen. -1: none. */
 static int least_hopeful(const finals *f) {
   int least = -1;
   for (int i = 0; i < f->n; ++i) {
@@ -284,9 +287,9 @@ static int least_hopeful(const finals *f) {
   return least;
 }
 
-/* What a turn takes beside its calls (the way to a far machine, breaks between runs) is known when one was taken. Those worth
- * it least go until the others get LEAST_TURNS in the time that is left: few that are compared are worth more than many that
- * are not. EACH_NS: what a turn of one takes. */
+/* After a turn it is known what a turn takes besides its calls (a distant machine, pauses). The least
+ * hopeful finalists are dropped until the others can have LEAST_TURNS in the time that is left: comparing
+ * few well is worth more than comparing many badly. EACH_NS: time of one finalist's turn. */
 static void thin_out(finals *f, uint64_t each_ns) {
   int left = 0, missing = 0;
   for (int i = 0; i < f->n; ++i) {
@@ -302,7 +305,7 @@ static void thin_out(finals *f, uint64_t each_ns) {
   }
 }
 
-/* A turn of each that is not out, unless the machine is lost or time is over. */
+/* A turn of each finalist that is not out, unless the machine is lost or time is over. */
 static tn_status take_turn_of_all(finals *f) {
   tn_status status = TN_OK;
   uint64_t start_ns = runtime_now_ns(), n_taken = 0;
@@ -316,8 +319,9 @@ static tn_status take_turn_of_all(finals *f) {
   return status;
 }
 
-/* Time may be over in the middle of a turn: the finalists then differ by one sample, which the
- * quartiles bear. A turn that lost its machine is not judged, since those that it had timed have no times any more. */
+/* Takes turns until they are not worth it. Time may end in the middle of a turn; the finalists then differ
+ * by one sample, which the quartiles tolerate. A turn that lost its machine is not judged, since earlier
+ * times were dropped. */
 static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
@@ -330,8 +334,8 @@ static tn_status take_turns(finals *f) {
 
 /* ---- the winner -------------------------------------------------------------------------------------------------- */
 
-/* The quartiles stand in for the samples: three costs whose median is the median. N_SAMPLES says how
- * many turns. */
+/* Records a finalist. The three quartiles stand for its samples, so the median of the costs is the median;
+ * N_SAMPLES is the number of turns. */
 static tn_status record(finals *f, int i, int rank, bool is_tie) {
   tuner *t = f->t;
   const finals_entry *e = &f->entries[i];
@@ -355,7 +359,7 @@ static tn_status record(finals *f, int i, int rank, bool is_tie) {
   return status;
 }
 
-/* Records for all that were timed often enough, the winner's last: whoever reads the log's end has it. */
+/* Records all that were timed often enough, the winner last, so that it is at the log's end. */
 static tn_status record_all(finals *f, int winner, bool is_tie) {
   tn_status status = TN_OK;
   for (int i = 0; status == TN_OK && i < f->n; ++i) {
@@ -367,7 +371,8 @@ static tn_status record_all(finals *f, int winner, bool is_tie) {
   return status == TN_OK ? record(f, winner, 1, is_tie) : status;
 }
 
-/* Nothing is recorded, and the fastest trial stays the best, unless the winner has LEAST_TURNS. */
+/* Names the winner. If it has fewer than LEAST_TURNS turns, nothing is recorded and the fastest trial stays
+ * the best. */
 static tn_status name_winner(finals *f) {
   bool is_tie;
   finals_judge(f->entries, f->n);
@@ -383,8 +388,8 @@ static tn_status name_winner(finals *f) {
   return record_all(f, winner, is_tie);
 }
 
-/* In place of the deadline of the candidates, which has passed or does not matter any more. Where the run has no limit of its
- * own, the finals have a share of it, and what LEAST_TURNS need beyond that. */
+/* Replaces the candidates' deadline, which has passed or does not matter any more. If the run has no limit,
+ * the finals get a part of the run's time, and beyond that what LEAST_TURNS need. */
 static void set_deadline(finals *f) {
   tuner *t = f->t;
   f->enough_ns = UINT64_MAX;

@@ -1,21 +1,23 @@
-/* foresee.c: what is known of a candidate before it is measured: the features of its loops and its analytic cost, which
- * the cost model corrects; and which candidates are not worth a compilation. */
+/* foresee.c: what is known of a candidate before it is measured: the features of its loops and its analytic
+ * cost, which the cost model corrects. It also decides which candidates are not worth compiling. */
 #include <math.h>
 
 #include "autotune/lesson.h"
 #include "schedule/cost.h"
 
-/* What computes so many times the least work is not the fastest, however its loops stand. */
+/* A candidate that computes more than this many times the least work is not the fastest, whatever its loops. */
 #define MOST_WORK 4.0
-/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is taken for so much
- * too low, and nothing that is only estimated comes before `auto`. */
+/* An estimate of loops leaves out much that a plan's cost includes (cache sets, pages, tails). So it is
+ * taken to be too low by this factor, and nothing that is only estimated is ranked before `auto`. */
 #define DOUBT 2.0
-/* Of vector instructions of straight-line code: of twice as many LLVM made about a second, when a usual candidate took 15 ms. With half
- * as many the best of small products, whose reductions are unrolled whole, would be lost. */
+/* The most vector instructions of straight-line code. For twice as many LLVM took about a second, when a
+ * usual candidate took 15 ms. With half as many the best candidates of small products, whose reductions are
+ * fully unrolled, would be lost. */
 #define MOST_STATEMENTS 4096.0
-/* Of four candidates of examples/cortex_m for riscv32, 40 to 312 KB of mostly straight-line code: 8.4 to 10.1 bytes. */
+/* Bytes of an instruction, for the size of code. Measured on four candidates of examples/cortex_m for
+ * riscv32, 40 to 312 KB of mostly straight-line code: 8.4 to 10.1 bytes. */
 #define BYTES_OF_INSTRUCTION 8.0
-/* A time-out of less code comes from something else. */
+/* A time-out of less code than this has another cause. */
 #define LEAST_TOO_MANY 512.0
 
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
@@ -31,8 +33,8 @@ double autotune_genome_cost(const autotune_space *space, const autotune_genome *
   return isinf(ns) ? ns : ns * lessons_factor(&space->lessons, space->plans, by_group);
 }
 
-/* 0: it cannot be lowered, or writes nothing. ROWS has room for AUTOTUNE_MAX_ROWS; ARENA is empty
- * afterwards, so the loops are gone. */
+/* Lowers a schedule and computes its rows. 0: it cannot be lowered, or writes nothing. ROWS has room for
+ * AUTOTUNE_MAX_ROWS. The arena is emptied, so the loops are gone. */
 static int look_at(const autotune_space *space, const tn_schedule *s, runtime_arena *arena, float *rows,
                    autotune_estimate *estimate) {
   runtime_quiet quiet = runtime_quiet_begin(space->task->ctx);
@@ -44,8 +46,9 @@ static int look_at(const autotune_space *space, const tn_schedule *s, runtime_ar
   return n < 0 ? 0 : n;
 }
 
-/* Without a plan's cost the loops' own estimate stands in, brought to the plans' scale, doubled (DOUBT), on top of the cost
- * of `auto`: the order among such candidates stays, and plans that are nearly as good as `auto` come first. */
+/* Without a plan's cost the loops' own estimate is used: scaled to the plans' costs, doubled (DOUBT), and
+ * added to the cost of `auto`. That keeps the order among such candidates, and puts plans that are nearly
+ * as good as `auto` first. */
 int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
                            float *rows, autotune_estimate *estimate) {
   autotune_estimate own = {0};
@@ -57,6 +60,7 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
   return n;
 }
 
+/* Whether the code is small enough for the target's flash memory, as far as can be told. */
 static bool fits_flash(const autotune_space *space, const autotune_estimate *estimate) {
   double instructions = space->is_in_words ? estimate->words : estimate->code;
   return space->flash_bytes == 0 || BYTES_OF_INSTRUCTION * instructions <= space->flash_bytes;
@@ -73,7 +77,7 @@ void autotune_learn_too_many(autotune_space *space, double statements) {
   space->too_many = fmax(fmax(statements, LEAST_TOO_MANY), 2 * space->statements);
 }
 
-/* The best plan of every family that has one, the other groups as in `auto`: who computes least. */
+/* Finds the least work: looks at the best plan of every family that has one, with the other groups as in `auto`. */
 static void find_least_work(autotune_space *space, runtime_arena *arena, float *rows) {
   for (int i = 0; i < space->ranked.n; i++) {
     autotune_genome genome = space->best;
@@ -87,7 +91,8 @@ static void find_least_work(autotune_space *space, runtime_arena *arena, float *
   }
 }
 
-/* Fills what candidates are compared with: lowers `auto` and the best plan of each family once, when the search begins. */
+/* Fills in what candidates are compared with, by lowering `auto` and the best plan of each family once when
+ * the search begins. */
 static void foresee(autotune_space *space) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   runtime_arena arena = {0};
@@ -112,7 +117,7 @@ static void foresee(autotune_space *space) {
   runtime_arena_free(&arena);
 }
 
-/* The order counts: what candidates are compared with is made from the plans. */
+/* The order matters: what candidates are compared with is made from the plans. */
 bool autotune_space_fill(autotune_space *space) {
   space->n_sketches = autotune_sketches(space->task, AUTOTUNE_MAX_SKETCHES, space->sketches);
   if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;

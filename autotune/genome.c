@@ -1,17 +1,17 @@
-/* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk asks the
- * genome.
- *
- * The `walk` owns the schedule in the making until it succeeds. */
+/* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk
+ * looks into the genome. The `walk` owns the schedule until it succeeds. */
 #include "autotune/search.h"
 
-/* What the values of a choice stand for (AUTOTUNE_CHOICES); the first of each leaves the stage as it is. */
+/* What the numbers of a choice mean (AUTOTUNE_CHOICES). The first of each leaves the stage as it is. */
 static const int vector_lanes[5] = {0, 8, 16, 32, 64};
 static const int parallel_goals[6] = {0, 1, 2, 4, 8, 16};
 static const int unroll_steps[4] = {0, 16, 64, 128};
 
+/* ENOUGH_PER_THREAD iterations need not be divisible by the threads; MAX_INNER_BODY is the most vector
+ * instructions of a tile that is unrolled. */
 enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
 
-/* Nothing here is owned but S, which the caller takes when the walk succeeds. */
+/* A schedule that is being made. Only S is owned, and the caller gets it when the walk succeeds. */
 typedef struct walk {
   const autotune_task *task;
   const autotune_sketch *sketch;
@@ -21,7 +21,8 @@ typedef struct walk {
 
 /* ---- the sketch's steps ------------------------------------------------------------------------------------------ */
 
-/* The lengths of a hole; a following one takes the first lengths of the other and the product of the rest. */
+/* The lengths for a hole. A hole that follows another takes that one's first lengths, and the product of
+ * the rest as its last. */
 static void lengths_of(const autotune_sketch *sketch, const autotune_genome *genome, int hole, int64_t *lengths) {
   const autotune_hole *h = &sketch->holes[hole];
   const int32_t *from = genome->tiles[h->follows < 0 ? hole : h->follows].length;
@@ -30,7 +31,7 @@ static void lengths_of(const autotune_sketch *sketch, const autotune_genome *gen
   for (int l = h->n_lengths; l < AUTOTUNE_LENGTHS; l++) lengths[h->n_lengths - 1] *= from[l];
 }
 
-/* One step of the sketch; HOLE is its hole or -1. */
+/* Applies one step of the sketch; HOLE is its hole, or -1. False: it was refused. */
 static bool apply_sketch_step(walk *w, schedule_step step, int hole) {
   int64_t lengths[AUTOTUNE_LENGTHS];
   if (hole >= 0) {
@@ -42,8 +43,8 @@ static bool apply_sketch_step(walk *w, schedule_step step, int hole) {
   return schedule_apply_step(w->s, &step) == TN_OK;
 }
 
-/* Holes are in the order of their steps, so one cursor serves. False: a primitive refused lengths that
- * do not go together. */
+/* Applies the sketch's steps. Holes are in the order of their steps, so one cursor is enough. False: a
+ * primitive refused lengths that do not go together. */
 static bool apply_sketch(walk *w) {
   const tn_schedule *base = w->sketch->base;
   for (int i = 0, hole = 0; i < base->n_steps; i++) {
@@ -54,14 +55,16 @@ static bool apply_sketch(walk *w) {
   return true;
 }
 
-/* ---- where a plain stage is computed ----------------------------------------------------------------------------- */
+/* ---- where a plain stage is computed
+ * ------------------------------------------------------------------------------- */
 
+/* A place where a stage can be computed: at root, inlined, or in a loop of another stage. */
 typedef struct place {
   schedule_attach attach;
   int stage, iter;
 } place;
 
-/* Such a loop must stay where it is: moving or fusing it would take the attached stage along. */
+/* Whether a stage is attached to the loop. Moving or fusing such a loop would move the attached stage, too. */
 static bool carries_stages(const tn_schedule *s, int stage, int iter) {
   for (int t = 0; t < s->n_stages; t++) {
     const schedule_stage *other = &s->stages[t];
@@ -71,7 +74,7 @@ static bool carries_stages(const tn_schedule *s, int stage, int iter) {
   return false;
 }
 
-/* The stage at root around STAGE, and the position of the last of its loops around STAGE. */
+/* The stage at root that is around STAGE; *ITER is the last of its loops that are around STAGE. */
 static int root_of(const tn_schedule *s, int stage, int *iter) {
   *iter = s->stages[stage].n_leaves - 1;
   while (s->stages[stage].attach == SCHEDULE_AT) {
@@ -82,8 +85,8 @@ static int root_of(const tn_schedule *s, int stage, int *iter) {
   return stage;
 }
 
-/* Adds the loops of TARGET that lie in [0, LAST]: spatial, longer than 1, not inside a reduction unless the stage is
- * tiled. */
+/* Adds the loops of TARGET up to LAST as places: spatial loops longer than 1 that are not inside a
+ * reduction, unless the stage is tiled. */
 static void add_loops(const walk *w, int target, int last, int *n, place *places) {
   const schedule_stage *stage = &w->s->stages[target];
   bool tiled = target < AUTOTUNE_MAX_STAGES && w->sketch->roles[target] == AUTOTUNE_TILED, reduced = false;
@@ -97,7 +100,8 @@ static void add_loops(const walk *w, int target, int last, int *n, place *places
   }
 }
 
-/* Root, inlined unless it is a reduction, then the loops that are around all consumers, outermost first. */
+/* Lists the places: root, inlined unless it is a reduction, then the loops that are around all consumers,
+ * the outermost first. */
 static int list_places(const walk *w, int stage, place *places) {
   int n = 0, consumers[MAX_PLACES], last = -1, root = -1;
   places[n++] = (place){.attach = SCHEDULE_ROOT};
@@ -117,8 +121,8 @@ static int list_places(const walk *w, int stage, place *places) {
   return n;
 }
 
-/* The value is taken modulo the places there are: any byte is valid, so mutation needs no knowledge of
- * the program. */
+/* Computes the stage at a place that the genome chooses. The value is taken modulo the number of places, so
+ * that every byte is valid and mutation needs no knowledge of the program. */
 static bool choose_place(walk *w, int stage) {
   place places[MAX_PLACES];
   if (schedule_is_output_stage(w->s, stage)) return true;
@@ -130,15 +134,14 @@ static bool choose_place(walk *w, int stage) {
 
 /* ---- vectors of loops that the sketch left whole ----------------------------------------------------------------- */
 
-/* The last data loop, outside of which no reduction lies; -1: none. */
+/* The last spatial loop before the first reduction; -1: none. */
 static int vector_loop(const schedule_stage *stage) {
   int last = -1;
   for (int i = 0; i < stage->n_leaves && schedule_leaf(stage, i)->kind == SCHEDULE_SPATIAL; i++) last = i;
   return last;
 }
 
-/* A loop of this extent becomes vectors of this length: the extent itself, a divisor near the lanes, or the lanes. 0:
- * none. */
+/* The length of vectors for a loop: the extent itself, a divisor near the lanes, or the lanes. 0: no vectors. */
 static int64_t vector_length(int64_t extent, int lanes) {
   if (lanes == 0 || extent < 2) return 0;
   if (extent <= lanes) return extent;
@@ -148,7 +151,7 @@ static int64_t vector_length(int64_t extent, int lanes) {
   return lanes;
 }
 
-/* Moves the loop at ITER behind all others. */
+/* Moves the loop at ITER inside all others. */
 static bool move_innermost(walk *w, int stage, int iter) {
   int order[SCHEDULE_MAX_AXES], n = 0, n_leaves = w->s->stages[stage].n_leaves;
   if (iter == n_leaves - 1) return true;
@@ -159,7 +162,8 @@ static bool move_innermost(walk *w, int stage, int iter) {
   return schedule_reorder(w->s, stage, n, order) == TN_OK;
 }
 
-/* A reduction inside the vectorized loop is legal but slow: so the loop moves innermost. */
+/* Vectorizes a loop as the genome says. A reduction inside the vectorized loop would be legal but slow, so
+ * the loop is moved innermost. */
 static bool choose_vector(walk *w, int stage) {
   int iter = vector_loop(&w->s->stages[stage]);
   if (iter < 0) return true;
@@ -176,8 +180,8 @@ static bool choose_vector(walk *w, int stage) {
 
 /* ---- parallel loops ---------------------------------------------------------------------------------------------- */
 
-/* How many outer loops must be fused to give each thread GOAL iterations, evenly or many; all that can be if that is
- * too few. */
+/* How many outer loops have to be fused so that each thread gets GOAL iterations, evenly or many of them;
+ * all that can be fused if that is too few. */
 static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int64_t threads = w->task->threads;
@@ -192,7 +196,7 @@ static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product
   return stage->n_leaves;
 }
 
-/* Quietly nothing where there is only one iteration to share. */
+/* Parallelizes as the genome says; nothing happens when there is only one iteration. */
 static bool choose_parallel(walk *w, int stage) {
   int choice = w->genome->choices[stage].parallel;
   if (choice == 0 || w->task->threads < 2) return true;
@@ -206,8 +210,8 @@ static bool choose_parallel(walk *w, int stage) {
 
 /* ---- unrolling --------------------------------------------------------------------------------------------------- */
 
-/* The loops of a stage's innermost tile: a tiled stage's last level, a consumer's loops inside what is attached to it.
- */
+/* The first loop of a stage's innermost tile: a tiled stage's last level, or a consumer's loops inside of
+ * what is attached to it. */
 static int first_inner_loop(const walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   if (w->sketch->roles[stage_id] == AUTOTUNE_TILED) return stage->n_leaves - stage->op->n_axes;
@@ -216,7 +220,7 @@ static int first_inner_loop(const walk *w, int stage_id) {
   return first;
 }
 
-/* Vector instructions of the tile when all is unrolled. */
+/* Vector instructions of the tile when it is fully unrolled. */
 static int64_t inner_body(const walk *w, const schedule_stage *stage, int first) {
   int64_t lanes = RUNTIME_MAX(w->task->vector_bytes / (int)tn_dtype_bytes(stage->op->outputs[0].dtype), 1), body = 1;
   for (int i = first; i < stage->n_leaves; i++) {
@@ -227,7 +231,8 @@ static int64_t inner_body(const walk *w, const schedule_stage *stage, int first)
   return body;
 }
 
-/* A larger body is left alone: unrolling it would cost LLVM's time and fill the instruction cache. */
+/* Unrolls the tile as the genome says. A large body is left alone: unrolling it would cost LLVM's time and
+ * fill the instruction cache. */
 static bool unroll_tile(walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int first = first_inner_loop(w, stage_id);
@@ -240,13 +245,13 @@ static bool unroll_tile(walk *w, int stage_id) {
   return true;
 }
 
-/* By pragma: the passes unroll what stays within the limit, and nothing is refused. */
+/* Sets the pragma for unrolling: the passes unroll what is within the limit, and nothing is refused. */
 static bool choose_unroll(walk *w, int stage) {
   int max_step = unroll_steps[w->genome->choices[stage].unroll];
   return max_step == 0 || schedule_pragma_unroll(w->s, stage, 0, max_step) == TN_OK;
 }
 
-/* Nothing where the tile is one element wide or longer than AUTOTUNE_MAX_VECTOR. */
+/* Vectorizes the tile's last loop; nothing if it is one element wide or longer than AUTOTUNE_MAX_VECTOR. */
 static bool vectorize_tile(walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int last = stage->n_leaves - 1;
@@ -257,7 +262,7 @@ static bool vectorize_tile(walk *w, int stage_id) {
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* Stages that are inlined or given have none to place or annotate. */
+/* Inlined stages and inputs have no loops to place or annotate. */
 static bool has_loops(const schedule_stage *stage) {
   return !te_is_placeholder(stage->op) && stage->attach != SCHEDULE_INLINED && stage->n_leaves > 0;
 }
@@ -271,8 +276,7 @@ static bool place_and_vectorize(walk *w, int stage) {
   return w->s->stages[stage].attach == SCHEDULE_INLINED || choose_vector(w, stage);
 }
 
-/* After all stages have their places: fusing outer loops would otherwise move the loops others are
- * attached to. */
+/* Runs after all stages have their places, because fusing outer loops would move loops that others are attached to. */
 static bool annotate(walk *w, int stage) {
   if (w->s->stages[stage].attach == SCHEDULE_ROOT && !choose_parallel(w, stage)) return false;
   autotune_role role = w->sketch->roles[stage];
@@ -280,7 +284,7 @@ static bool annotate(walk *w, int stage) {
   return w->s->stages[stage].op->n_reduce == 0 || choose_unroll(w, stage);
 }
 
-/* Last stage first. False as soon as one refuses: the genome is illegal as a whole. */
+/* Decides for each stage, the last one first. False as soon as one is refused: the genome is illegal as a whole. */
 static bool for_each_stage(walk *w, bool (*decide)(walk *w, int stage)) {
   for (int stage = RUNTIME_MIN(w->s->n_stages, AUTOTUNE_MAX_STAGES) - 1; stage >= 0; stage--) {
     if (has_loops(&w->s->stages[stage]) && !decide(w, stage)) return false;
@@ -288,7 +292,7 @@ static bool for_each_stage(walk *w, bool (*decide)(walk *w, int stage)) {
   return true;
 }
 
-/* The steps in the order that replay needs: structure, places and vectors, then hints. */
+/* The order that replay needs: structure, places and vectors, then annotations. */
 static bool run(walk *w) {
   return w->s && apply_sketch(w) && for_each_stage(w, place_and_vectorize) && for_each_stage(w, annotate);
 }

@@ -1,6 +1,6 @@
-/* hash.c: when two schedules are the same loop nest. A loop is named by where it comes from: a root axis or a fused
- * loop, its stride in it and its extent; so a split in one step and the same split in two are equal, and loops of
- * extent 1 vanish. */
+/* hash.c: decides when two schedules are the same loop nest. A loop is identified by its origin (a root
+ * axis or a fused loop), its stride in that and its extent. So a split in one step equals the same split in
+ * two, and loops of extent 1 do not count. */
 #include "autotune/internal.h"
 
 /* A loop as a piece of its base: base + stride * [0, extent). */
@@ -10,8 +10,8 @@ typedef struct piece {
 } piece;
 
 static uint64_t mix(uint64_t seed, const void *data, size_t n) { return runtime_hash(data, n, seed); }
-/* A schedule has hundreds of numbers: one multiplication for each. Hashes are compared within one process and one log's lock
- * offsets, never between machines. */
+/* One multiplication for each number: a schedule has hundreds. Hashes are compared only within a process
+ * and as lock offsets of one log, never between machines. */
 static uint64_t mix_number(uint64_t seed, int64_t number) {
   uint64_t mixed = (seed ^ (uint64_t)number) * 0x9e3779b97f4a7c15u;
   return mixed ^ mixed >> 29;
@@ -20,15 +20,16 @@ static uint64_t mix_piece(uint64_t seed, const piece *p) {
   return mix_number(mix_number(mix_number(seed, (int64_t)p->base), p->stride), p->extent);
 }
 
-/* A split with a tail has pieces that overlap the end of its loop: its children are named by the split
- * itself. */
+/* Whether the split's lengths multiply to its loop's extent. If not, the pieces reach beyond the end, and
+ * its children are identified by the split itself. */
 static bool divides(const schedule_stage *stage, const schedule_relation *split) {
   int64_t product = 1;
   for (int i = 0; i < split->n; i++) product *= stage->axes[split->many[i]].extent;
   return product == stage->axes[split->one].extent;
 }
 
-/* Relations are in order of their making, so parents have their pieces before the children ask. */
+/* Fills the pieces of a split's children from the parent's, which is already there: relations are in the
+ * order in which they were made. */
 static void split_pieces(const schedule_stage *stage, const schedule_relation *r, piece *pieces) {
   piece parent = pieces[r->one];
   int64_t stride = parent.stride;
@@ -41,7 +42,7 @@ static void split_pieces(const schedule_stage *stage, const schedule_relation *r
   }
 }
 
-/* Fusing one loop longer than 1 with loops of extent 1 is no new loop. */
+/* Fills a fused loop's piece. Fusing one loop with loops of extent 1 makes no new loop. */
 static void fuse_piece(const schedule_stage *stage, const schedule_relation *r, piece *pieces) {
   uint64_t base = 1;
   int n = 0, last = r->many[0];
@@ -54,8 +55,7 @@ static void fuse_piece(const schedule_stage *stage, const schedule_relation *r, 
   pieces[r->one] = n <= 1 ? pieces[last] : (piece){base, 1, stage->axes[r->one].extent};
 }
 
-/* Relations stand in the order in which they were made: each parent's piece is there before its
- * children need it. */
+/* Fills the pieces of all axes, in the order in which the relations were made. */
 static void fill_pieces(const schedule_stage *stage, piece *pieces) {
   for (int a = 0; a < stage->n_roots; a++) pieces[a] = (piece){(uint64_t)a + 1, 1, stage->axes[a].extent};
   for (int r = 0; r < stage->n_relations; r++) {
@@ -67,15 +67,15 @@ static void fill_pieces(const schedule_stage *stage, piece *pieces) {
   }
 }
 
-/* How many loops longer than 1 stand at or outside a position. */
+/* How many loops longer than 1 there are at or outside a loop's position. */
 static int depth_of(const schedule_stage *stage, int axis) {
   int depth = 0, position = schedule_leaf_position(stage, axis);
   for (int i = 0; i <= position; i++) depth += schedule_leaf(stage, i)->extent > 1;
   return depth;
 }
 
-/* Names of loops do not count, annotations do. A pragma counts at the loops inside it, as it acts
- * there. */
+/* Mixes in the loops, by their pieces and annotations; names do not count. A pragma counts at the loops
+ * inside it, where it acts. */
 static uint64_t hash_loops(const schedule_stage *stage, uint64_t hash) {
   piece pieces[SCHEDULE_MAX_AXES];
   int64_t unroll = 0;
@@ -90,8 +90,8 @@ static uint64_t hash_loops(const schedule_stage *stage, uint64_t hash) {
   return hash;
 }
 
-/* Whatever changes the generated code has to be mixed in here: a primitive that is forgotten makes the
- * search believe that two kernels are one. An inlined stage has no loops. */
+/* Mixes in a stage. Everything that changes the generated code must be here: if a primitive is forgotten,
+ * the search takes two kernels for one. An inlined stage has no loops. */
 static uint64_t hash_stage(const tn_schedule *s, const schedule_stage *stage, uint64_t hash) {
   const char *name = schedule_stage_name(stage);
   hash = mix(hash, name, strlen(name));

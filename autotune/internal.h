@@ -1,4 +1,4 @@
-/* internal.h: the tuner's parts as they see each other: the task, the search, features, the cost model, records. */
+/* internal.h: what the tuner's files know of each other: the task, the search, features, the cost model, records. */
 #ifndef TENON_AUTOTUNE_INTERNAL_H
 #define TENON_AUTOTUNE_INTERNAL_H
 
@@ -9,23 +9,23 @@
 #include "runtime/profiler/profiler.h"
 #include "schedule/state.h"
 
-/* Called many times a second by what computes for long, so that workers get their next jobs. CALL NULL: nobody is. */
+/* A callback that long computations make many times a second, so that workers get their next jobs. CALL NULL: none. */
 typedef struct autotune_meanwhile {
   void (*call)(void *user);
   void *user;
 } autotune_meanwhile;
 
-/* Called now and then inside long computations, so that measurements go on meanwhile. */
+/* Makes that callback. */
 static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
   if (m->call) m->call(m->user);
 }
 
-/* What is searched for and on which machine. */
+/* What is searched for, and on which machine. Nothing is owned. */
 typedef struct autotune_task {
   tn_context *ctx;
   tn_program *program;
   const tn_target *target;
-  int threads; /* cores a parallel loop gets */
+  int threads; /* cores that a parallel loop gets */
   int vector_bytes;
   int cache_line_bytes; /* 64 */
   int n_rules;
@@ -33,137 +33,142 @@ typedef struct autotune_task {
   autotune_meanwhile meanwhile;
 } autotune_task;
 
-/* The machine of a task as generic schedules take it. */
+/* The task's machine, as generic schedules take it. */
 tn_machine autotune_machine(const autotune_task *task);
 
-/* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its
- * id is the candidate's sequence number. */
+/* In recordings, an arrow connects a candidate's events: from its submission, to its measurement in the
+ * worker, to learning from it. The arrow's id is the candidate's sequence number. */
 extern const tn_site autotune_flow_site;
 #define AUTOTUNE_FLOW "candidate"
 
-/* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------- */
+/* ---- features (feature.c): one row for each written buffer, from lowered loop IR before the passes
+ * ------------------- */
 
+/* Floats of a row (docs/features.md), and the most rows of a program: further buffers are left out. */
 enum { AUTOTUNE_FEATURES = 176, AUTOTUNE_MAX_ROWS = 32 };
 
-/* What is known of lowered loops before they are compiled (feature_estimate.c). */
+/* An estimate of lowered loops before they are compiled (feature_estimate.c). */
 typedef struct autotune_estimate {
-  double work;        /* instructions on vectors, of all threads */
-  double statements;  /* of straight-line code, once loops are unrolled and peeled: what LLVM gets */
+  double work;        /* vector instructions, of all threads */
+  double statements;  /* of straight-line code, once loops are unrolled and peeled: what LLVM has to compile */
   double code, words; /* instructions of that code, and those where the elements of a vector take one each */
-  double ns;          /* work or memory, of one run */
+  double ns;          /* of one run: the larger of work and memory, roughly */
 } autotune_estimate;
 
-/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no
- * memory). The first 164 are Ansor's per-store features in TVM's order, then 12 of our own; autotune/feature.h lists
- * all by name. The last four are 0 until autotune_rows_set_cost. ESTIMATE may be NULL; MACHINE is what it is for,
- * all of it known. */
+/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats and returns how many; 0: nothing is
+ * written; -1: no memory. The first 164 are Ansor's per-store features in TVM's order, followed by 12 of
+ * our own; autotune/feature.h names them all. The last four are 0 until autotune_rows_set_cost. ESTIMATE
+ * may be NULL. All of MACHINE has to be known. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
                       autotune_estimate *estimate);
-/* Writes into a program's rows what it costs by its plan, in relation to what `auto` costs. */
+/* Writes into a program's rows what its plan costs, in relation to the cost of `auto`. */
 void autotune_rows_set_cost(int n, float *rows, const autotune_estimate *estimate, double cost_ns, double auto_ns);
-/* The first guess of a program's score, from one of its rows: 1 as good as `auto`, 0 nothing is known. */
+/* The first guess at a program's score, from one of its rows. 1: as good as `auto`; 0: nothing is known. */
 float autotune_cost_share(const float *row);
 
 /* ---- cost model (model.c): XGBoost with the pack-sum objective, on top of the analytic cost ----------------------- */
 
 typedef struct autotune_model autotune_model;
-/* XGBoost is loaded when it is first needed. THREADS: that training may use. NULL with a message. */
+/* XGBoost is loaded when it is first needed. THREADS: how many training may use. NULL with a message. */
 TN_GIVE autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(TN_TAKE autotune_model *model);
 /* MEANWHILE is called between rounds of training, so that measuring does not wait for it. */
 void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
-/* Begins a task: programs are only compared with others of theirs, so that one model serves several. Its number. */
+/* Begins a task and returns its number. Programs are compared only with others of the same task, so that
+ * one model serves several tasks. */
 int autotune_model_begin_task(autotune_model *model);
-/* Adds a measured program: its task (0 where none was begun), its rows, and its cost in seconds (INFINITY: failed). Rows are
- * copied. */
+/* Adds a measured program: its task (0 where none was begun), its rows, which are copied, and its cost in
+ * seconds (INFINITY: failed). */
 tn_status autotune_model_add(autotune_model *model, int task, const float *rows, int n_rows, double cost_s);
-/* Rows that the next training is over. They have a bound: of many programs the fastest and the newest are kept. */
+/* Rows that the next training will use. Their number is bounded: among many programs the fastest and the
+ * newest are kept. */
 int autotune_model_n_rows(const autotune_model *model);
-/* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
- * predict gives what the analytic costs alone say. */
+/* Trains on all that was added: how measured times compare with the analytic costs. Before the first
+ * training, predict uses the analytic costs alone. */
 tn_status autotune_model_train(autotune_model *model);
-/* The same when what was added since the last training is an eighth or more of what it was trained from: all trainings of a
- * long run together take as long as a few over all of its programs. */
+/* Trains if the programs added since the last training are an eighth or more of those that it used. So all
+ * trainings of a long run together take no longer than a few over all programs. */
 tn_status autotune_model_refresh(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
-/* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no
- * model from then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place
- * of its usual names; or no model at all. */
+/* XGBoost is loaded by the first training. If it is absent, too old or fails, a warning says so and there
+ * is no model from then on: training does nothing, and scores are analytic costs. set_library: LIBRARY,
+ * which the caller keeps, is loaded in place of the usual names. turn_off: there is no model at all. */
 void autotune_model_set_library(autotune_model *model, const char *library);
 void autotune_model_turn_off(autotune_model *model);
-/* Saves what was trained, and takes it in place of a first training. False: there is nothing to save, the file cannot
- * be written or read, or it is of other features (a warning). */
+/* Saves what was trained, or loads it in place of a first training. False: there is nothing to save, the
+ * file cannot be written or read, or it has other features (which is a warning). */
 bool autotune_model_save(autotune_model *model, const char *path);
 bool autotune_model_load(autotune_model *model, const char *path);
-/* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows:
- * -INFINITY. */
+/* Program c has the rows [first_row[c], first_row[c+1]) of ROWS. Higher scores are faster, about best/cost.
+ * A program without rows scores -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
 
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
-/* TASK and MODEL must outlive the search. Equal seeds make equal choices. NULL with a message. */
+/* TASK and MODEL must outlive the search. Equal seeds give equal choices. NULL with a message. */
 TN_GIVE autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
 void autotune_search_free(TN_TAKE autotune_search *search);
-/* Zeros leave a choice as it is; EPS below 0: none are random. */
+/* Zero leaves a choice as it is; a negative EPS: no candidate is random. */
 typedef struct autotune_policy {
   int population, generations;
-  double eps; /* share of random candidates */
+  double eps; /* part of the candidates that is random */
   bool no_sketches;
-  double mutated, crossed; /* shares of a generation; the rest are copies */
+  double mutated, crossed; /* parts of a generation; the rest are copies */
 } autotune_policy;
 void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy);
-/* Proposes up to N schedules that were not proposed or observed before (of a new search the first are the default schedule, the
- * program's own, if it has one, and the generic one). The caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
+/* Proposes up to N schedules that were not proposed or observed before. The first ones of a new search are
+ * the default schedule, the program's own, if any, and the generic one. The caller frees them. Fewer than
+ * N: the space is nearly exhausted; 0: it is. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
-/* The number in recordings of the I-th schedule that the last call of autotune_search_next gave; 0: not recorded. */
+/* The number in recordings of the I-th schedule of the last autotune_search_next; 0: it is not recorded. */
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
-/* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
+/* Tells a result, from measuring or from the log. COST_S INFINITY: it failed. The schedule itself is not kept. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
 /* Building SCHEDULE took too long: nothing that makes as much code is proposed from now on. */
 void autotune_search_too_long(autotune_search *search, const tn_schedule *schedule);
-/* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
+/* The generic schedule of the task's program for its machine; NULL: it was refused. */
 TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
-/* That of the program's own `schedule { }` blocks; NULL: it has none, or the message says what was refused. The caller frees
- * it. */
+/* The schedule of the program's own `schedule { }` blocks. NULL: it has none, or the message says what was refused. */
 TN_GIVE tn_schedule *autotune_own_schedule(const autotune_task *task);
-/* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
+/* Whether a record's plans, as JSON, fit the program. TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
-/* Plans of a program that is like this one (neighbour.c), fitted to this one's sizes, are parents of what is proposed. Plans that
- * do not fit are left out. */
+/* Takes the plans of a similar program (neighbour.c), fitted to this one's sizes, as parents of what is
+ * proposed. Plans that do not fit are left out. */
 void autotune_search_advise(autotune_search *search, const char *plan);
-/* The same of the fastest of each neighbour; and from what all their records took beside their analytic costs, those of this
- * program's plans are corrected. */
+/* Does the same with the fastest plan of each neighbour. It also corrects the costs of this program's plans
+ * by how the neighbours' measured times compare with their analytic costs. */
 struct autotune_neighbour;
 void autotune_search_learn(autotune_search *search, int n, const struct autotune_neighbour *near);
-/* Whether it knows of plans to begin with. Then the default schedule is not the first but the last of its first round. */
+/* Whether it has plans of neighbours to begin with. Then the default schedule is the last of the first
+ * round and not the first. */
 bool autotune_search_is_advised(const autotune_search *search);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
 /* ---- the inputs' data (fill.c) ----------------------------------------------------------------------------------- */
 
-/* What a task's inputs hold: lines "NAME=HOW"; the first of them name temporary files. Zero-initialise. */
+/* What a task's inputs hold: lines "NAME=HOW", of which the first N_FILES name temporary files. Zero-initialise. */
 typedef struct autotune_fill {
   char *text; /* NULL: nothing is given */
   int n_files;
 } autotune_fill;
-/* Writes the arrays to files and checks everything: names, kinds, files. Close it in any case. */
+/* Writes the arrays to files and checks names, kinds and files. Has to be closed in any case. */
 tn_status autotune_fill_open(const tn_program *program, const char *lines, const tn_task_input *inputs, int n_inputs,
                              autotune_fill *out);
 void autotune_fill_close(autotune_fill *fill);
 /* TN_OK, or TN_ERROR_ARGUMENT or TN_ERROR_IO with the line and what is wrong with it. */
 tn_status autotune_fill_check(const tn_program *program, const char *fill);
-/* Whether the lines have one for the input. */
+/* Whether there is a line for the input. */
 bool autotune_fill_names(const char *fill, const char *name);
-/* Fills the input's array as its line says; there is one. */
+/* Fills the input's array as its line says. There must be one. */
 tn_status autotune_fill_input(tn_context *ctx, const char *fill, const char *name, DLTensor *array, uint64_t seed);
 
 /* ---- records (record.c) ------------------------------------------------------------------------------------------ */
 
 /* One line of a log (docs/records.md). Strings and json belong to the record. */
 typedef struct autotune_record {
-  json_t *json;                                 /* the whole line: fields not known here survive a rewrite */
+  json_t *json;                                 /* the whole line: unknown fields survive a rewrite */
   const char *program, *key, *target, *message; /* borrowed from json */
   json_t *steps;                                /* borrowed */
   tn_measure_error error;
@@ -171,45 +176,45 @@ typedef struct autotune_record {
   double costs[TN_MAX_COSTS];
   bool checked;
   bool is_final; /* a finalist's: no trial */
-  int rank;      /* of a finalist: 1 is the winner */
+  int rank;      /* of a finalist; 1: the winner */
   double max_error, build_s, run_s;
   uint64_t seed;
   int64_t time_s; /* unix */
 } autotune_record;
 
-/* Makes a record of a measurement. A measurement without an error but also without a usable cost becomes
- * TN_MEASURE_UNKNOWN. */
+/* Makes a record from a measurement. One without an error and without a usable cost becomes TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out);
-/* Whether a record may have that field with a value of a kind: '"', '[', '{', 'i', 'f', 't' (true or false) or 'n' (null). */
+/* Whether a record may have a field of that name with that kind of value: '"', '[', '{', 'i', 'f', 't'
+ * (true or false) or 'n' (null). */
 bool autotune_record_takes(const char *name, size_t n, char kind);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
-/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
- * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. Each close of a file takes the kernel a walk over
- * all claims on it, so who claims reads and appends by this descriptor. */
+/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the
+ * log, so it ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. Each close of a
+ * file makes the kernel walk over all claims on it, so reading and appending use this descriptor, too. */
 typedef struct autotune_claims {
   int fd; /* the log; -1: not open */
 } autotune_claims;
 #define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
 
-/* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise: also when it is no
- * regular file, or another process keeps it locked. */
+/* Whether records could be appended at PATH; nothing is created. TN_ERROR_IO with the reason: also when it
+ * is no regular file, or another process keeps it locked. */
 tn_status autotune_log_check(tn_context *ctx, const char *path);
-/* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
- * when the disk is full, what was written of the line is taken back. */
+/* Appends one complete line with one write under a lock. If a killed process left a last line without its
+ * newline, the newline comes first. If the disk is full, what was written of the line is removed again. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
-/* The same by the descriptor of the claims where that is still the log's. */
+/* The same through the descriptor of the claims, if that is still the log's. */
 tn_status autotune_record_append_held(tn_context *ctx, const char *path, const autotune_claims *claims,
                                       const autotune_record *record);
-/* What a log knows of a program that is like another one: its text differs in numbers only, or its machine does. */
+/* What a log knows of a similar program: one whose text differs only in numbers, or the same one on another machine. */
 typedef struct autotune_neighbour {
   double distance; /* factors of two between the numbers, added up */
   double cost_s;   /* of the best record */
   bool is_other_machine;
   char sizes[64]; /* "512x512x64": the extents of its axes */
-  char *plan;     /* of the best record; JSON, malloc'ed as what follows */
+  char *plan;     /* of the best record; JSON, malloc'ed, as are the texts below */
   char *program, *target;
   int n_trials;
   struct autotune_known {
@@ -223,7 +228,7 @@ tn_status autotune_neighbours(tn_program *program, const tn_target *target, cons
                               autotune_neighbour *out, int *n_out);
 void autotune_neighbours_free(int n, autotune_neighbour *neighbours);
 
-/* How far a log was read; zero-initialise. */
+/* How far a log was read. Zero-initialise. */
 typedef struct autotune_log_place {
   dev_t device;
   ino_t file; /* a log that was replaced is read from its beginning */
@@ -233,19 +238,20 @@ typedef struct autotune_log_place {
 
 /* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
 
-/* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files
- * cannot be locked everything can be claimed. */
+/* False: another tuner is measuring the candidate with this hash on the log at PATH. Creates the log. Where
+ * files cannot be locked, everything can be claimed. */
 bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash);
 void autotune_unclaim(autotune_claims *claims, uint64_t hash);
 void autotune_claims_free(autotune_claims *claims);
 
 /* The error class of a word in records. False: there is none. */
 bool autotune_parse_error(const char *word, tn_measure_error *out);
-/* Takes a record out of one parsed line, whose reference it steals. False: *why says what is wrong, JSON is freed. */
+/* Takes a record from a parsed line, whose reference it takes over. False: *WHY says what is wrong, and
+ * JSON is freed. */
 bool autotune_record_parse(json_t *json, autotune_record *out, char *why, size_t n_why);
-/* The value of a word "key=value" in a target's text. False when it is not there. */
+/* The value of the word "key=value" in a target's text. False: it has no such word. */
 bool autotune_target_word(const char *target, const char *key, char *value, size_t n);
-/* Triple, CPU and threads agree. */
+/* Whether triple, CPU and threads are the same. */
 bool autotune_same_target(const char *a, const char *b);
 
 #endif

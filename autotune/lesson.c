@@ -1,34 +1,36 @@
-/* lesson.c: what records of programs like this one teach. Of each of their plans two things are known: what it took, and what
- * its analytic cost says it takes. The logarithm of their ratio is taken apart into a part for each neighbour (its machine was
- * busy, its sizes lie badly), for each family, for each value of a field, and for the innermost loops (the first fields
- * together), by least squares with a penalty for what few records tell. The parts that are not the neighbour's own correct the
- * costs of this program's plans. Ansor trains its cost model of all records instead, which then has to find the costs
- * themselves.
- *
- * All is worked out once, before the search proposes anything; the same records give the same numbers. */
+/* lesson.c: what records of similar programs teach. For each of their plans two things are known: its
+ * measured time and its analytic cost. The logarithm of their ratio is split into parts: one for each
+ * neighbour (its machine was busy, its sizes are unlucky), each family, each value of a field, and the
+ * innermost loops (the first fields together). This is done by least squares with a penalty on parts that
+ * few records tell of. The parts that are not a neighbour's own correct the costs of this program's plans.
+ * Ansor instead trains its cost model on all records; that model then has to learn the costs themselves.
+ *   Everything is computed once, before the search proposes anything, and the same records give the same numbers. */
 #include <math.h>
 
 #include "autotune/lesson.h"
 
+/* Fields of a plan that describe its innermost loops, and rounds of the solver. */
 enum { KERNEL_FIELDS = 4, ROUNDS = 60 };
-/* As if each part had been seen so often with nothing to tell. */
+/* Each part counts as if it had been seen so often with nothing to tell. A neighbour's own part has nearly
+ * no penalty. */
 static const double usual_penalty = 2, own_penalty = 0.01;
-/* A record counts by how near its program is, and how near it is to the fastest of it. */
+/* A record's weight depends on how similar its program is, and on how close it is to the fastest record of it. */
 static const double least_weight = 0.1, far = 4;
-/* No correction is larger than that factor, either way. */
+/* Corrections are at most this factor either way, as a logarithm. */
 static const double most_log = 1.1;
+/* How far the lessons of a single neighbour are believed. */
 static const double trust_of_one = 0.5;
 
-/* A record of a neighbour. */
+/* A record of a neighbour: its log ratio is explained as the sum of its parts. */
 typedef struct example {
   double log_ratio, weight;
   int neighbour;
   int first_part; /* its parts are [first_part, the next example's first_part) */
 } example;
 
-/* What is fitted. */
+/* The data of the fit. Freed when the lessons are learned. */
 typedef struct fitting {
-  runtime_map *places; /* of a part, one more */
+  runtime_map *places; /* number of each part, plus one; 0: it is new */
   RUNTIME_VEC(double) penalty;
   RUNTIME_VEC(int) parts;
   RUNTIME_VEC(example) examples;
@@ -37,13 +39,16 @@ typedef struct fitting {
 
 /* ---- parts of a plan ------------------------------------------------------------------------------------------------ */
 
+/* What a part stands for. */
 enum part_kind { PART_NEIGHBOUR, PART_FAMILY, PART_VALUE, PART_KERNEL };
 
+/* The identity of a part, a hash that is never 0. */
 static uint64_t part_of(enum part_kind kind, int group, int family, int field, int32_t value) {
   const int32_t all[] = {(int32_t)kind, group, family, field, value};
   return runtime_hash(all, sizeof all, 3) | 1;
 }
 
+/* The part of the innermost loops: the family and its first fields. */
 static uint64_t kernel_of(int group, const schedule_plan *plan) {
   int32_t all[KERNEL_FIELDS + 2] = {group, plan->family};
   memcpy(all + 2, plan->value, KERNEL_FIELDS * sizeof *all);
@@ -63,6 +68,7 @@ static int parts_of(int group, const schedule_plan *plan, uint64_t *out) {
 
 /* ---- examples ------------------------------------------------------------------------------------------------------- */
 
+/* Adds a part to the last example, and numbers it if it is new. */
 static void add_part(fitting *f, uint64_t part, double penalty) {
   runtime_map_value *place = runtime_map_at(f->places, part);
   bool ok = place != NULL;
@@ -73,6 +79,7 @@ static void add_part(fitting *f, uint64_t part, double penalty) {
   f->failed |= !ok || !RUNTIME_PUSH(&f->parts, (int)place->i - 1);
 }
 
+/* Adds one record of a neighbour with all its parts. */
 static void add_example(fitting *f, int neighbour, int n_groups, const schedule_plan *by_group, double log_ratio,
                         double weight) {
   uint64_t parts[PLAN_MAX_FIELDS + 2];
@@ -84,7 +91,7 @@ static void add_example(fitting *f, int neighbour, int n_groups, const schedule_
   }
 }
 
-/* Plans that fit the neighbour's program no more are left out. */
+/* Adds a neighbour's records as examples. Plans that no longer fit its program are left out. */
 static void add_trials(fitting *f, int number, const autotune_neighbour *near, const schedule_plans *plans,
                        int n_groups) {
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
@@ -100,7 +107,7 @@ static void add_trials(fitting *f, int number, const autotune_neighbour *near, c
   }
 }
 
-/* Programs of neighbours live in a context of their own, which goes with them. */
+/* The neighbour's program is parsed in a context of its own, which is freed afterwards. */
 static void add_neighbour(fitting *f, const autotune_space *space, int number, const autotune_neighbour *near) {
   tn_context *ctx = near->n_trials > 0 ? tn_context_new(NULL) : NULL;
   runtime_quiet quiet = {0};
@@ -118,22 +125,24 @@ static void add_neighbour(fitting *f, const autotune_space *space, int number, c
 
 /* ---- least squares -------------------------------------------------------------------------------------------------- */
 
+/* The end of example I's parts. */
 static int end_part(const fitting *f, int i) {
   return i + 1 < f->examples.n ? f->examples.data[i + 1].first_part : f->parts.n;
 }
 
+/* What the parts say about example I: a logarithm of measured over analytic time. */
 static double sum_parts(const fitting *f, int i, const double *part) {
   double sum = 0;
   for (int k = f->examples.data[i].first_part; k < end_part(f, i); k++) sum += part[f->parts.data[k]];
   return sum;
 }
 
-/* Of what is left out nothing is learned. */
+/* The example's weight; 0 if its neighbour is left out. */
 static double weight_of(const fitting *f, int i, int left_out) {
   return f->examples.data[i].neighbour == left_out ? 0 : f->examples.data[i].weight;
 }
 
-/* OUT = (X' W X + penalties) X. */
+/* OUT = (A' W A + penalties) X, where row i of A marks the parts of example i. */
 static void multiply(const fitting *f, int left_out, const double *x, double *out) {
   for (int k = 0; k < f->penalty.n; k++) out[k] = f->penalty.data[k] * x[k];
   for (int i = 0; i < f->examples.n; i++) {
@@ -148,7 +157,7 @@ static double dot(int n, const double *a, const double *b) {
   return sum;
 }
 
-/* Conjugate gradients: X has room for four times the parts, and begins with the solution. */
+/* Solves for the parts by conjugate gradients. X has room for four times the parts and begins with the solution. */
 static void solve(const fitting *f, int left_out, double *x) {
   int n = f->penalty.n;
   double *rest = x + n, *way = rest + n, *product = way + n;
@@ -168,12 +177,12 @@ static void solve(const fitting *f, int left_out, double *x) {
   }
 }
 
-/* Sums over the examples of one neighbour, weighted: of what is said of them, and what they were. */
+/* Weighted sums over the examples of one neighbour: of what was said about them, and of what they were. */
 typedef struct moments {
   double weight, said, was, said_said, said_was;
 } moments;
 
-/* What the others say of the neighbour's plans, beside what these took. */
+/* Adds what the other neighbours say about a neighbour's plans, and what those really took. */
 static void add_moments(const fitting *f, int neighbour, const double *part, moments *all) {
   moments m = {0};
   for (int i = 0; i < f->examples.n; i++) {
@@ -191,7 +200,8 @@ static void add_moments(const fitting *f, int neighbour, const double *part, mom
   all->said_was += m.said_was - m.said * m.was / m.weight;
 }
 
-/* How much of what neighbours say of each other holds, from 0 to 1: each is left out in turn. One alone is half believed. */
+/* How far neighbours are right about each other, from 0 to 1: each is left out in turn. If there is only
+ * one, it is half believed. */
 static double trust(const fitting *f, int n_neighbours, double *x) {
   moments all = {0};
   int n_heard = 0;
@@ -207,16 +217,19 @@ static double trust(const fitting *f, int n_neighbours, double *x) {
   return all.said_said > 0 ? fmin(fmax(all.said_was / all.said_said, 0), 1) : 0;
 }
 
-/* ---- values that no neighbour had ------------------------------------------------------------------------------------ */
+/* ---- values that no neighbour had
+ * --------------------------------------------------------------------------------- */
 
+/* NULL: the part was not seen. */
 static const double *find_part(const autotune_lessons *l, uint64_t part) {
   const runtime_map_value *place = runtime_map_find(&l->places, part);
   return place ? &l->part[place->i - 1] : NULL;
 }
 
+/* How far two values of a field are apart, in factors of two. */
 static double log_distance(int32_t a, int32_t b) { return fabs(log2(abs(a) + 1.0) - log2(abs(b) + 1.0)); }
 
-/* What is said of a value: where it was not seen, of the nearest that was. */
+/* The part of a value; if it was not seen, that of the nearest value that was. */
 static double value_part(const autotune_lessons *l, const plan_choice *choice, int group, int field, int32_t value) {
   const double *known = find_part(l, part_of(PART_VALUE, group, choice->family, field, value));
   double nearest = 1;
@@ -232,6 +245,7 @@ static double value_part(const autotune_lessons *l, const plan_choice *choice, i
   return part;
 }
 
+/* The sum of the parts of one group's plan. */
 static double group_part(const autotune_lessons *l, const plan_choices *choices, int group, const schedule_plan *plan) {
   double sum = 0;
   for (int c = 0; c < choices->n; c++) {
@@ -246,6 +260,7 @@ static double group_part(const autotune_lessons *l, const plan_choices *choices,
   return sum;
 }
 
+/* The logarithm of the correction of all groups' plans together. */
 static double log_of(const autotune_lessons *l, const schedule_plans *plans, const schedule_plan *by_group) {
   double sum = 0;
   for (int g = 0; g < schedule_plans_count(plans); g++)

@@ -1,5 +1,5 @@
-/* log_claim.c: which candidates the tuners of one log are measuring at this moment. Tuners with one seed propose the
- * same candidates in the same order; a record says only afterwards that one was measured. */
+/* log_claim.c: which candidates the tuners of one log are measuring at this moment. Tuners with the same
+ * seed propose the same candidates in the same order, and a record exists only after a measurement. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/vfs.h>
@@ -7,10 +7,11 @@
 
 #include "autotune/internal.h"
 
-/* Of statfs: where an flock is a lock on all bytes, so that one tuner's claims would stop the others' appending. */
+/* Magic numbers of statfs: file systems on which an flock locks all bytes, so that one tuner's claims would
+ * stop the others' appending. */
 enum { NFS = 0x6969, SMB2 = 0xfe534d42, CIFS = 0xff534d42 };
 
-/* True when it cannot be told: then nothing is claimed, and at worst work is done twice. */
+/* True also when it cannot be told: then nothing is claimed, and at worst work is done twice. */
 static bool is_remote(int fd) {
   struct statfs system;
   if (fstatfs(fd, &system) != 0) return true;
@@ -18,8 +19,8 @@ static bool is_remote(int fd) {
   return type == NFS || type == (uint32_t)SMB2 || type == (uint32_t)CIFS;
 }
 
-/* O_NONBLOCK and O_NOCTTY: the path may be a FIFO or a terminal, which is refused elsewhere but must
- * not block or be taken. */
+/* Opens the log for claims. O_NONBLOCK and O_NOCTTY: the path may be a FIFO or a terminal, which is refused
+ * elsewhere but must not block or become ours. */
 static bool open_claims(autotune_claims *claims, const char *path) {
   if (claims->fd >= 0) return true;
   claims->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
@@ -27,7 +28,7 @@ static bool open_claims(autotune_claims *claims, const char *path) {
   return claims->fd >= 0;
 }
 
-/* A byte behind 2^62, where no log has data. */
+/* Locks or unlocks one byte behind 2^62, where no log has data. */
 static bool set_lock(int fd, short type, uint64_t hash) {
   struct flock lock = {
       .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(INT64_C(1) << 62 | (int64_t)(hash >> 3)), .l_len = 1};

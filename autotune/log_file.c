@@ -1,9 +1,7 @@
-/* log_file.c: a log as a file: appending whole lines, reading them back. Several processes may append to one log:
- * each line is one write under an flock. A write that has returned survives the death of the process; fdatasync is
- * not called, so a loss of power may cost the last lines.
- *
- * Nothing is kept open between calls but what candidates are claimed by (log_claim.c), which is used as long as it is the file
- * of that name: a log can be moved or replaced under a running tuner. */
+/* log_file.c: a log as a file: appending whole lines and reading them back. Several processes may append to
+ * one log: each line is one write under an flock. A write that has returned survives the death of the
+ * process, but fdatasync is not called, so a loss of power may cost the last lines.
+ *   Nothing is kept open between calls except the descriptor of the claims (log_claim.c), which is used while it is the file of that name: a log can be moved or replaced under a running tuner. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,16 +14,18 @@
 
 #include "autotune/log.h"
 
+/* Warnings about lines that are printed; seconds after which waiting for a lock is reported, and given up;
+ * milliseconds between two tries. */
 enum { MAX_WARNINGS = 20, LOCK_SAY_S = 1, LOCK_MOST_S = 10, LOCK_STEP_MS = 20 };
 
-/* To be called at once: it reads errno. */
+/* Fails with errno's reason, so it has to be called at once. */
 static tn_status fail_io(tn_context *ctx, const char *doing, const char *path) {
   return runtime_fail(ctx, TN_ERROR_IO, "cannot %s %s: %s", doing, path, strerror(errno));
 }
 
 /* ---- opening and locking ----------------------------------------------------------------------------------------- */
 
-/* For messages, with its article. */
+/* What kind of file it is, with its article, for messages. */
 static const char *kind_of(mode_t mode) {
   return S_ISDIR(mode)    ? "a folder"
          : S_ISFIFO(mode) ? "a FIFO"
@@ -35,7 +35,7 @@ static const char *kind_of(mode_t mode) {
                           : "something else";
 }
 
-/* A FIFO would hang, a folder cannot be locked; the message says what to do instead. */
+/* Fails: a FIFO would hang, and a folder cannot be locked. The message says what to do instead. */
 static tn_status refuse_kind(tn_context *ctx, const char *path, mode_t mode) {
   return runtime_fail(ctx, TN_ERROR_IO,
                       "log %s is %s: a log is a regular file, which can be locked and read again; copy what is to be "
@@ -43,8 +43,8 @@ static tn_status refuse_kind(tn_context *ctx, const char *path, mode_t mode) {
                       path, kind_of(mode));
 }
 
-/* Opens a log; *FD is -1 when that fails, and also, with TN_OK, when there is no such file. What is no regular file is
- * not even opened: a FIFO would block, a device may act. */
+/* Opens a log. *FD is -1 when this fails, and also, with TN_OK, when there is no such file. A file that is
+ * not regular is not even opened: a FIFO would block, a device may act. */
 static tn_status open_log(tn_context *ctx, const char *doing, const char *path, int flags, int *fd) {
   struct stat file;
   *fd = -1;
@@ -57,7 +57,7 @@ static tn_status open_log(tn_context *ctx, const char *doing, const char *path, 
   return refuse_kind(ctx, path, file.st_mode);
 }
 
-/* Waits for the lock, says so after a moment, and gives up in the end: whoever can read a log can hold its lock. */
+/* Waits for the lock, says so after a moment, and gives up in the end: anybody who can read a log can hold its lock. */
 static tn_status lock_log(tn_context *ctx, const char *path, int fd, int how) {
   uint64_t start_ns = runtime_now_ns();
   bool said = false;
@@ -78,7 +78,7 @@ static tn_status lock_log(tn_context *ctx, const char *path, int fd, int how) {
 
 /* ---- appending --------------------------------------------------------------------------------------------------- */
 
-/* Whether a log could be made where there is none. */
+/* Whether a log could be created in its folder. */
 static tn_status check_folder(tn_context *ctx, const char *path) {
   const char *slash = strrchr(path, '/');
   char folder[4096];
@@ -86,8 +86,7 @@ static tn_status check_folder(tn_context *ctx, const char *path) {
   return access(folder, W_OK | X_OK) == 0 ? TN_OK : fail_io(ctx, "make log", path);
 }
 
-/* Waits for the lock too: a log that another program keeps locked would stop the run at its first
- * record. */
+/* Also waits for the lock: a log that another program keeps locked would stop the run at its first record. */
 tn_status autotune_log_check(tn_context *ctx, const char *path) {
   if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
   int fd;
@@ -97,7 +96,7 @@ tn_status autotune_log_check(tn_context *ctx, const char *path) {
   return status;
 }
 
-/* Whether the process may make the file so long. The kernel's answer would be a signal, after half a line. */
+/* Whether the process may make the file so long. Otherwise the kernel would send a signal after half a line. */
 static bool is_within_limit(off_t size, size_t n) {
   struct rlimit most;
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return true;
@@ -105,7 +104,7 @@ static bool is_within_limit(off_t size, size_t n) {
   return (rlim_t)size <= most.rlim_cur && n <= most.rlim_cur - (rlim_t)size;
 }
 
-/* Writes all or, when it fails, takes back what it wrote. The file is locked and SIZE bytes long. */
+/* Writes all bytes or, when that fails, removes what it wrote. The file is locked and SIZE bytes long. */
 static bool write_whole(int fd, const char *line, size_t n, off_t size) {
   if (!is_within_limit(size, n)) return false;
   for (size_t done = 0; done < n;) {
@@ -120,7 +119,7 @@ static bool write_whole(int fd, const char *line, size_t n, off_t size) {
   return true;
 }
 
-/* The file is locked. */
+/* Appends a line to the locked file. */
 static bool append_line(int fd, const char *line, size_t n) {
   struct stat file;
   assert(fd >= 0 && "a log that was opened");
@@ -131,7 +130,8 @@ static bool append_line(int fd, const char *line, size_t n) {
   return write_whole(fd, line + !torn, n - !torn, file.st_size);
 }
 
-/* While the lock was waited for, another process may have put a compacted log in the file's place. */
+/* Whether FD is still the file at PATH. While the lock was waited for, another process may have put a
+ * compacted log in its place. */
 static bool is_still_there(const char *path, int fd) {
   struct stat here, there;
   return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino && here.st_dev == there.st_dev;
@@ -149,12 +149,12 @@ tn_status log_open_locked(tn_context *ctx, const char *path, int *fd) {
   return status;
 }
 
-/* The descriptor of the claims; -1: it is not that of the file at PATH. */
+/* The descriptor of the claims; -1: it is not the file at PATH. */
 static int held_by(const autotune_claims *claims, const char *path) {
   return claims && claims->fd >= 0 && is_still_there(path, claims->fd) ? claims->fd : -1;
 }
 
-/* Locks the log by the descriptor of the claims; *FD is -1 where that is not the log's, or is not any more. */
+/* Locks the log through the descriptor of the claims. *FD is -1 if that is not the log's, or not any more. */
 static tn_status lock_held(tn_context *ctx, const char *path, const autotune_claims *claims, int *fd) {
   *fd = held_by(claims, path);
   tn_status status = *fd >= 0 ? lock_log(ctx, path, *fd, LOCK_EX) : TN_OK;
@@ -164,7 +164,7 @@ static tn_status lock_held(tn_context *ctx, const char *path, const autotune_cla
   return TN_OK;
 }
 
-/* With one write, under the lock. */
+/* Appends a line with one write, under the lock. */
 static tn_status append_locked(tn_context *ctx, const char *path, const autotune_claims *claims,
                                const runtime_str *line) {
   int held, fd = -1;
@@ -200,10 +200,11 @@ tn_status autotune_record_append_held(tn_context *ctx, const char *path, const a
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* Bytes that are read at once. */
 enum { PIECE_BYTES = 16 << 20 };
 
-/* Lines that are skipped are all counted, but only MAX_WARNINGS are told: a wrong file would else fill
- * the screen. */
+/* A reading of a log. All skipped lines are counted, but only MAX_WARNINGS are reported: a wrong file would
+ * otherwise fill the screen. */
 typedef struct reader {
   tn_context *ctx;
   const char *path;
@@ -211,7 +212,7 @@ typedef struct reader {
   autotune_log_place *place;
 } reader;
 
-/* A bad line costs one record, not the log. Only the first MAX_WARNINGS are told. */
+/* Skips a line: a bad line costs one record, not the log. */
 static void skip(reader *r, int line, bool is_whole, const char *why) {
   if (r->reading->on_strange) r->reading->on_strange(r->reading->user, line, is_whole);
   if (r->reading->n_skipped++ < MAX_WARNINGS) {
@@ -225,7 +226,7 @@ static bool visit_record(reader *r, int line, autotune_record *record) {
   return goes_on;
 }
 
-/* One line without its newline, parsed. False: the visitor stops. */
+/* Parses one line, given without its newline. False: the visitor stops. */
 static bool parse_line(reader *r, int number, const char *text, size_t n, bool whole) {
   json_error_t error;
   char why[300];
@@ -247,7 +248,7 @@ static bool parse_line(reader *r, int number, const char *text, size_t n, bool w
   return true;
 }
 
-/* Only what a glance does not understand, and what is wanted after it, is parsed. False: the visitor stops. */
+/* Looks at a line, and parses it if the glance does not understand it or if it is wanted. False: the visitor stops. */
 static bool read_line(reader *r, int number, const char *text, size_t n, bool whole) {
   log_glance glance;
   log_reading *reading = r->reading;
@@ -275,8 +276,8 @@ static bool load_bytes(reader *r, int fd, char *text, size_t n, off_t from) {
   return true;
 }
 
-/* Reads the whole lines of a piece, the last one of a file also without its newline. The place moves behind what was read. False:
- * the visitor stops. */
+/* Reads the whole lines of a piece; the last one of the file may lack its newline. The place moves behind
+ * what was read. False: the visitor stops. */
 static bool read_piece(reader *r, const char *text, size_t n, bool is_last) {
   bool goes_on = true;
   for (const char *at = text, *end = text + n; at < end && goes_on;) {
@@ -291,7 +292,7 @@ static bool read_piece(reader *r, const char *text, size_t n, bool is_last) {
   return goes_on;
 }
 
-/* A line that is longer than a piece makes the next piece larger. */
+/* Reads piece by piece. A line that is longer than a piece makes the next piece larger. */
 static tn_status read_pieces(reader *r, int fd, off_t end) {
   size_t cap = PIECE_BYTES;
   char *text = NULL;
@@ -311,8 +312,8 @@ static tn_status read_pieces(reader *r, int fd, off_t end) {
   return TN_OK;
 }
 
-/* How long the log is, under a shared lock: no line is seen half, as lines are only ever appended. A file that is another one
- * now, or shorter, is read from its beginning. */
+/* How long the log is, under a shared lock, so that no half line is seen: lines are only appended. If the
+ * file is another one now, or shorter, it is read from its beginning. */
 static tn_status measure(reader *r, int fd, off_t *end) {
   struct stat file;
   tn_status status = r->reading->is_locked ? TN_OK : lock_log(r->ctx, r->path, fd, LOCK_SH);
@@ -325,8 +326,9 @@ static tn_status measure(reader *r, int fd, off_t *end) {
   return TN_OK;
 }
 
-/* Whether the file at PATH is the one that was read, and ends where reading ended. To open and close a file on which many
- * candidates are claimed takes the kernel a walk over all claims, and a tuner asks some times a candidate. */
+/* Whether the file at PATH is the one that was read and ends where reading ended. Opening and closing a
+ * file with many claims makes the kernel walk over all claims, and a tuner asks several times for each
+ * candidate. */
 static bool is_read_already(const char *path, const autotune_log_place *place) {
   struct stat file;
   return place->file != 0 && stat(path, &file) == 0 && file.st_ino == place->file && file.st_dev == place->device &&

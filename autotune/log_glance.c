@@ -1,11 +1,12 @@
-/* log_glance.c: what a line of a log says on its first level. A log holds the records of many programs, and who looks for one
- * of them reads over the lines of the others: a glance finds the fields in one pass, without making anything. */
+/* log_glance.c: what a line of a log says on its first level. A log holds the records of many programs, and
+ * reading those of one means skipping the lines of the others. A glance finds the fields in one pass,
+ * without allocating anything. */
 #include <math.h>
 #include <string.h>
 
 #include "autotune/log.h"
 
-/* The rest of a line. */
+/* What is left of a line. */
 typedef struct glance {
   const char *at, *end;
 } glance;
@@ -21,14 +22,14 @@ static bool take(glance *g, char c) {
   return true;
 }
 
-/* Whether an odd number of backslashes stands before AT. */
+/* Whether an odd number of backslashes is before AT. */
 static bool is_escaped(const char *begin, const char *at) {
   const char *from = at;
   while (from > begin && from[-1] == '\\') --from;
   return (at - from) % 2 != 0;
 }
 
-/* From behind its first quote to behind its last one. */
+/* Takes a string, from behind its first quote to behind its last. */
 static bool take_string(glance *g, log_span *out) {
   const char *begin = g->at;
   for (const char *quote = begin; quote < g->end; ++quote) {
@@ -42,7 +43,7 @@ static bool take_string(glance *g, log_span *out) {
   return false;
 }
 
-/* An array or an object, from its bracket on. */
+/* Takes an array or an object, from its bracket on. */
 static bool take_nested(glance *g, log_span *out) {
   const char *begin = g->at;
   log_span text;
@@ -59,7 +60,7 @@ static bool take_nested(glance *g, log_span *out) {
   return false;
 }
 
-/* A number, true, false or null. */
+/* Takes a number, true, false or null. */
 static bool take_word(glance *g, log_span *out) {
   const char *begin = g->at;
   while (g->at < g->end && !strchr(",]} \t\r\"", *g->at)) ++g->at;
@@ -67,7 +68,7 @@ static bool take_word(glance *g, log_span *out) {
   return g->at > begin;
 }
 
-/* *KIND is the value's first character. */
+/* Takes any value; *KIND is its first character. */
 static bool take_value(glance *g, char *kind, log_span *out) {
   skip_blanks(g);
   if (g->at == g->end) return false;
@@ -82,8 +83,8 @@ bool log_span_is(const log_span *span, const char *text) {
   return span->at && strlen(text) == span->n && memcmp(span->at, text, span->n) == 0;
 }
 
-/* Of a word that is a number; 0 for any other. What does not fit stops growing: no field that a glance reads is so
- * large. */
+/* The value of a word that is a number; 0 for any other. A number that is too large stops growing: no field
+ * that a glance reads is so large. */
 static int64_t whole_number(const log_span *word) {
   int64_t value = 0;
   size_t i = word->n > 0 && word->at[0] == '-';
@@ -92,8 +93,8 @@ static int64_t whole_number(const log_span *word) {
   return word->n > 0 && word->at[0] == '-' ? -value : value;
 }
 
-/* Of the fields that a glance is for; false: the value is of another kind than it should be. A text with an escape is not what it
- * looks like: only of programs that does not matter. */
+/* Takes the field if it is one that a glance is for. False: its value is of the wrong kind. A text with an
+ * escape is not what it looks like, which is accepted for programs only. */
 static bool take_field(log_glance *out, const log_span *name, char kind, const log_span *value, bool *is_ours) {
   const struct {
     const char *name;
@@ -118,7 +119,7 @@ static bool take_field(log_glance *out, const log_span *name, char kind, const l
   return true;
 }
 
-/* An event needs no more than its name; a record has all that a reader insists on. */
+/* Whether a record has all the fields that a reader insists on; an event needs only its name. */
 static bool has_fields(const log_glance *g) {
   return g->event.at || (g->key.at && g->program.at && g->target.at && g->error.at && g->steps.at && g->costs.at);
 }
@@ -139,7 +140,7 @@ bool log_look(const char *line, size_t n, log_glance *out) {
   return g.at == g.end && is_ours && has_fields(out);
 }
 
-/* [{"stage": "C", "family": "tile", ...}, ...]: its first object says it. */
+/* The first object of [{"stage": "C", "family": "tile", ...}, ...] tells. */
 bool log_glance_is_family_plan(const log_glance *line) {
   glance g = {line->plan.at, line->plan.at + line->plan.n};
   log_span name, value;
@@ -159,7 +160,7 @@ bool log_is_family_plan(const json_t *plan) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------- */
 
-/* Of the array's text. A number is copied: it ends where the line does not. */
+/* Reads the costs from the array's text. Each number is copied, since the line goes on behind it. */
 static int read_costs(const log_span *costs, double *out) {
   const char *at = costs->at + 1, *end = costs->at + costs->n - 1;
   int n = 0;

@@ -32,6 +32,7 @@ typedef struct index_header {
   int64_t changed_ns; /* of the log, when it was as long as COVERED; an edit in its place shows */
 } index_header;
 
+/* The version of the file's form; another one is a stale index. */
 static const char magic[8] = "tnindex2";
 
 /* ---- entries ------------------------------------------------------------------------------------------------------ */
@@ -59,6 +60,7 @@ static bool add_entry(entry_list *list, int line, log_entry entry) {
   return !list->failed;
 }
 
+/* Makes the entry from the glance alone: only lines that it does not understand are parsed. */
 static log_answer look(void *user, int line, const log_glance *g, const char *text) {
   double cost_s = log_glance_cost(g);
   (void)text;
@@ -82,6 +84,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return add_entry(user, line, entry);
 }
 
+/* Binary search needs the entries of a key together, and readers expect them by line. */
 static int by_key(const void *a, const void *b) {
   const log_entry *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;

@@ -200,8 +200,8 @@ struct measure_pool {
   int unprepared_times; /* how often that was tried, */
   tn_measure_error unprepared_error;
   char *unprepared_why; /* and why */
-  runtime_map
-      defaults; /* seconds of unscheduled programs, by the hash of (program, target, seed): they are estimated once */
+  /* seconds of unscheduled programs, by the hash of (program, target, seed): they are estimated once */
+  runtime_map defaults;
 };
 
 /* NULL with a message when there is no memory or the first worker does not start. It has two users. */

@@ -223,15 +223,15 @@ TN_API void tn_kernel_mark_stages(const tn_kernel *kernel);
 
 /* How to time; zero fields mean the default in parentheses. */
 typedef struct tn_timing_options {
-  double min_batch_s;     /* a sample calls the kernel until this much time has passed (0.001) */
-  double max_total_s;     /* stop after this much (0.5) */
-  int min_calls;          /* of a sample (1) */
-  int min_samples;        /* (5) */
-  int max_samples;        /* (50) */
-  double tight;           /* stop early when (p75-p25)/median falls below this (0.02) */
-  double median_within;   /* stop early when the median is known to this share of it (0: not asked): half its 95 %
-                           * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots,
-                           * 1978) */
+  double min_batch_s; /* a sample calls the kernel until this much time has passed (0.001) */
+  double max_total_s; /* stop after this much (0.5) */
+  int min_calls;      /* of a sample (1) */
+  int min_samples;    /* (5) */
+  int max_samples;    /* (50) */
+  double tight;       /* stop early when (p75-p25)/median falls below this (0.02) */
+  /* stop early when the median is known to this share of it (0: not asked): half its 95 % interval, 1.57
+   * (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots, 1978) */
+  double median_within;
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
   void (*before_sample)(
       void *user); /* called before each, and not timed; may be NULL. Not before the first two calls */

@@ -294,8 +294,8 @@ typedef struct tn_result {
   tn_dtype dtype;
   int rank;
   int64_t shape[TN_MAX_RANK];
-  const tn_expr
-      *size[TN_MAX_RANK]; /* an extent that is made of symbols, in the place of SHAPE's; NULL: there is none */
+  /* an extent that is made of symbols, in the place of SHAPE's; NULL: there is none */
+  const tn_expr *size[TN_MAX_RANK];
 } tn_result;
 
 /* The tensors that CALLEE computes of some others; the first one, the rest by tn_output:
