@@ -1,7 +1,9 @@
 /* apply.c: finds the best schedule that a log knows for a program on a target. A log is data from outside:
  * a record counts only when its program and target are these, its output was checked, and its steps still
  * pass every check.
- *   A `survey` is one reading of a log. It owns copies of the steps that could be used (`choice`), since a record is freed after its visit. */
+ *
+ * A `survey` is one reading of a log. It owns copies of the steps that could be used (`choice`), since a
+ * record is freed after its visit. */
 #include <math.h>
 
 #include "autotune/log.h"

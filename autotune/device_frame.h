@@ -1,7 +1,11 @@
 /* device_frame.h: the protocol between the tuner's side and tenon-runner, over any pipe or serial line that
  * carries all bytes. Plain C without any other header of the project: the runner is built alone, for
  * another machine.
- *   A frame is a header of 16 bytes and LENGTH more bytes. All numbers are little-endian, as on every machine that has a runner. The checksum covers both parts, so that lost or changed bytes are noticed. The tuner's side asks; the runner answers each frame once, in order: DEVICE_DONE, or DEVICE_REFUSED with a reason in words. Bytes that are no frame are refused as well, and skipped up to the next magic word. */
+ *
+ * A frame is a header of 16 bytes and LENGTH more bytes. All numbers are little-endian, as on every machine
+ * that has a runner. The checksum covers both parts, so that lost or changed bytes are noticed. The tuner's
+ * side asks; the runner answers each frame once, in order: DEVICE_DONE, or DEVICE_REFUSED with a reason in
+ * words. Bytes that are no frame are refused as well, and skipped up to the next magic word. */
 #ifndef TENON_AUTOTUNE_DEVICE_FRAME_H
 #define TENON_AUTOTUNE_DEVICE_FRAME_H
 

@@ -1,7 +1,9 @@
 /* evolve.c: the evolutionary search: a population of genomes is scored by the cost model, and good ones are
  * mutated and crossed. All genomes of one call are kept in a pool, where each is lowered and scored once.
  * Source: AS/search_policy (EvolutionarySearch).
- *   A `pool` owns the genomes, their features and the arena of lowering for one call. A `population` is a list of places in it. */
+ *
+ * A `pool` owns the genomes, their features and the arena of lowering for one call. A `population` is a
+ * list of places in it. */
 #include <math.h>
 
 #include "autotune/search.h"

@@ -5,7 +5,9 @@
  * than the leader (their short turns are longer, and they were slower turn by turn), or until a tie: then
  * the simplest of those within 1 % of the leader wins. Each finalist gets a record of its own kind, which
  * is no trial.
- *   `finals` borrows its candidates' texts from the tuner and owns its measurements, whose built objects are kept from turn to turn. */
+ *
+ * `finals` borrows its candidates' texts from the tuner and owns its measurements, whose built objects are
+ * kept from turn to turn. */
 #include <math.h>
 
 #include "autotune/tuner.h"

@@ -4,7 +4,9 @@
  * innermost loops (the first fields together). This is done by least squares with a penalty on parts that
  * few records tell of. The parts that are not a neighbour's own correct the costs of this program's plans.
  * Ansor instead trains its cost model on all records; that model then has to learn the costs themselves.
- *   Everything is computed once, before the search proposes anything, and the same records give the same numbers. */
+ *
+ * Everything is computed once, before the search proposes anything, and the same records give the same
+ * numbers. */
 #include <math.h>
 
 #include "autotune/lesson.h"

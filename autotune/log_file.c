@@ -1,7 +1,9 @@
 /* log_file.c: a log as a file: appending whole lines and reading them back. Several processes may append to
  * one log: each line is one write under an flock. A write that has returned survives the death of the
  * process, but fdatasync is not called, so a loss of power may cost the last lines.
- *   Nothing is kept open between calls except the descriptor of the claims (log_claim.c), which is used while it is the file of that name: a log can be moved or replaced under a running tuner. */
+ *
+ * Nothing is kept open between calls except the descriptor of the claims (log_claim.c), which is used while
+ * it is the file of that name: a log can be moved or replaced under a running tuner. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -97,7 +97,7 @@ static void sort_rows(const collector *c) {
   if (table->n_rows > 1) qsort(table->rows, (size_t)table->n_rows, sizeof *table->rows, orders[c->order]);
 }
 
-/* Of the rows the first ones are kept. */
+/* Keeps only the first rows when there are twice as many as wanted, so that a table takes little memory. */
 static void cut_rows(collector *c) {
   if (c->most == 0 || c->table->n_rows < 2 * c->most) return;
   sort_rows(c);
@@ -107,12 +107,13 @@ static void cut_rows(collector *c) {
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* Finals outweigh what came before them: of those they timed, only the winner counts. */
+/* Whether a record replaces the best row of its program. Finals outweigh what came before them, and only
+ * their winner counts. */
 static bool beats(const log_facts *f, const tn_log_row *row) {
   return f->is_final ? f->is_winner : f->cost_s < row->cost_s;
 }
 
-/* A record of the key is looked at even when it does not make the table: n_records counts what was looked at. */
+/* Counts a record that was looked at, whether or not it becomes a row. */
 static void count_record(collector *c, const log_facts *f, bool is_ours) {
   c->counted_line = f->line;
   if (f->is_final && !c->best_only) return; /* its trial is there */
@@ -123,7 +124,7 @@ static void count_record(collector *c, const log_facts *f, bool is_ours) {
   if (!runtime_map_at(&c->programs, f->key)) c->failed = true;
 }
 
-/* Counts the record, and says whether it will be a row of the table, so that the line has to be parsed. */
+/* Counts the record and says whether it becomes a row, so that its line has to be parsed. */
 static bool is_wanted(collector *c, const log_facts *f) {
   const char *key = c->filter->key;
   bool is_ours = !key || log_key_hash(key, strlen(key)) == f->key;
@@ -135,7 +136,7 @@ static bool is_wanted(collector *c, const log_facts *f) {
   return !row || beats(f, row);
 }
 
-/* Most lines are counted and passed over at a glance. */
+/* Most lines are only counted, by a glance. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   collector *c = user;
   (void)text;
@@ -144,7 +145,7 @@ static log_answer look(void *user, int line, const log_glance *glance, const cha
   return c->failed ? LOG_STOP : wanted ? LOG_READ : LOG_PASS;
 }
 
-/* A record that a glance wants, or that it did not understand. */
+/* A record that a glance wanted, or that it did not understand. */
 static bool visit(void *user, int line, autotune_record *record) {
   collector *c = user;
   log_facts f = log_facts_of_record(line, record);
@@ -158,7 +159,7 @@ static bool visit(void *user, int line, autotune_record *record) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* On failure the table is empty and freed. */
+/* Reads the log into C's table. After a failure the table is empty and freed. */
 static tn_status collect(tn_context *ctx, const char *log, collector *c) {
   if (!ctx || !log || !c->table) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log table: an argument is NULL");
   autotune_log_place start = {0};

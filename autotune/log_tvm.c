@@ -1,27 +1,29 @@
-/* log_tvm.c: records of TVM's auto_scheduler (format v0.6) as ours. Tenon's steps have its mnemonics and its stages the order of
- * its DAG, so most go over as they are; what follows an earlier split (FSP, FFSP) becomes the split with that one's lengths.
- * Every list of steps is applied to the program, which checks it as a user's calls are checked. */
+/* log_tvm.c: imports records of TVM's auto_scheduler (format v0.6). Tenon's steps have the same mnemonics,
+ * and its stages are in the order of TVM's DAG, so most steps are taken as they are. A split that follows
+ * an earlier one (FSP, FFSP) becomes a split with that one's lengths. Every list of steps is applied to the
+ * program, which checks it like a user's calls. */
 #include <math.h>
 #include <time.h>
 
 #include "autotune/log_tvm.h"
 #include "schedule/state.h"
 
+/* Warnings that are printed; the most lengths of a split; versions that are read. */
 enum { MAX_TOLD = 20, MAX_LENGTHS = 16, LATEST = 6, EARLIEST = 2 };
 
-/* A file on its way into a log. */
+/* A file that is being imported. */
 typedef struct importing {
   tn_context *ctx;
   tn_program *program;
   const char *file;
   int line;
-  int n_added;     /* steps that the line's record got beside TVM's */
-  json_t *changed; /* what is not as TVM had it (log_tvm.h) */
+  int n_added;     /* steps that the line's record got in addition to TVM's */
+  json_t *changed; /* values that are not as TVM had them (log_tvm.h) */
   tn_log_sum *sum;
 } importing;
 
 static void refuse(importing *m, const char *fmt, ...) TN_PRINTF(2, 3);
-/* A line that is refused costs itself only. */
+/* Counts and reports a line that is refused; the others are still imported. */
 static void refuse(importing *m, const char *fmt, ...) {
   runtime_str why = {0};
   RUNTIME_ADD_ARGS(&why, fmt);
@@ -34,7 +36,7 @@ static void refuse(importing *m, const char *fmt, ...) {
 
 static int64_t number_at(const json_t *step, size_t i) { return json_integer_value(json_array_get(step, i)); }
 
-/* The lengths of the split that step SOURCE of the record made; NULL: that step is none. */
+/* The lengths of the split that step SOURCE of the record made; NULL: that step is no split. */
 static const json_t *lengths_of(const json_t *steps, int64_t source) {
   const json_t *step = source >= 0 ? json_array_get(steps, (size_t)source) : NULL;
   const char *name = json_string_value(json_array_get(step, 0));
@@ -49,13 +51,14 @@ static int64_t product_from(const json_t *lengths, size_t first) {
   return product;
 }
 
-/* A split of loop ITER into lengths, which it takes over; the extent is not told, so that it is not compared. */
+/* A split of the step's loop into LENGTHS, which it takes over. An EXTENT of 0 is not compared with the loop's. */
 static json_t *split(const json_t *step, int64_t extent, json_t *lengths, bool inner_to_outer) {
   return json_pack("[s, I, I, I, o, i, s]", "SP", (json_int_t)number_at(step, 1), (json_int_t)number_at(step, 2),
                    (json_int_t)extent, lengths, inner_to_outer, "guard");
 }
 
-/* ["FSP", stage, iter, source, n]: n loops inside, the last of them as long as what is left of the source's lengths. */
+/* ["FSP", stage, iter, source, n]: n inner loops with the source's lengths, the last of them the product of
+ * those that are left. */
 static json_t *follow_split(const json_t *steps, const json_t *step) {
   const json_t *source = lengths_of(steps, number_at(step, 3));
   int64_t n = number_at(step, 4);
@@ -66,7 +69,8 @@ static json_t *follow_split(const json_t *steps, const json_t *step) {
   return split(step, 0, lengths, true);
 }
 
-/* ["FFSP", stage, iter, [sources], level, is_factor]: one length, the product of a level of all sources. */
+/* ["FFSP", stage, iter, [sources], level, is_factor]: one length, the product of that level's lengths of
+ * all sources. */
 static json_t *follow_fused_split(const json_t *steps, const json_t *step) {
   const json_t *sources = json_array_get(step, 3);
   int64_t level = number_at(step, 4), length = 1;
@@ -78,7 +82,7 @@ static json_t *follow_fused_split(const json_t *steps, const json_t *step) {
   return split(step, 0, json_pack("[I]", (json_int_t)length), number_at(step, 5) != 0);
 }
 
-/* Our step, a new reference; NULL: there is none, or it is malformed. */
+/* Our form of a step, a new reference; NULL: we have none, or the step is malformed. */
 static json_t *translate_step(const json_t *steps, const json_t *step) {
   static const char *const alike[] = {"AN", "FU", "RE", "SA", "CA", "CI", "CR", "CHR", "CHW", "RF", "PR"};
   const char *name = json_string_value(json_array_get(step, 0));
@@ -90,13 +94,14 @@ static json_t *translate_step(const json_t *steps, const json_t *step) {
   return RUNTIME_FIND(alike, name) >= 0 ? json_deep_copy(step) : NULL;
 }
 
-/* TVM fuses one loop alone, which is that loop. */
+/* Whether the step does nothing: TVM may fuse a single loop, which is that loop. */
 static bool is_nothing(const json_t *step) {
   const char *name = json_string_value(json_array_get(step, 0));
   return name && strcmp(name, "FU") == 0 && json_array_size(json_array_get(step, 2)) == 1;
 }
 
-/* All steps as text, malloc'ed. NULL: *WRONG is the number of the step that has no counterpart, or -1 without memory. */
+/* All steps in our form as text, malloc'ed. NULL: *WRONG is the number of the step without a counterpart,
+ * or -1: no memory. */
 static char *translate(const json_t *steps, int *wrong) {
   json_t *ours = json_array();
   *wrong = -1;
@@ -112,7 +117,7 @@ static char *translate(const json_t *steps, int *wrong) {
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* Malloc'ed; NULL: no memory. */
+/* The steps with what LLVM adds (log_tvm_llvm.c) as text, malloc'ed; NULL: no memory. */
 static char *print_steps(importing *m, const tn_schedule *theirs) {
   json_decref(m->changed);
   m->changed = json_array();
@@ -147,7 +152,8 @@ static char *steps_of(importing *m, const json_t *steps) {
   return printed;
 }
 
-/* "llvm -mcpu=znver5 ..." of so many cores in our words: no triple, so that nobody takes the times for this machine's. */
+/* "llvm -mcpu=znver5 ..." and the number of cores in our words. There is no triple, so that the times are
+ * not taken for this machine's. */
 static void add_target(const json_t *task, runtime_str *out) {
   const char *target = json_string_value(json_array_get(task, 1));
   const char *cpu = target ? strstr(target, "-mcpu=") : NULL;
@@ -156,8 +162,8 @@ static void add_target(const json_t *task, runtime_str *out) {
                    (long long)number_at(json_array_get(task, 2), 0));
 }
 
-/* TVM's numbers are ours up to 8; what failed has a cost of 1e10 there. What we have no field for is kept as it is, for
- * tn_log_export_tvm. */
+/* The line's record. TVM's error numbers are ours up to 8; a failed candidate has a cost of 1e10 there.
+ * Values for which we have no field are kept for tn_log_export_tvm. */
 static json_t *record_of(importing *m, const json_t *line, const char *steps) {
   const json_t *task = json_array_get(json_object_get(line, "i"), 0), *result = json_object_get(line, "r");
   const json_t *times = json_array_get(result, 0);
@@ -180,7 +186,7 @@ static json_t *record_of(importing *m, const json_t *line, const char *steps) {
   return record;
 }
 
-/* v0.2 to v0.6 have the same steps. */
+/* Versions 0.2 to 0.6 have the same steps. */
 static bool is_tvm_line(const json_t *line) {
   const char *version = json_string_value(json_object_get(line, "v"));
   const json_t *result = json_object_get(line, "r");
@@ -190,7 +196,7 @@ static bool is_tvm_line(const json_t *line) {
          number_at(result, 1) >= 0 && number_at(result, 1) < TN_MEASURE_MEMORY;
 }
 
-/* One line, which becomes a record or is refused. TN_OK unless the log cannot be written. */
+/* Makes one line a record and appends it, or refuses it. TN_OK unless the log cannot be written. */
 static tn_status take_line(importing *m, const char *text, const char *log) {
   char why[300], *steps = NULL;
   autotune_record record = {0};

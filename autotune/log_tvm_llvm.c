@@ -1,16 +1,15 @@
-/* log_tvm_llvm.c: what LLVM does behind TVM's steps, said as steps. TVM leaves innermost loops to LLVM's vectorizer, and what does
- * not change in a loop to the motion of its code; Tenon runs neither, so an imported record says both itself, and keeps what TVM
- * had, for the way back:
- *
- *     compute_at(M, E, j)             compute_at(M, E, i)     the same M[i] for each j
- *                                     vectorize(E, j)
- *     auto_unroll_max_step$512   ->   auto_unroll_max_step$32, whose iterations are vectors of 16 */
+/* log_tvm_llvm.c: expresses as steps what LLVM does after TVM's steps. TVM leaves innermost loops to LLVM's
+ * vectorizer, and the motion of loop-invariant code to LLVM, too. Tenon runs neither of these passes, so an
+ * imported record gets steps for both, and keeps TVM's values for the way back:
+ *       compute_at(M, E, j)             compute_at(M, E, i)     the same M[i] for each j
+ *                                       vectorize(E, j)
+ *       auto_unroll_max_step$512   ->   auto_unroll_max_step$32, whose iterations are vectors of 16 */
 #include "autotune/log_tvm.h"
 #include "schedule/state.h"
 #include "schedule/steps.h"
 #include "schedule/work.h"
 
-/* NULL: refused, or no memory. */
+/* The schedule after the first N steps. NULL: they are refused, or there is no memory. */
 static tn_schedule *replay_first(tn_program *program, const json_t *steps, size_t n) {
   json_t *first = json_array();
   for (size_t i = 0; i < n; ++i) json_array_append(first, json_array_get(steps, i));
@@ -27,7 +26,7 @@ static tn_schedule *replay_first(tn_program *program, const json_t *steps, size_
 
 static json_int_t number_in(const json_t *step, size_t k) { return json_integer_value(json_array_get(step, k)); }
 
-/* Value K of step I becomes VALUE; CHANGED keeps [step, place, what TVM had]. */
+/* Changes value K of step I; CHANGED gets [step, place, TVM's value]. */
 static void change(json_t *steps, json_t *changed, size_t i, size_t k, TN_TAKE json_t *value) {
   json_t *step = json_array_get(steps, i);
   json_array_append_new(changed, json_pack("[I, I, O]", (json_int_t)i, (json_int_t)k, json_array_get(step, k)));
@@ -42,9 +41,9 @@ void log_tvm_restore(const json_t *changed, json_t *steps) {
   }
 }
 
-/* ---- what does not change in a loop -------------------------------------------------------------------------------- */
+/* ---- what does not change in a loop ------------------------------------------------------------------------------ */
 
-/* Elements that a stage computes, again and again ones, too; -1: the steps are refused. */
+/* How many elements a stage computes, repeated ones included; -1: the steps are refused. */
 static int64_t points_of(tn_program *program, const json_t *steps, int stage) {
   tn_schedule *s = replay_first(program, steps, json_array_size(steps));
   tn_kernel_stage *work = s ? calloc((size_t)schedule_computed_count(s) + 1, sizeof *work) : NULL;
@@ -55,7 +54,7 @@ static int64_t points_of(tn_program *program, const json_t *steps, int stage) {
   return points;
 }
 
-/* Whether steps behind the I-th add stages, so that its numbers mean others at the end. */
+/* Whether later steps add stages, so that step I's stage numbers mean other stages at the end. */
 static bool adds_stages_behind(const json_t *steps, size_t i) {
   static const char *const adding[] = {"CHR", "CHW", "RF"};
   while (++i < json_array_size(steps))
@@ -63,8 +62,8 @@ static bool adds_stages_behind(const json_t *steps, size_t i) {
   return false;
 }
 
-/* The outermost loop in which step I computes its stage's same elements: where each loop that is left out had only computed them
- * again. LOOPS_OF has the loops as they are then. */
+/* The outermost loop in which step I could compute its stage without computing more elements: each loop
+ * that is left out had only repeated them. LOOPS_OF has the loops as they are at that step. */
 static json_int_t outermost(tn_program *program, json_t *steps, size_t i, const schedule_stage *loops_of) {
   json_t *step = json_array_get(steps, i);
   json_int_t own = number_in(step, 3), best = own;
@@ -83,10 +82,11 @@ static json_int_t outermost(tn_program *program, json_t *steps, size_t i, const 
   return best;
 }
 
-/* Each is tried by lowering the program anew for each loop. TVM's records have a few; of a made-up one with many the others stay. */
+/* compute_at steps that are moved: each try lowers the program again. TVM's records have a few; in a
+ * made-up record with many, the others stay. */
 enum { MOST_LOOKED_AT = 16 };
 
-/* Each compute_at goes out of the loops that change nothing of what it computes. */
+/* Moves each compute_at out of the loops that do not change what it computes. */
 static void move_out(tn_program *program, json_t *steps, json_t *changed) {
   int looked_at = 0;
   for (size_t i = 0; i < json_array_size(steps) && looked_at < MOST_LOOKED_AT; ++i) {
@@ -103,7 +103,8 @@ static void move_out(tn_program *program, json_t *steps, json_t *changed) {
 
 /* ---- vectors ------------------------------------------------------------------------------------------------------- */
 
-/* Whether AXIS is the last data axis of the op, or the innermost part of it: neighbours are written side by side. */
+/* Whether AXIS is the op's last data axis or the innermost part of it, so that neighbouring iterations
+ * write neighbouring elements. */
 static bool writes_neighbours(const schedule_stage *stage, int axis) {
   while (stage->axes[axis].made_by >= 0) {
     const schedule_relation *r = &stage->relations[stage->axes[axis].made_by];
@@ -113,7 +114,8 @@ static bool writes_neighbours(const schedule_stage *stage, int axis) {
   return stage->axes[axis].root == stage->op->n_axes - 1;
 }
 
-/* Innermost loops that no step annotates. One in which another stage is computed is refused, as it is by LLVM. Returns how many. */
+/* Vectorizes innermost loops that no step annotates, and returns how many. A loop in which another stage is
+ * computed is refused, as it is by LLVM. */
 static int vectorize_innermost(tn_schedule *s) {
   int n = 0;
   for (int i = 0; i < s->n_stages; ++i) {
@@ -132,19 +134,20 @@ static int vectorize_innermost(tn_schedule *s) {
 
 static const char unroll_key[] = "auto_unroll_max_step$";
 
-/* A limit of N iterations, which TVM counts one by one, where EXTENT of them are lanes. LLVM unrolls a few by itself. */
+/* TVM counts N iterations one by one, but EXTENT of them are lanes of a vector. LLVM unrolls a few
+ * iterations by itself. */
 static int64_t limit_in_vectors(int64_t n, int64_t extent) {
   enum { FEW_ITERATIONS = 16 };
   return RUNTIME_MAX(n / extent, RUNTIME_MIN(n, FEW_ITERATIONS));
 }
 
-/* The lanes of the stage's innermost loop; 1: none. */
+/* Lanes of the stage's innermost loop; 1: it is not vectorized. */
 static int64_t lanes_of(const schedule_stage *stage) {
   const schedule_axis *last = stage->n_leaves ? schedule_leaf(stage, stage->n_leaves - 1) : NULL;
   return last && last->annotation == SCHEDULE_VECTORIZE ? last->extent : 1;
 }
 
-/* The pragmas at the end of the steps, where stages have their last numbers. */
+/* Adapts the unroll pragmas at the end of the steps, where stages have their final numbers. */
 static void limit_unrolling(const tn_schedule *s, json_t *steps, json_t *changed) {
   static const char *const late[] = {"PR", "AN"};
   for (size_t i = json_array_size(steps); i-- > 0;) {

@@ -1,8 +1,10 @@
-/* log_tvm_write.c: our records as TVM's auto_scheduler writes them (format v0.6). Our steps have its mnemonics and arguments, so
- * most go over as they are; what TVM has no step for is refused by step. Stages are counted in the order of its DAG, which is
- * ours: TVM reads the file with a workload whose tensors stand in the program's order.
+/* log_tvm_write.c: exports our records in the format of TVM's auto_scheduler (v0.6). Our steps have the
+ * same mnemonics and arguments, so most are written as they are; a record with a step that TVM lacks is
+ * refused, with the step. Stages are numbered in the order of TVM's DAG, which is ours: TVM reads the file
+ * with a workload whose tensors are in the program's order.
  *
- * Steps are replayed on the record's program first, so that all extents are known and nothing is written that does not apply. */
+ * Steps are first replayed on the record's program, so that all extents are known and nothing illegal is
+ * written. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,18 +14,21 @@
 #include "schedule/steps.h"
 #include "te/graph.h"
 
+/* Warnings that are printed; memory of programs before their context is replaced; the last of TVM's
+ * annotations and error classes. */
 enum { MAX_TOLD = 20, MAX_PROGRAM_BYTES = 32 << 20, LAST_ANNOTATION = 10, LAST_CLASS = TN_MEASURE_UNKNOWN };
-/* What TVM writes for a candidate that failed. */
+/* The cost that TVM writes for a failed candidate. */
 static const double failed_cost_s = 1e10;
 
-/* A log on its way into a file of TVM's. */
+/* A log that is being exported. */
 typedef struct exporting {
   tn_context *ctx;
-  const char *log, *workload; /* WORKLOAD: NULL: one made of the program's key */
+  const char *log, *workload; /* WORKLOAD NULL: made from the program's key */
   const tn_log_filter *filter;
   tn_log_sum *sum;
   FILE *file;
-  /* The program of the record before, in a context of its own, since programs live as long as theirs. */
+  /* The program of the last record, in a context of its own, which is replaced when it grows: programs live
+   * as long as their context. */
   tn_context *own;
   tn_program *program;
   bool failed, lacks_memory; /* FAILED: errno says why */
@@ -33,7 +38,7 @@ typedef struct exporting {
 
 static int64_t number_at(const json_t *step, size_t i) { return json_integer_value(json_array_get(step, i)); }
 
-/* Without the fields from N on. A new reference; NULL: no memory. */
+/* A copy of the step's first N fields, a new reference; NULL: no memory. */
 static json_t *first_of(const json_t *step, size_t n) {
   json_t *out = json_array();
   for (size_t i = 0; i < n && out; ++i)
@@ -41,7 +46,8 @@ static json_t *first_of(const json_t *step, size_t n) {
   return out;
 }
 
-/* TVM's loops are guarded where a split does not divide; where it does, no tail is needed. */
+/* Why TVM cannot have this split; NULL: it can. Its loops are guarded where a split does not divide; where
+ * it does, no tail is needed. */
 static const char *why_no_split(const json_t *step) {
   int64_t extent = number_at(step, 3), product = 1;
   const char *tail = json_string_value(json_array_get(step, 6));
@@ -57,7 +63,7 @@ static const char *why_no_pragma(const json_t *step) {
   return text && strncmp(text, known, strlen(known)) == 0 ? NULL : "of pragmas it has auto_unroll_max_step only";
 }
 
-/* TVM makes the factor's axes from the split just before, which a fusion may follow. */
+/* TVM makes the factor's axes from the split just before it, which a fusion may follow. */
 static const char *why_no_rfactor(const json_t *steps, size_t at) {
   size_t before = at;
   const json_t *split = before > 0 ? json_array_get(steps, --before) : NULL;
@@ -68,7 +74,7 @@ static const char *why_no_rfactor(const json_t *steps, size_t at) {
   return is_split ? NULL : "TVM needs the split of the same stage just before it";
 }
 
-/* NULL: it can be said. */
+/* Why TVM cannot have the step; NULL: it can. */
 static const char *why_not(const json_t *steps, size_t at) {
   static const char *const alike[] = {"FU", "RE", "SA", "CA", "CI", "CR", "CHW"};
   const json_t *step = json_array_get(steps, at);
@@ -83,7 +89,7 @@ static const char *why_not(const json_t *steps, size_t at) {
   return RUNTIME_FIND(alike, name) >= 0 ? NULL : "auto_scheduler has no such step";
 }
 
-/* All steps as TVM has them, a new reference. NULL: *WRONG is the step that cannot be said, or -1 without memory. */
+/* All steps in TVM's form, a new reference. NULL: *WRONG is the step that it lacks, or -1: no memory. */
 static json_t *translate(const json_t *steps, int *wrong) {
   enum { SPLIT_FIELDS = 6 };
   json_t *out = json_array();
@@ -102,7 +108,7 @@ static json_t *translate(const json_t *steps, int *wrong) {
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* "llvm -keys=cpu -mcpu=znver5 -num-cores=2": what TVM compares of it is the kind. NULL: no memory. */
+/* "llvm -keys=cpu -mcpu=znver5 -num-cores=2". TVM compares only the kind. NULL: no memory. */
 static json_t *target_of(const char *target) {
   char cpu[128] = "", threads[32] = "";
   runtime_str text = {0};
@@ -116,8 +122,9 @@ static json_t *target_of(const char *target) {
   return out;
 }
 
-/* What auto_scheduler calls a task: that which the record came with, or one of the program's key. The numbers of the hardware
- * are cores, and the bytes of a vector and of a cache's line as TVM has them for every processor, which has none of the others. */
+/* auto_scheduler's task: the one that the record was imported with, or one made from the program's key. The
+ * hardware numbers are the cores, and the bytes of a vector and of a cache line as TVM has them for every
+ * processor; the others do not apply. */
 static json_t *task_of(const exporting *m, const autotune_record *record) {
   enum { VECTOR_BYTES = 64, LINE_BYTES = 64 };
   char threads[32] = "1";
@@ -133,7 +140,8 @@ static json_t *task_of(const exporting *m, const autotune_record *record) {
   return task;
 }
 
-/* Costs in seconds, the class, seconds of all, the time. TVM has eight classes, the last of them for all others. */
+/* Costs in seconds, the error class, the whole time in seconds, the date. TVM's last class stands for all
+ * that it does not have. */
 static json_t *result_of(const autotune_record *record) {
   json_t *costs = json_array();
   json_t *theirs = json_object_get(json_object_get(record->json, "tvm"), "all_cost");
@@ -146,7 +154,7 @@ static json_t *result_of(const autotune_record *record) {
 }
 
 static void refuse(exporting *m, int line, const char *fmt, ...) TN_PRINTF(3, 4);
-/* A record that is refused costs itself only. */
+/* Counts and reports a record that is refused; the others are still exported. */
 static void refuse(exporting *m, int line, const char *fmt, ...) {
   runtime_str why = {0};
   RUNTIME_ADD_ARGS(&why, fmt);
@@ -155,7 +163,7 @@ static void refuse(exporting *m, int line, const char *fmt, ...) {
   runtime_str_free(&why);
 }
 
-/* Parsed once for records that follow each other. NULL after a warning. */
+/* The record's program, parsed once for records that follow each other. NULL after a warning. */
 static tn_program *program_of(exporting *m, int line, const autotune_record *record) {
   bool is_same = m->program && strcmp(tn_program_text(m->program), record->program) == 0;
   if (is_same && m->own->arena.total < MAX_PROGRAM_BYTES) return m->program;
@@ -188,7 +196,8 @@ static json_t *whole_steps(exporting *m, int line, const autotune_record *record
   return steps;
 }
 
-/* What the import of a record of TVM's changed is TVM's again, and what it added at the end of the steps goes. */
+/* Undoes what importing a record of TVM's changed: values are TVM's again, and steps that were added at the
+ * end are removed. */
 static void drop_added(const autotune_record *record, json_t *steps) {
   const json_t *theirs = json_object_get(record->json, "tvm");
   json_int_t n = json_integer_value(json_object_get(theirs, "added"));
@@ -196,7 +205,7 @@ static void drop_added(const autotune_record *record, json_t *steps) {
   for (; n > 0 && json_array_size(steps) > 0; --n) json_array_remove(steps, json_array_size(steps) - 1);
 }
 
-/* The line, a new reference; NULL: it is refused, after a warning, or there is no memory. */
+/* The record's line, a new reference. NULL: it is refused, after a warning, or there is no memory. */
 static json_t *line_of(exporting *m, int line, const autotune_record *record) {
   json_t *steps = whole_steps(m, line, record);
   int wrong = -1;
@@ -246,7 +255,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return !m->failed && !m->lacks_memory;
 }
 
-/* A workload key is a JSON list that begins with the name of a function or a hash. */
+/* A workload key is a JSON list that begins with a function's name or a hash. */
 static tn_status check_workload(tn_context *ctx, const char *workload) {
   json_t *list = workload ? json_loads(workload, JSON_REJECT_DUPLICATES, NULL) : NULL;
   bool is_key = !workload || json_is_string(json_array_get(list, 0));

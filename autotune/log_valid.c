@@ -1,13 +1,15 @@
-/* log_valid.c: whether a line is a whole record, without making anything: the quick half of `tenon log check`. What is said to be
- * valid is what jansson and autotune_record_parse take; of the rest of JSON (escapes that are not plain, characters beyond
- * ASCII, long numbers, objects of many fields) it says nothing, and the line is parsed. */
+/* log_valid.c: decides whether a line is a whole record without allocating anything: the quick half of
+ * `tenon log check`. A line that it accepts is also accepted by jansson and autotune_record_parse. It does
+ * not judge the rest of JSON (unusual escapes, characters beyond ASCII, long numbers, objects of many
+ * fields); such a line is parsed. */
 #include <string.h>
 
 #include "autotune/log.h"
 
+/* Deeper values and larger objects are not judged. */
 enum { MOST_DEPTH = 32, MOST_NAMES = 48 };
 
-/* The rest of a line. */
+/* What is left of the line. */
 typedef struct scan {
   const char *at, *end;
   int depth;
@@ -15,7 +17,7 @@ typedef struct scan {
 
 static bool scan_value(scan *s, char *kind);
 
-/* The next character that is no blank; 0: the line ends. */
+/* The next character that is no blank; 0: the line has ended. */
 static char peek(scan *s) {
   while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\r')) ++s->at;
   return s->at < s->end ? *s->at : '\0';
@@ -27,7 +29,7 @@ static bool take(scan *s, char c) {
   return true;
 }
 
-/* Behind the first quote: to behind the last. *IS_PLAIN: without escapes. */
+/* Scans a string from behind its first quote. *IS_PLAIN: it has no escapes. */
 static bool scan_text(scan *s, bool *is_plain) {
   *is_plain = true;
   for (; s->at < s->end; ++s->at) {
@@ -41,13 +43,13 @@ static bool scan_text(scan *s, bool *is_plain) {
   return false;
 }
 
-/* At least one digit; *N of them. */
+/* Scans at least one digit; *N is how many. */
 static bool scan_digits(scan *s, int *n) {
   for (*n = 0; s->at < s->end && *s->at >= '0' && *s->at <= '9'; ++s->at) ++*n;
   return *n > 0;
 }
 
-/* KIND 'i' or 'f'. Numbers that might not fit are not judged. */
+/* KIND becomes 'i' or 'f'. Numbers that might be out of range are not judged. */
 static bool scan_number(scan *s, char *kind) {
   enum { MOST_DIGITS = 18, MOST_EXPONENT_DIGITS = 2 };
   int n;
@@ -82,7 +84,7 @@ static bool scan_array(scan *s) {
   return take(s, ']');
 }
 
-/* A name that no field before it has; NAMES has room for it. */
+/* Scans a field's name, which must differ from the N before it. NAMES has room for it. */
 static bool scan_name(scan *s, int n, log_span *names) {
   bool is_plain;
   if (n == MOST_NAMES || !take(s, '"')) return false;
@@ -100,7 +102,8 @@ static bool has_name(int n, const log_span *names, const char *name) {
   return false;
 }
 
-/* Of the fields that have to be there a glance has seen all but one. IS_RECORD: the fields are a record's, of the kinds that they have to be. */
+/* Scans an object. IS_RECORD: its fields have to be of a record's kinds; a glance has already found all
+ * required fields but one. */
 static bool scan_object(scan *s, bool is_record) {
   log_span names[MOST_NAMES];
   int n = 0;
@@ -115,7 +118,7 @@ static bool scan_object(scan *s, bool is_record) {
   return take(s, '}') && (!is_record || has_name(n, names, "checked"));
 }
 
-/* KIND: '"', '[', '{', 'i', 'f', 't' (true or false) or 'n'. */
+/* Scans any value. KIND becomes '"', '[', '{', 'i', 'f', 't' (true or false) or 'n'. */
 static bool scan_value(scan *s, char *kind) {
   bool is_plain, ok;
   char c = peek(s);
@@ -138,7 +141,7 @@ static bool scan_value(scan *s, char *kind) {
   return ok;
 }
 
-/* "[1.2e-3,0.4]": numbers above zero, as many as a record may have. */
+/* Whether costs such as "[1.2e-3,0.4]" are positive numbers, and not more than a record may have. */
 static bool has_good_costs(const log_glance *glance) {
   scan s = {glance->costs.at + 1, glance->costs.at + glance->costs.n, 0};
   char kind;

@@ -1,4 +1,4 @@
-/* log_work.c: through all lines of a log: what it holds, and what is wrong with it. */
+/* log_work.c: goes through all lines of a log, to sum it up or to find what is wrong with it. */
 #include "autotune/log_work.h"
 
 #include <math.h>
@@ -57,8 +57,8 @@ bool log_filter_means(const tn_log_filter *filter, const log_facts *f) {
   return autotune_parse_error(filter->error, &wanted) && f->error == wanted;
 }
 
-/* Adds one line to the sums. Finals are no trials: they count apart. Lack of memory in the maps shows as `failed`
- * at the end. */
+/* Adds one line to the sums. Finals are counted apart, since they are no trials. A lack of memory shows in
+ * the maps' `failed` at the end. */
 static void count(log_work *w, const log_facts *f) {
   tn_log_sum *s = w->sum;
   s->events += f->is_event;
@@ -81,7 +81,7 @@ static void take(log_work *w, const log_facts *f) {
   if (w->on_line) w->on_line(w->user, f);
 }
 
-/* What has to be parsed goes on to the visitor; all else is taken as the glance saw it. */
+/* A line that has to be parsed goes on to `visit`; others are taken as the glance saw them. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   log_work *w = user;
   bool is_known = w->is_known && !glance->event.at && w->is_known(w->user, line, glance);
@@ -134,24 +134,25 @@ tn_status tn_log_stats(tn_context *ctx, const char *log, const tn_log_filter *fi
 
 /* ---- checking ----------------------------------------------------------------------------------------------------- */
 
+/* The state of tn_log_check. */
 typedef struct checking {
   tn_context *ctx;
   const char *log;
   tn_log_sum *sum;
-  runtime_map programs; /* hashes of key and text that were looked at */
-  runtime_map glanced;  /* the same of texts as they stand in the log */
-  uint64_t glanced_now; /* that of the line glanced at last */
+  runtime_map programs; /* hashes of (key, text) of programs that were checked */
+  runtime_map glanced;  /* the same for texts as they are escaped in the log */
+  uint64_t glanced_now; /* hash of the line that was glanced at last */
   int glanced_line;
 } checking;
 
-/* Only the first MAX_TOLD are told, all are counted. */
+/* Counts what is wrong, and reports the first MAX_TOLD. */
 static void complain(checking *c, int line, const char *why) {
   if (++c->sum->n_wrong > MAX_TOLD) return;
   runtime_say(c->ctx, TN_SEVERITY_WARNING, "%s:%d: %s", c->log, line, why);
 }
 
-/* The program once for all of its records: it must parse, and have the key that they name. In a context of its own, since programs
- * live as long as theirs. */
+/* Checks a program: it has to parse and to have the key that its records name. It gets a context of its
+ * own, since programs live as long as their context. */
 static void check_program(checking *c, int line, const autotune_record *record) {
   tn_context *ctx = tn_context_new(NULL);
   const tn_program *program = ctx ? tn_program_parse(ctx, record->program, 0, NULL) : NULL;
@@ -168,7 +169,7 @@ static void check_program(checking *c, int line, const autotune_record *record) 
   tn_context_free(ctx);
 }
 
-/* A program is parsed once, however many records it has. False: no memory. */
+/* Checks the record's program if it was not seen before. False: no memory. */
 static bool check_record(void *user, int line, const autotune_record *record) {
   checking *c = user;
   uint64_t hash =
@@ -179,7 +180,8 @@ static bool check_record(void *user, int line, const autotune_record *record) {
   return !is_new || runtime_map_at(&c->programs, hash) != NULL;
 }
 
-/* What no glance understands is parsed without a question, and nothing is remembered of it. */
+/* Whether the line's program was checked. Lines that no glance understands are parsed without asking, and
+ * are not remembered. */
 static bool is_glanced(void *user, int line, const log_glance *g) {
   checking *c = user;
   c->glanced_line = line;
@@ -187,7 +189,7 @@ static bool is_glanced(void *user, int line, const log_glance *g) {
   return runtime_map_find(&c->glanced, c->glanced_now) != NULL;
 }
 
-/* The steps of what would be applied: each in a context of its own. */
+/* Applies the steps of a record that tn_apply_best could choose, in a context of its own. */
 static void check_steps(checking *c, const tn_log_row *row) {
   tn_context *ctx = tn_context_new(NULL);
   tn_program *program = ctx ? tn_program_parse(ctx, row->program, 0, NULL) : NULL;

@@ -1,8 +1,8 @@
-/* log_write.c: logs made of logs: several put together, a part of one, the best of one. Lines go over as they are, so that fields
- * nobody here knows survive.
+/* log_write.c: makes logs from logs: several put together, a part of one, the best of one. Lines are copied
+ * unchanged, so that fields that this version does not know survive.
  *
- * A log gets its name when it is whole. Where it takes the place of a log that others append to, what
- * they added meanwhile is copied at the end, under the lock; who waits for that lock then finds the new file. */
+ * A log gets its name only when it is complete. If it replaces a log that others append to, what they added
+ * meanwhile is copied at the end, under the lock; whoever waits for that lock then finds the new file. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@ enum { KEEP = 16, BUFFER_BYTES = 1 << 20 };
 /* A log that is being written. */
 typedef struct writer {
   tn_context *ctx;
-  const char *path; /* as it was named */
-  char *place;      /* malloc'ed: PATH without links, so that a link is not what gets replaced */
+  const char *path; /* as the user named it */
+  char *place;      /* malloc'ed: PATH with links resolved, so that a link itself is not replaced */
   runtime_new_file made;
-  FILE *file;       /* onto MADE */
+  FILE *file;       /* writes to MADE */
   runtime_map seen; /* hashes of lines */
   tn_log_sum *sum;
   bool failed; /* errno says why */
@@ -28,12 +28,13 @@ typedef struct writer {
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
+/* Fails with the reason why writing failed. */
 static tn_status fail_write(const writer *w) {
   if (w->lacks_memory) return runtime_fail(w->ctx, TN_ERROR_MEMORY, "out of memory while writing log %s", w->path);
   return runtime_fail(w->ctx, TN_ERROR_IO, "cannot write log %s: %s", w->path, strerror(errno));
 }
 
-/* Opens a new file beside PATH; a link is followed, so that the file behind it is replaced and not the link. */
+/* Opens a new file beside PATH, or beside the file that PATH is a link to. */
 static tn_status begin(writer *w, tn_context *ctx, const char *path, tn_log_sum *sum) {
   *w = (writer){.ctx = ctx, .path = path, .place = realpath(path, NULL), .made = {.fd = -1}, .sum = sum};
   if (!w->place && errno == ENOENT) w->place = strdup(path);
@@ -49,7 +50,7 @@ static void write_line(writer *w, const char *text, size_t n) {
   w->sum->kept += written;
 }
 
-/* A line that was written before is left out. */
+/* Writes a line unless it was written before. */
 static void write_once(writer *w, const char *text, size_t n) {
   uint64_t hash = runtime_hash(text, n, 0) | 1;
   if (runtime_map_find(&w->seen, hash)) {
@@ -60,7 +61,7 @@ static void write_once(writer *w, const char *text, size_t n) {
   write_line(w, text, n);
 }
 
-/* Nothing is left behind unless the log is whole and in its place. */
+/* Gives the finished log its name, or removes what was written. */
 static tn_status end(writer *w, tn_status status) {
   if (status == TN_OK && (w->failed || w->lacks_memory)) status = fail_write(w);
   if (w->file && fclose(w->file) != 0 && status == TN_OK) status = fail_write(w);
@@ -82,7 +83,8 @@ static log_answer copy_any(void *user, int line, const log_glance *glance, const
 
 static void write_copied(void *user, const char *text, size_t n) { write_line(user, text, n); }
 
-/* Locks the log, so that nobody appends until it is replaced; -1 where there is none. Copies what stands behind PLACE. */
+/* Locks the log, so that nobody appends until it is replaced, and copies the lines behind PLACE. *FD is -1
+ * when there is no log. */
 static tn_status copy_appended(writer *w, autotune_log_place *place, int *fd) {
   *fd = -1;
   if (access(w->path, F_OK) != 0) return TN_OK;
@@ -96,7 +98,7 @@ static tn_status copy_appended(writer *w, autotune_log_place *place, int *fd) {
 
 /* ---- putting together --------------------------------------------------------------------------------------------- */
 
-/* One log on its way into another. */
+/* A log that is being read into another one. */
 typedef struct joining {
   log_work work;
   writer *writer;
@@ -108,13 +110,13 @@ static void join_line(void *user, const log_facts *facts) {
   write_once(j->writer, j->work.reading.text, j->work.reading.bytes);
 }
 
-/* Of a newer version, perhaps. */
+/* A whole JSON object that is no record of this version may be of a newer one: it is kept, unless there is a filter. */
 static void join_strange(void *user, bool is_whole) {
   joining *j = user;
   if (is_whole && !j->work.filter) write_once(j->writer, j->work.reading.text, j->work.reading.bytes);
 }
 
-/* Adds the lines of LOG that pass the filter and were not written yet. */
+/* Adds the lines of LOG that the filter lets through and that were not written yet. */
 static tn_status join(writer *w, const char *log, bool missing_ok, const tn_log_filter *filter,
                       autotune_log_place *place) {
   joining j = {.work = {.filter = filter, .sum = w->sum, .on_line = join_line, .on_strange = join_strange},
@@ -151,32 +153,33 @@ tn_status tn_log_merge(tn_context *ctx, int n, const char *const *logs, const tn
 
 /* A record that may be kept. */
 typedef struct candidate {
-  uint64_t place; /* of program and target */
+  uint64_t place; /* hash of program and target */
   double cost_s;
   int line;
 } candidate;
 
-/* Of a program and target. */
+/* What is known of one program and target. */
 typedef struct best {
-  int line, winner; /* of the best record, and of the last finals' winner; 0: none */
+  int line, winner; /* lines of the best record and of the last finals' winner; 0: none */
   double cost_s;
 } best;
 
-/* A log on its way to fewer lines. It is read twice: to weigh the records, then to copy the lines that stay. */
+/* A log that is being compacted. It is read twice: first to compare its records, then to copy the lines that stay. */
 typedef struct compacting {
   log_work work;
   tn_context *ctx;
   RUNTIME_VEC(candidate) candidates;
   RUNTIME_VEC(best) bests;
-  runtime_map places;      /* of BESTS, from 1 */
+  runtime_map places;      /* number in BESTS of each place, from 1 */
   RUNTIME_VEC(int) kept;   /* lines, in order */
-  int weighed;             /* lines that were weighed: what was appended behind them stays */
-  int next;                /* of KEPT */
-  autotune_log_place file; /* that was weighed */
+  int weighed;             /* how many lines were compared: lines that were appended behind them stay */
+  int next;                /* the next of KEPT to copy */
+  autotune_log_place file; /* the file that was compared */
   writer *writer;
   bool failed; /* no memory */
 } compacting;
 
+/* The entry of a place, made if there is none; NULL: no memory. */
 static best *best_of(compacting *c, uint64_t place) {
   runtime_map_value *at = runtime_map_at(&c->places, place);
   if (!at) return NULL;
@@ -184,7 +187,8 @@ static best *best_of(compacting *c, uint64_t place) {
   return at->i > 0 ? &c->bests.data[at->i - 1] : NULL;
 }
 
-/* Finals outweigh what came before them, as when the best is applied. */
+/* Compares one record with those of its program and target. As in tn_apply_best, finals outweigh what came
+ * before them. */
 static void weigh_line(void *user, const log_facts *f) {
   compacting *c = user;
   if (f->is_event || !f->checked || isinf(f->cost_s)) return;
@@ -209,7 +213,8 @@ static int by_place_and_cost(const void *a, const void *b) {
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* The KEEP fastest of each program and target, and the best record, which may be a final. */
+/* Chooses the lines that stay: the KEEP fastest of each program and target, and the best record, which may
+ * be a final. */
 static void choose_lines(compacting *c, int keep) {
   int n_of_place = 0;
   if (c->candidates.n > 1)
@@ -227,7 +232,8 @@ static void choose_lines(compacting *c, int keep) {
   if (c->kept.n > 1) qsort(c->kept.data, (size_t)c->kept.n, sizeof *c->kept.data, by_number);
 }
 
-/* Lines come in order, and so do those that stay. What another process appended since the weighing stays as it is. */
+/* Copies a line if it is to be kept. Both are in order. Lines that another process appended after the
+ * comparison are kept. */
 static void keep_line(void *user, const log_facts *f) {
   compacting *c = user;
   while (c->next < c->kept.n && c->kept.data[c->next] < f->line) ++c->next;
@@ -248,7 +254,7 @@ static void release(compacting *c) {
   runtime_map_free(&c->places);
 }
 
-/* Weighs all lines, then reads them once more. What was appended between the two is kept as it is, too. */
+/* Compares all lines and chooses those that stay. */
 static tn_status choose(compacting *c, const char *log, int keep) {
   autotune_log_place start = {0};
   c->work = (log_work){.sum = c->writer->sum, .on_line = weigh_line, .user = c};
@@ -261,7 +267,7 @@ static tn_status choose(compacting *c, const char *log, int keep) {
   return status;
 }
 
-/* The second reading, which copies. */
+/* The second reading, which copies the lines. */
 static tn_status rewrite(compacting *c, const char *log, autotune_log_place *place) {
   tn_log_sum again = {0};
   runtime_quiet quiet = runtime_quiet_begin(c->ctx); /* what is broken was said */

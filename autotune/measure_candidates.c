@@ -1,12 +1,14 @@
-/* measure_candidates.c: builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
- * parallel; runs one at a time on each machine's first worker, which keeps the inputs and the reference outputs of the
- * program it measures. Both can be asked for a batch, or be given jobs one by one. */
+/* measure_candidates.c: a builder and a runner over one pool: turns candidates into requests, and answers
+ * and failures into measurements. Builds run in parallel. Runs are made one at a time on each machine's
+ * first worker, which keeps the inputs and reference outputs of the program that it measures. Both take
+ * batches, or jobs one by one. */
 #include <math.h>
 #include <stdio.h>
 
 #include "autotune/internal.h"
 #include "autotune/measure.h"
 
+/* How often a reference is tried; its time limit, in run time limits. */
 enum { MAX_PREPARATIONS = 2, PREPARE_FACTOR = 12 };
 
 static const char *const phase_names[] = {"parse", "lower", "compile", "load", "arguments", "run", "check", NULL};
@@ -14,13 +16,13 @@ _Static_assert(sizeof phase_names / sizeof *phase_names == MEASURE_PHASES + 1, "
 
 const char *const *tn_measure_phases(void) { return phase_names; }
 
-/* A class that is not known, from a newer worker, is TN_MEASURE_UNKNOWN. */
+/* The error class of a word. An unknown one, from a newer worker, is TN_MEASURE_UNKNOWN. */
 static tn_measure_error error_of_word(const char *word) {
   tn_measure_error error;
   return autotune_parse_error(word, &error) ? error : TN_MEASURE_UNKNOWN;
 }
 
-/* What a build or a run is doing, in the words of messages, and the class of each way to fail. */
+/* A kind of request: what it does, in words for messages, and the error class for each way to fail. */
 typedef struct measure_stage {
   const char *doing;
   tn_measure_error classes[MEASURE_GIVEN_UP]; /* by measure_failure */
@@ -40,7 +42,7 @@ static const measure_stage prepare_stage = STAGE("computing the reference", TN_M
 /* ---- measurements ------------------------------------------------------------------------------------------------ */
 
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) TN_PRINTF(3, 4);
-/* Replaces an earlier error. Costs are dropped with it: a measurement has either an error or costs. */
+/* Replaces an earlier error. Costs are dropped: a measurement has either an error or costs. */
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) {
   runtime_str text = {0};
   RUNTIME_ADD_ARGS(&text, fmt);
@@ -51,7 +53,7 @@ static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt
   m->n_costs = 0;
 }
 
-/* WHY is quoted in the message, the limit only where it is the reason. */
+/* Makes the failure an error. WHY is quoted, and the limit is named if it is the reason. */
 static void set_failure(tn_measurement *m, const measure_stage *stage, measure_failure kind, double limit_s,
                         const char *why) {
   m->abandoned = kind == MEASURE_GIVEN_UP;
@@ -63,7 +65,7 @@ static void set_failure(tn_measurement *m, const measure_stage *stage, measure_f
     set_error(m, stage->classes[kind], "%s failed: %s", stage->doing, why);
 }
 
-/* Times add up over the requests that a candidate needed. */
+/* Adds the phases of one answer: a candidate may need several requests. */
 static void add_phases(tn_measurement *m, const json_t *header) {
   const json_t *phases = json_object_get(header, "phase_s");
   for (size_t i = 0; i < MEASURE_PHASES && i < json_array_size(phases); ++i) {
@@ -72,7 +74,7 @@ static void add_phases(tn_measurement *m, const json_t *header) {
   }
 }
 
-/* Whether the worker says that it succeeded; takes its error otherwise. */
+/* Whether the worker says that it succeeded; otherwise takes its error. */
 static bool take_error(tn_measurement *m, const json_t *header) {
   add_phases(m, header);
   tn_measure_error error = error_of_word(protocol_text(header, "error", "unknown"));
@@ -83,7 +85,8 @@ static bool take_error(tn_measurement *m, const json_t *header) {
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* NULL: no memory, or a text that is not UTF-8, which JSON cannot carry. The caller owns it. */
+/* A request's header, for the caller to release. NULL: no memory, or a text that is not UTF-8, which JSON
+ * cannot carry. */
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
   json_t *header = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target,
                              "seed", (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
@@ -91,7 +94,7 @@ static json_t *candidate_header(const char *type, const tn_candidate *c, double 
   return header;
 }
 
-/* What pool->unprepared and worker->prepared hold; never 0. */
+/* The hash that identifies a reference, as in pool->unprepared and worker->prepared; never 0. */
 static uint64_t reference_key(const tn_candidate *c) {
   uint64_t h = runtime_hash(c->program, strlen(c->program), c->seed);
   if (c->fill) h = runtime_hash(c->fill, strlen(c->fill), h);
@@ -102,14 +105,14 @@ static bool is_complete(const tn_candidate *c) { return c->program && c->steps &
 
 static const char not_text[] = "the candidate's program, steps or target is missing or not valid UTF-8";
 
-/* The candidate's own limit, but not more than the pool's. */
+/* The candidate's own limit, but at most the pool's. */
 static double limit_of(const tn_candidate *c, double most_s) {
   return c->timeout_s > 0 ? fmin(c->timeout_s, most_s) : most_s;
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-/* The pool sends nothing when the header is NULL, and the job is over with the error that was set. */
+/* A NULL header sends nothing: the job is over, with the error that was set. */
 static measure_request build_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
   (void)worker;
   const tn_candidate *c = job->candidate;
@@ -151,9 +154,8 @@ static const measure_kind build_kind = {MEASURE_BUILDS, build_request, build_rep
 
 static double prepare_limit(const measure_pool *pool) { return PREPARE_FACTOR * pool->options.run_timeout_s; }
 
-/* A reference that cannot be made dooms every candidate of the program: without this memory each of
- * them would wait for the time limit again. FOR_GOOD: the worker said why itself, so that another one
- * would say the same. */
+/* Remembers that a reference cannot be made. Otherwise each candidate of the program would wait for the
+ * time limit again. FOR_GOOD: the worker gave the reason itself, so another one would give the same. */
 static void remember_unprepared(measure_pool *pool, uint64_t key, const tn_measurement *m, bool for_good) {
   pool->unprepared_times = pool->unprepared == key ? pool->unprepared_times + 1 : 1;
   if (for_good) pool->unprepared_times = MAX_PREPARATIONS;
@@ -163,12 +165,12 @@ static void remember_unprepared(measure_pool *pool, uint64_t key, const tn_measu
   pool->unprepared_why = m->message ? strdup(m->message) : NULL;
 }
 
-/* A program whose reference failed that often is not prepared again: each attempt costs a time limit. */
+/* Whether the reference failed so often that it is not tried again: each try costs a time limit. */
 static bool is_hopeless(const measure_pool *pool, uint64_t key) {
   return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
 }
 
-/* What is zero is left out. */
+/* Adds the options that are not zero. */
 static void add_repeats(json_t *header, const tn_repeat_options *r) {
   const struct {
     const char *name;
@@ -195,13 +197,13 @@ static void fill_run_request(const measure_pool *pool, measure_request *request,
   request->payload_bytes = m->object_bytes;
 }
 
-/* What the unscheduled program takes; 0: not known. */
+/* Seconds of the unscheduled program; 0: unknown. */
 static double default_of(const measure_pool *pool, uint64_t key) {
   const runtime_map_value *known = runtime_map_find(&pool->defaults, key);
   return known ? known->f : 0;
 }
 
-/* Of the reference of KEY. */
+/* A request to make the reference of KEY. */
 static void fill_prepare_request(const measure_pool *pool, measure_request *request, const tn_candidate *c,
                                  uint64_t key, bool wants_default) {
   request->timeout_s = prepare_limit(pool);
@@ -212,8 +214,8 @@ static void fill_prepare_request(const measure_pool *pool, measure_request *requ
   if (wants_default) json_object_set_new(request->header, "wants_default", json_true());
 }
 
-/* A worker that does not hold the reference is asked to prepare it first; the run follows by the
- * reply's true. So a worker that was replaced between two candidates needs no special case. */
+/* If the worker does not hold the reference, it is asked to make it first; the reply then returns true, and
+ * the run follows. So a worker that was replaced between two candidates needs no special case. */
 static measure_request run_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
   const tn_candidate *c = job->candidate;
   tn_measurement *m = job->out;
@@ -233,7 +235,7 @@ static measure_request run_request(measure_pool *pool, measure_job *job, const m
   return request;
 }
 
-/* All are told for the record only: what decides are the costs. */
+/* Takes numbers that are only recorded; the costs decide. */
 static void take_numbers(tn_measurement *m, const json_t *header) {
   m->n_samples = (int)fmin(fmax(protocol_number(header, "samples", 0), 0), INT32_MAX);
   m->min_s = protocol_number(header, "min_s", 0);
@@ -247,7 +249,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->is_packed = protocol_number(header, "is_packed", 0) > 0;
 }
 
-/* A worker is not trusted: without a positive time the measurement has failed. */
+/* Takes the costs. Workers are not trusted: without a positive time the measurement has failed. */
 static void take_costs(tn_measurement *m, const json_t *header) {
   take_numbers(m, header);
   const json_t *costs = json_object_get(header, "costs");
@@ -260,14 +262,14 @@ static void take_costs(tn_measurement *m, const json_t *header) {
     set_error(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent no time, or one that is not positive");
 }
 
-/* Every candidate of the program is compared with this time, so it is asked for once. */
+/* Remembers the default schedule's time, with which every candidate of the program is compared. */
 static void remember_default(measure_pool *pool, uint64_t key, const json_t *header) {
   double default_s = protocol_number(header, "default_s", 0);
   runtime_map_value *place = default_s > 0 ? runtime_map_at(&pool->defaults, key) : NULL;
   if (place) place->f = default_s;
 }
 
-/* For want of a file or of memory there. */
+/* Whether the job goes to another machine, because this one lacks a file or memory for the reference. */
 static bool passes_on(measure_pool *pool, measure_job *job, measure_worker *worker) {
   const char *why = job->out->message;
   if (!measure_pool_passes_on(pool, job, worker->machine, why ? why : "")) return false;
@@ -277,7 +279,7 @@ static bool passes_on(measure_pool *pool, measure_job *job, measure_worker *work
   return job->goes_elsewhere = true;
 }
 
-/* The answer of a preparation is told from that of a run by what the worker held when it was asked. */
+/* What the worker held when it was asked tells the answer of a preparation from that of a run. */
 static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   tn_measurement *m = job->out;
   uint64_t key = reference_key(job->candidate);
@@ -295,7 +297,7 @@ static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *work
   return !was_prepared;
 }
 
-/* WORKER NULL: none could be started, and no reference is to blame. */
+/* A run failed, or the making of its reference. WORKER NULL: none could be started, so no reference is to blame. */
 static void run_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
                        const char *why) {
   tn_measurement *m = job->out;
@@ -322,7 +324,7 @@ static measure_request prepare_request(measure_pool *pool, measure_job *job, con
   return request;
 }
 
-/* COSTS[0] is either measured like a candidate's, or estimated by the worker, which is_estimate says. */
+/* Takes the default schedule's time, which was measured like a candidate's or estimated by the worker (is_estimate). */
 static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   tn_measurement *m = job->out;
   uint64_t key = reference_key(job->candidate);
@@ -343,7 +345,7 @@ static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *
   return false;
 }
 
-/* The failure belongs to the program, so its other candidates must learn of it too. */
+/* The failure concerns the program, so its other candidates must be spared it. */
 static void prepare_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
                            const char *why) {
   (void)worker;
@@ -353,7 +355,7 @@ static void prepare_failed(measure_pool *pool, measure_job *job, const measure_w
 
 static const measure_kind prepare_kind = {MEASURE_RUNS, prepare_request, prepare_reply, prepare_failed};
 
-/* A worker that dies over it may have had bad luck: another one tries again. */
+/* tn_runner.prepare. A worker that dies over it may have had bad luck, so another one tries again. */
 static tn_status prepare(void *self, const tn_candidate *candidate, tn_measurement *out) {
   tn_status status = TN_OK;
   *out = (tn_measurement){0};
@@ -372,7 +374,7 @@ static tn_status prepare(void *self, const tn_candidate *candidate, tn_measureme
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* A final measurement has the machine for itself; a build takes one core. */
+/* A build takes one core, a run its kernel's threads. A finalist has the machine for itself. */
 static measure_job job_of(const measure_kind *kind, const tn_candidate *candidate, tn_measurement *out) {
   int cores = kind == &build_kind ? 1 : candidate->is_final ? 0 : candidate->threads;
   bool needs_reference = kind != &build_kind && is_complete(candidate);
@@ -384,8 +386,7 @@ static void take_seconds(const measure_job *job) {
   *(job->kind == &build_kind ? &job->out->build_s : &job->out->run_s) += job->seconds;
 }
 
-/* For runs, candidates whose build failed are left as they are. Batches are of candidates that are left
- * only. */
+/* Serves a batch. For runs, candidates whose build failed are left as they are. */
 static tn_status measure(measure_pool *pool, int n, const tn_candidate *candidates, tn_measurement *out,
                          const measure_kind *kind) {
   if (n <= 0) return TN_OK;
@@ -428,7 +429,7 @@ static tn_status submit_build(void *self, tn_job *job) {
 
 static tn_status submit_run(void *self, tn_job *job) { return submit(self, job, &run_kind); }
 
-/* Waits up to WAIT_S for one job; *DONE is NULL if none ended. The job is freed, what was given stays the caller's. */
+/* Waits up to WAIT_S for one job; *DONE is NULL if none ended. Frees the pool's job. */
 static tn_status poll_lane(measure_pool *pool, measure_lane lane, double wait_s, tn_job **done) {
   tn_status status = TN_OK;
   measure_job *job = measure_pool_take(pool, lane);
@@ -454,8 +455,8 @@ static const tn_worker_host_state *hosts_of(void *self, int *n) { return measure
 
 static void release(void *self) { measure_pool_release(self); }
 
-/* Both hold the pool, which goes with the last of the two. Without a pool both are still made, with a
- * NULL self, and must not be used. */
+/* Both hold the pool, and the one that is freed last frees it. Without a pool they are still filled in, but
+ * must not be used. */
 bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner) {
   if (!ctx || !builder || !runner) {
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_workers_new: an argument is NULL");

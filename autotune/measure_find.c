@@ -1,5 +1,5 @@
-/* Where the `tenon` command is: the running program itself, a neighbour of it, a neighbour of the library, or left to
- * posix_spawnp to find in PATH. */
+/* measure_find.c: where the `tenon` command is: it is the running program itself, is beside it, is beside
+ * the library, or is left to posix_spawnp, which searches PATH. */
 #include <dlfcn.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* Regular files only: a folder may be executable, too. */
+/* Only regular files: a folder may be executable, too. */
 static bool is_program(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* FOLDER/NAME when that is a program; otherwise adds it to the places. */
+/* FOLDER/NAME if that is a program; otherwise adds it to the places. */
 static char *try_place(const char *folder, const char *name, runtime_str *places) {
   char path[PATH_BYTES];
   if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) return NULL;
@@ -25,7 +25,7 @@ static char *try_place(const char *folder, const char *name, runtime_str *places
   return NULL;
 }
 
-/* The running program when it is `tenon`; else `tenon` beside it or, as in the build tree, one folder up. */
+/* The running program if it is `tenon`; otherwise `tenon` beside it or, as in the build tree, one folder up. */
 static char *near_program(runtime_str *places) {
   char self[PATH_BYTES];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -38,7 +38,7 @@ static char *near_program(runtime_str *places) {
   return found ? found : try_place(folder, "../tenon", places);
 }
 
-/* Installed: lib/libtenon.so and bin/tenon; in the build tree: both in one folder. */
+/* Near the library: lib/libtenon.so and bin/tenon when installed, the same folder in the build tree. */
 static char *near_library(runtime_str *places) {
   Dl_info info;
   char path[PATH_BYTES];

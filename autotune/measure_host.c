@@ -1,9 +1,9 @@
-/* measure_host.c: machines that a command reaches: what their greeting is compared with, pauses between tries, and how they
- * fare, for people.
+/* measure_host.c: machines that a command reaches: how their greeting is checked, pauses between tries, and
+ * their states for people to read.
  *
- * A host that differs from what is wanted is refused for good: another version, another processor, costs that are not the
- * target's, a clock that is wrong. A host whose worker is lost is tried again after a pause, which doubles with every
- * failure in a row. */
+ * A host that is not what is wanted is refused for good: another version, another processor, other costs
+ * than the target's, a wrong clock. A host whose worker is lost is tried again after a pause, which doubles
+ * with every failure in a row. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,18 +11,20 @@
 #include "autotune/internal.h"
 #include "autotune/measure.h"
 
-/* So many starts in a row of a host that has never greeted, and it is counted on no more. It is tried all the same while others
- * work. One that has greeted is waited for as long as the options say. */
+/* After so many failed starts in a row a host that has never greeted is not counted on any more, but still
+ * tried while others work. A host that has greeted is waited for as long as the options say. */
 enum { NEVER_CAME = 3 };
 
+/* The first pause after a failure, in seconds, and the longest. */
 #define PAUSE_S 0.25
 #define LONGEST_PAUSE_S 60.0
-/* A host's wall clock may differ by so much: more is a clock that nobody sets. */
+/* The most that a host's wall clock may differ: more than that is a clock that nobody sets. */
 #define CLOCK_S 60.0
-/* Told times may be longer than what has passed by so much: two clocks of two machines. */
+/* Times that a host reports may exceed what has passed here by so much, since two machines have two clocks. */
 #define CLOCK_RATIO 1.1
 #define CLOCK_SLACK_S 0.05
-/* Costs of the same machine, measured twice, differ by less, unless others work there: then they are measured again. */
+/* Costs of the same machine, measured twice, differ by less than this, unless others work there: then they
+ * are measured again, at most COST_TRIES times. */
 #define COSTS_RATIO 2.0
 enum { COST_TRIES = 3 };
 
@@ -70,13 +72,13 @@ void measure_machine_free(measure_machine *machine) {
 
 /* ---- the greeting ------------------------------------------------------------------------------------------------ */
 
-/* Costs are measured once for each machine: that takes it a tenth of a second. */
+/* Costs are measured once for each machine, which takes a tenth of a second. */
 void measure_host_ask(const measure_machine *machine, json_t *hello) {
   json_object_set_new(hello, "remote", json_true());
   if (!machine->has_greeted) json_object_set_new(hello, "wants_costs", json_true());
 }
 
-/* A word of the wanted target and of the host's. False, with WHY: they differ. */
+/* Compares a word of the wanted target with the host's. False with WHY: they differ. */
 static bool same_word(const char *wanted, const char *own, const char *key, runtime_str *why) {
   char a[512] = "", b[512] = "";
   autotune_target_word(wanted, key, a, sizeof a);
@@ -86,7 +88,7 @@ static bool same_word(const char *wanted, const char *own, const char *key, runt
   return false;
 }
 
-/* Whether LIST, "+a,-b,...", has the feature with this sign. */
+/* Whether LIST, "+a,-b,...", has the feature with that sign. */
 static bool has_feature(const char *list, char sign, const char *name, size_t n) {
   for (const char *item = list; *item;) {
     size_t length = strcspn(item, ",");
@@ -96,7 +98,7 @@ static bool has_feature(const char *list, char sign, const char *name, size_t n)
   return false;
 }
 
-/* Features are told as differences from the processor's. The host must have what the target has: it may have more. */
+/* Features are given as differences from the processor's. The host must have what the target has, and may have more. */
 static bool has_features(const char *wanted, const char *own, runtime_str *why) {
   char a[2048] = "", b[2048] = "";
   autotune_target_word(wanted, "features", a, sizeof a);
@@ -132,7 +134,7 @@ static bool is_target(const measure_wanted *wanted, const json_t *greeting, runt
                      has_features(target, own, why) && has_threads(wanted, greeting, why));
 }
 
-/* The number behind KEY in "costs=key:number,..."; 0: there is none. */
+/* The number of KEY in "costs=key:number,..."; 0: there is none. */
 static double cost_of(const char *costs, const char *key) {
   size_t n = strlen(key);
   for (const char *item = costs + strcspn(costs, "="); *item; item += strcspn(item, ",")) {
@@ -142,7 +144,7 @@ static double cost_of(const char *costs, const char *key) {
   return 0;
 }
 
-/* Only what the processor's cores take is compared: memory is shared with whatever else the machine does. */
+/* Compares only what a core's operations take: memory is shared with whatever else the machine does. */
 static bool has_costs(const measure_wanted *wanted_costs, const char *costs, runtime_str *why) {
   const char *all = wanted_costs->costs ? wanted_costs->costs : "";
   static const char *const keys[] = {"fma16", "fma32", "fma64", "chain", "load"};
@@ -155,7 +157,8 @@ static bool has_costs(const measure_wanted *wanted_costs, const char *costs, run
   return true;
 }
 
-/* Nothing that is measured depends on it, but logs, certificates and queues do. 0: it does not tell. */
+/* Checks the host's clock. Measurements do not depend on it, but logs, certificates and queues do. A host
+ * that reports none passes. */
 static bool has_clock(const json_t *greeting, runtime_str *why) {
   double clock_s = protocol_number(greeting, "clock", 0), ahead_s = clock_s - (double)time(NULL);
   if (clock_s <= 0 || fabs(ahead_s) <= CLOCK_S) return true;
@@ -170,7 +173,7 @@ static bool has_version(const json_t *greeting, runtime_str *why) {
   return false;
 }
 
-/* Whether another machine that has greeted is called so. */
+/* Whether another machine that has greeted has this name. */
 static bool is_taken(const measure_pool *pool, const measure_machine *machine, const char *name) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
@@ -179,7 +182,8 @@ static bool is_taken(const measure_pool *pool, const measure_machine *machine, c
   return false;
 }
 
-/* Once. Names in records tell machines apart: where several workers run on one, each is a machine of its own. */
+/* Names the machine, once. Records tell machines apart by name, so workers on one machine are numbered,
+ * each being a machine of its own. */
 static void take_name(const measure_pool *pool, measure_machine *machine, const json_t *greeting) {
   const char *given = machine->host->name;
   const char *name = given ? given : protocol_text(greeting, "host", "host");
@@ -249,7 +253,7 @@ static void label(const measure_machine *machine, runtime_str *out) {
     command_text(machine, out);
 }
 
-/* Said at once the first time; what comes later stands in the summary. */
+/* Reports the first failure at once; later ones are in the summary. */
 static void say(const measure_pool *pool, const measure_machine *machine, const char *what) {
   runtime_str text = {0};
   label(machine, &text);
@@ -266,7 +270,7 @@ void measure_host_trouble(measure_pool *pool, measure_machine *machine, const ch
   if (machine->n_lost++ == 0) say(pool, machine, "was lost and is tried again");
 }
 
-/* Costs may be those of an hour when others work there. */
+/* Refuses a machine. If only its costs differ it is tried again: others may be working there at the moment. */
 void measure_host_refuse(measure_pool *pool, measure_machine *machine, const char *why) {
   if (machine->cost_tries > 0 && machine->cost_tries < COST_TRIES && !machine->has_greeted) {
     measure_host_trouble(pool, machine, why);

@@ -1,5 +1,5 @@
-/* measure_pool.c: the pool: keeps workers alive, hands jobs to idle ones while their machine has cores for them, and waits for all of
- * them at once with poll(2). */
+/* measure_pool.c: the pool: keeps workers running, gives jobs to idle ones as their machine's cores permit,
+ * and waits for all of them at once with poll(2). */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,10 +8,13 @@
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
-/* Runs that hold builders up come so many together, or as have gathered in the time of so many builds. */
+/* Runs that hold up the builders come together: so many of them, or as many as gather in the time of so many builds. */
 enum { RUNS_TOGETHER = 20, GATHER_BUILDS = 10 };
+/* Limits of the options; milliseconds between two questions whether to stop; descriptors that the program
+ * itself may need. */
 enum { MAX_WORKERS = 256, MAX_HOSTS = 4096, STOP_ASKED_MS = 50, OWN_DESCRIPTORS = 64 };
 
+/* Seconds for the first worker to greet, and of waiting for lost hosts. */
 #define GREETING_S 60.0
 #define PATIENCE_S 30.0
 
@@ -27,7 +30,7 @@ static void push(measure_queue *q, measure_job *job) {
   q->n++;
 }
 
-/* Takes the job behind BEFORE, or the first one where that is NULL. */
+/* Takes the job behind BEFORE; NULL: the first one. */
 static measure_job *take_behind(measure_queue *q, measure_job *before) {
   measure_job *job = before ? before->next : q->first;
   if (!job) return NULL;
@@ -62,7 +65,7 @@ void measure_pool_end(measure_pool *pool, measure_job *job) {
   if (job->given) push(&pool->done[job->kind->lane], job);
 }
 
-/* How many jobs wait for a worker. */
+/* Records how many jobs wait for a worker. */
 static void tell_queue(const measure_pool *pool, measure_lane lane) {
   static const tn_site site = {__FILE__, "tell_queue", __LINE__, TN_CATEGORY_QUEUE, 2};
   static const char *const names[] = {"builder_queue", "runner_queue"};
@@ -93,7 +96,7 @@ static bool any_has_state(const measure_pool *pool, measure_state state) {
   return false;
 }
 
-/* Whether a worker of it that takes such jobs has greeted and is there. */
+/* Whether one of its workers that take such jobs is serving. */
 static bool is_there(const measure_machine *machine, measure_lane lane) {
   for (int i = 0; i < machine->n_workers; ++i) {
     const measure_worker *w = &machine->workers[i];
@@ -107,7 +110,7 @@ static bool is_unable(const measure_machine *machine, const measure_job *job) {
   return job->reference && job->reference == machine->unprepared;
 }
 
-/* Whether another machine is there that can do the job. */
+/* Whether another machine is serving that can do the job. */
 static bool has_other(const measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
@@ -116,8 +119,8 @@ static bool has_other(const measure_pool *pool, const measure_machine *machine, 
   return false;
 }
 
-/* Finalists are compared with each other, so all are timed on one machine: the one that has timed most, of those that are
- * there. It stays while it may come back. */
+/* The machine that times finalists. They are compared with each other, so one machine times them all: of
+ * those that are serving, the one that has timed most. It is kept as long as it may come back. */
 static const measure_machine *finals_machine(measure_pool *pool) {
   const measure_machine *best = pool->finals_on;
   bool may_come = best && (has_state(best, MEASURE_STARTING) || best->failures < 2);
@@ -130,7 +133,7 @@ static const measure_machine *finals_machine(measure_pool *pool) {
   return pool->finals_on = best;
 }
 
-/* Whether another machine may make the reference that this one cannot. */
+/* Whether another machine may be able to make the reference. */
 static bool has_other_for(const measure_pool *pool, const measure_machine *machine, uint64_t reference) {
   for (int i = 0; i < pool->n_machines; ++i) {
     const measure_machine *other = &pool->machines[i];
@@ -149,8 +152,8 @@ bool measure_pool_passes_on(measure_pool *pool, measure_job *job, measure_machin
   return true;
 }
 
-/* Whether the machine may have the job: not one that a worker of its was lost over, nor one whose reference it cannot make, if there
- * are others. A finalist has no choice. */
+/* Whether the machine may have the job. If there are others, it may not when one of its workers was lost
+ * over the job, or when it cannot make the reference. A finalist has no choice. */
 static bool suits(measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   measure_lane lane = job->kind->lane;
   if (!machine->host) return true;
@@ -159,7 +162,7 @@ static bool suits(measure_pool *pool, const measure_machine *machine, const meas
   return job->avoid != machine || !has_other(pool, machine, job);
 }
 
-/* The first that waits in the lane and suits the machine; *BEFORE is the one before it. */
+/* The first waiting job of the lane that suits the machine; *BEFORE is the one before it. */
 static measure_job *first_for(measure_pool *pool, const measure_machine *machine, measure_lane lane,
                               measure_job **before) {
   measure_job *job = pool->waiting[lane].first;
@@ -167,17 +170,17 @@ static measure_job *first_for(measure_pool *pool, const measure_machine *machine
   return job;
 }
 
-/* 0 means the whole machine; more than there are means that too. */
+/* Cores that the job takes there; 0 or too many mean the whole machine. */
 static int cores_of(const measure_machine *machine, const measure_job *job) {
   return job->cores > 0 ? RUNTIME_MIN(job->cores, machine->cores) : machine->cores;
 }
 
-/* The caller works on this machine. */
+/* The core that the caller uses on its own machine. */
 static int caller_cores(const measure_pool *pool, const measure_machine *machine) {
   return !machine->host && pool->caller_works;
 }
 
-/* A worker that is starting computes, too, which would disturb what is timed. */
+/* Cores in use. A worker that is starting computes, too, and would disturb a run. */
 static int busy_cores(const measure_pool *pool, const measure_machine *machine) {
   int busy = caller_cores(pool, machine);
   for (int i = 0; i < machine->n_workers; ++i) {
@@ -187,21 +190,21 @@ static int busy_cores(const measure_pool *pool, const measure_machine *machine) 
   return busy;
 }
 
-/* Whether the machine has the cores for the job now. Where the caller works on a machine of one core nothing could begin: it
- * begins. */
+/* Whether the machine has the cores for the job now. On a machine of one core nothing could ever begin
+ * while the caller works, so there it may. */
 static bool fits(const measure_pool *pool, const measure_machine *machine, const measure_job *job) {
   int most = RUNTIME_MAX(machine->cores, 1 + caller_cores(pool, machine));
   return busy_cores(pool, machine) + cores_of(machine, job) <= most;
 }
 
-/* Whether the runs that wait have waited for each other long enough. Before anything is known the first one is not held up. */
+/* Whether the waiting runs have gathered long enough. Before any build has ended, the first run is not held up. */
 static bool have_gathered(const measure_pool *pool, const measure_job *run) {
   uint64_t gather_ns = (uint64_t)(GATHER_BUILDS * pool->build_s * 1e9);
   return pool->waiting[MEASURE_RUNS].n >= RUNS_TOGETHER || !run->given || runtime_now_ns() - run->added_ns >= gather_ns;
 }
 
-/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. On a host, which
- * others' runs can go to, each is served as it comes. */
+/* Whether builds have to wait for a run. One that needs all cores waits until several such runs have
+ * gathered, so that builders are held up once for all of them. On a host a run is served as it comes. */
 static bool holds_builds(measure_pool *pool, const measure_machine *machine) {
   measure_job *before, *run = first_for(pool, machine, MEASURE_RUNS, &before);
   if (!run || !machine_serves(machine, MEASURE_RUNS)) return false;
@@ -211,7 +214,7 @@ static bool holds_builds(measure_pool *pool, const measure_machine *machine) {
 
 /* ---- handing out ------------------------------------------------------------------------------------------------- */
 
-/* Starts workers while more jobs wait than there are workers to take them. */
+/* Starts workers as long as more jobs wait than workers can take. */
 static void start_workers(measure_pool *pool, measure_machine *machine, measure_lane lane) {
   int ready = 0;
   for (int i = 0; i < machine->n_workers; ++i) {
@@ -224,9 +227,9 @@ static void start_workers(measure_pool *pool, measure_machine *machine, measure_
   }
 }
 
-/* Of a host all are started as soon as they may: greeting takes time, and who is there can be counted on. The first one is
- * greeted alone, since it measures the machine's costs. One that ends while it is idle is found out by poll(2): a thousand are not
- * looked at one by one. */
+/* Starts all workers of a host as soon as allowed, since greeting takes time. The first one is greeted
+ * alone, because it measures the machine's costs. An idle one that ends is noticed by poll(2), so that a
+ * thousand need not be looked at one by one. */
 static void start_host(measure_pool *pool, measure_machine *machine) {
   int n = machine->has_greeted ? machine->n_workers : 1;
   for (int i = 0; i < n; ++i) {
@@ -235,7 +238,7 @@ static void start_host(measure_pool *pool, measure_machine *machine) {
   }
 }
 
-/* The worker takes jobs of the lane while its machine has cores for them. */
+/* Gives the worker a job of the lane, if one suits and its machine has the cores. */
 static void hand_to(measure_pool *pool, measure_worker *w, measure_lane lane) {
   measure_job *before, *job;
   while (w->state == MEASURE_IDLE && (job = first_for(pool, w->machine, lane, &before)) &&
@@ -254,8 +257,8 @@ static void hand_out(measure_pool *pool, measure_lane lane) {
   }
 }
 
-/* Hosts behind a slow way get their next run while they are at one, of those that nobody else is free for. It may not need more
- * cores than that one, which are free when it begins. */
+/* Sends the next run ahead to hosts with a slow connection while they serve one, if no free machine wants
+ * it. It may not need more cores than the current run, which will be free then. */
 static void hand_ahead(measure_pool *pool) {
   for (int i = pool->n_workers - 1; i >= 0 && pool->waiting[MEASURE_RUNS].n > 0; --i) {
     measure_worker *w = &pool->workers[i];
@@ -270,7 +273,7 @@ static void hand_ahead(measure_pool *pool) {
   }
 }
 
-/* Runs first: a build can wait, a run needs the machine quiet. */
+/* Runs come first: a build can wait, but a run needs a quiet machine. */
 static void assign(measure_pool *pool) {
   for (int i = 0; i < pool->n_machines; ++i) {
     measure_machine *machine = &pool->machines[i];
@@ -285,8 +288,8 @@ static void assign(measure_pool *pool) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Milliseconds until the first deadline or the end of the wait, rounded up. A caller that does not wait gets 0: the clock
- * goes on between two looks at it, and rounding up would make a millisecond of that. */
+/* Milliseconds until the first deadline or the end of the wait, rounded up. A caller that does not wait
+ * gets 0, since rounding would turn a moment into a millisecond. */
 static int time_to_wait(const measure_pool *pool, double wait_s) {
   if (wait_s <= 0) return 0;
   uint64_t now = runtime_now_ns(), first = measure_deadline_after(wait_s);
@@ -297,7 +300,7 @@ static int time_to_wait(const measure_pool *pool, double wait_s) {
   return first <= now ? 0 : (int)RUNTIME_MIN((first - now + 999999u) / 1000000u, (uint64_t)STOP_ASKED_MS);
 }
 
-/* Two entries a worker: the socket, and standard error. */
+/* Two entries for each worker: its socket and its standard error. */
 static void fill_poll(const measure_pool *pool) {
   for (int i = 0; i < pool->n_workers; ++i) {
     const measure_worker *w = &pool->workers[i];
@@ -308,7 +311,7 @@ static void fill_poll(const measure_pool *pool) {
   }
 }
 
-/* Serves every worker, also those that nothing came from: their time may be over. */
+/* Serves every worker, also those that sent nothing: their time may be over. */
 static void wait_for_events(measure_pool *pool, double wait_s) {
   struct pollfd *polled = pool->polled;
   fill_poll(pool);
@@ -318,7 +321,7 @@ static void wait_for_events(measure_pool *pool, double wait_s) {
     measure_worker_serve(pool, &pool->workers[i], polled[2 * i].revents, polled[2 * i + 1].revents);
 }
 
-/* Where a tenon command was looked for is told, as it depends on PATH and the library's place. */
+/* Fails with the places where the command was searched, which depend on PATH and on where the library is. */
 static tn_status cannot_start(measure_pool *pool) {
   const measure_machine *here = &pool->machines[0];
   if (!here->host)
@@ -354,7 +357,7 @@ static void fail_waiting(measure_pool *pool, measure_failure kind, const char *w
   }
 }
 
-/* Kills who is at work; the jobs that are left fail. */
+/* Kills the workers that are busy; all jobs fail as given up. */
 static void give_up(measure_pool *pool) {
   for (int i = 0; i < pool->n_workers; ++i) {
     measure_worker *w = &pool->workers[i];
@@ -377,7 +380,7 @@ static bool is_stuck(const measure_pool *pool, measure_lane lane) {
   return true;
 }
 
-/* What hosts were to do is given up, and leaves no record: the run can go on from the log another time. */
+/* Jobs for hosts are given up and leave no record, so that the run can continue from the log another time. */
 static tn_status end_stuck(measure_pool *pool, measure_lane lane) {
   bool has_hosts = pool->options.n_hosts > 0;
   bool is_hosts = has_hosts && (lane == MEASURE_RUNS || pool->options.build_on == TN_BUILD_ON_HOSTS);
@@ -394,8 +397,7 @@ static bool waits_for_caller(const measure_pool *pool) {
          !any_has_state(pool, MEASURE_STARTING) && !fits(pool, here, run);
 }
 
-/* The caller rests while kernels that need its core, too, are timed: nothing else goes on, and who is to build next waits for
- * them. */
+/* Waits while kernels that need the caller's core, too, are timed. Nothing else goes on meanwhile. */
 static void rest(measure_pool *pool) {
   pool->caller_works = false;
   for (hand_out(pool, MEASURE_RUNS); any_has_state(pool, MEASURE_BUSY) && !should_stop(pool);
@@ -404,8 +406,7 @@ static void rest(measure_pool *pool) {
   pool->caller_works = true;
 }
 
-/* Jobs to idle workers, then one poll of all. O(workers). Jobs that were handed out when workers cannot be started any more
- * have failed already. */
+/* Hands jobs out, then polls all workers once. O(workers). */
 tn_status measure_pool_step(measure_pool *pool, double wait_s) {
   pool->caller_works = wait_s <= 0;
   if ((count_waiting(pool) > 0 || any_has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {
@@ -440,12 +441,12 @@ tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs) {
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
-/* All are told to end before the first is waited for. */
-/* After an error jobs that nobody polls any more may be anywhere. */
+/* Frees a job that poll would have given back. After an error such jobs may be in any list. */
 static void free_given(measure_job *job) {
   if (job && job->given) free(job);
 }
 
+/* All processes are told to end before the first is waited for. */
 static void pool_free(measure_pool *pool) {
   for (int lane = 0; lane < MEASURE_LANES; ++lane) {
     while (pool->waiting[lane].n > 0) free_given(pop(&pool->waiting[lane]));
@@ -473,7 +474,8 @@ void measure_pool_release(measure_pool *pool) {
   if (pool && --pool->users == 0) pool_free(pool);
 }
 
-/* A copy: the user's array may be gone when a worker is to be replaced. RUNNER: its last word, or NULL. */
+/* Copies ARGV, since a worker may be replaced after the user's array is gone. RUNNER, if not NULL, becomes
+ * its last word. */
 static bool copy_command(measure_machine *here, const char *const *argv, const char *runner) {
   static const char option[] = "--runner=";
   int n = 0;
@@ -487,7 +489,7 @@ static bool copy_command(measure_machine *here, const char *const *argv, const c
   return here->command && n > 0;
 }
 
-/* The places are told only when nothing better than the bare name was found. */
+/* Finds the command. The places are kept for a message only when nothing better than the bare name was found. */
 static bool find_command(measure_machine *here, const char *runner) {
   runtime_str places = {0};
   char *found = measure_find_command(&places);
@@ -500,7 +502,7 @@ static bool find_command(measure_machine *here, const char *runner) {
   return copied;
 }
 
-/* 15 s, 10 s and 4 GiB: a build or run that needs more is of no use to a search of many candidates. */
+/* The defaults 15 s, 10 s and 4 GiB: a build or run that needs more is of no use to a search of many candidates. */
 static tn_worker_options with_defaults(const tn_worker_options *given) {
   tn_worker_options o = given ? *given : (tn_worker_options){0};
   if (o.jobs <= 0) o.jobs = tn_thread_count();
@@ -527,13 +529,13 @@ static bool start_first(measure_pool *pool) {
 
 static int count_of(const tn_worker_host *host) { return RUNTIME_MAX(host->count, 1); }
 
-/* Of a machine: the workers that build, beside the one that runs. */
+/* Workers of a machine that build, besides the one that runs. */
 static int builders_of(const measure_pool *pool, const tn_worker_host *host) {
   if (pool->options.build_on == TN_BUILD_ON_HERE) return 0;
   return host->threads > 1 ? RUNTIME_MIN(host->threads, MAX_WORKERS) : 1;
 }
 
-/* How many machines and workers there will be. */
+/* Counts the machines and workers that there will be. */
 static void count_all(measure_pool *pool) {
   const tn_worker_options *o = &pool->options;
   bool works_here = o->n_hosts == 0 || o->build_on != TN_BUILD_ON_HOSTS;
@@ -545,7 +547,7 @@ static void count_all(measure_pool *pool) {
   }
 }
 
-/* N workers from FIRST on are the machine's; the first of them runs, and builds too where it is the only one. */
+/* Gives the machine N workers from FIRST on. The first one runs, and also builds if it is the only one. */
 static void take_workers(measure_pool *pool, measure_machine *machine, int first, int n) {
   bool runs = machine->host || pool->options.n_hosts == 0, is_both = runs && n == 1 && !machine->host;
   machine->workers = pool->workers + first;
@@ -596,7 +598,7 @@ static bool open_machines(measure_pool *pool) {
   return open_hosts(pool, works_here, works_here ? pool->machines[0].n_workers : 0);
 }
 
-/* Two descriptors a worker, and some that the program has: better said before the first is started than by the last that is not. */
+/* Each worker needs two descriptors. Better to refuse now than when the last worker does not start. */
 static tn_status check_descriptors(tn_context *ctx, int n_workers) {
   struct rlimit limit;
   int64_t need = OWN_DESCRIPTORS + 2 * (int64_t)n_workers;
@@ -609,7 +611,7 @@ static tn_status check_descriptors(tn_context *ctx, int n_workers) {
       n_workers, (long long)need, (long long)limit.rlim_cur, (long long)need);
 }
 
-/* TN_ERROR_ARGUMENT for options that make no sense. */
+/* TN_ERROR_ARGUMENT: the options contradict themselves. */
 static tn_status check_hosts(tn_context *ctx, const tn_worker_options *o) {
   int64_t n = 0;
   if (o->n_hosts < 0 || (o->n_hosts > 0 && !o->hosts))
@@ -635,7 +637,8 @@ static tn_status check_hosts(tn_context *ctx, const tn_worker_options *o) {
   return TN_OK;
 }
 
-/* The first worker here is awaited, so that a wrong command is an error of the caller and not of the first candidate. */
+/* Waits for the first worker on this machine, so that a wrong command is the caller's error and not the
+ * first candidate's. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options) {
   if (options && check_hosts(ctx, options) != TN_OK) return NULL;
   measure_pool *pool = calloc(1, sizeof *pool);

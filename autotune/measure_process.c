@@ -1,5 +1,6 @@
-/* One worker process: spawned (never forked) in a process group of its own, talked to over one socket, its last words
- * kept, its end explained. Nothing of it is left behind: every way out kills the group and reaps the child. */
+/* measure_process.c: one worker process. It is spawned (never forked) in a process group of its own and
+ * talked to over one socket; its last words are kept and its end is explained. Nothing of it is left
+ * behind: every way out kills the group and reaps the child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +34,7 @@ static bool lift(int *fd) {
   return lifted >= 0;
 }
 
-/* ours: the socket and the reading end of the pipe; theirs: the other ends. All close on exec. */
+/* OURS: the socket and the reading end of the pipe; THEIRS: the other ends. All close on exec. */
 static bool make_channels(int ours[2], int theirs[2]) {
   int pair[2], ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
@@ -46,8 +47,8 @@ static bool make_channels(int ours[2], int theirs[2]) {
          fcntl(ours[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(ours[1], F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* Nothing else of ours stays open in the child: a socket of another worker would keep that one from
- * seeing its end. */
+/* Leaves nothing else open in the child: if it held another worker's socket, that worker would not see its
+ * input end. */
 static int set_actions(posix_spawn_file_actions_t *actions, const int theirs[2]) {
   int error = posix_spawn_file_actions_adddup2(actions, theirs[0], STDIN_FILENO);
   if (!error) error = posix_spawn_file_actions_adddup2(actions, theirs[0], STDOUT_FILENO);
@@ -56,7 +57,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, const int theirs[2])
   return error;
 }
 
-/* A fresh group, no blocked signals, default handlers: whatever the calling program has set up. */
+/* A new process group, no blocked signals and default handlers, whatever the calling program has set up. */
 static int set_attributes(posix_spawnattr_t *attributes) {
   sigset_t none, all;
   sigemptyset(&none);
@@ -70,7 +71,7 @@ static int set_attributes(posix_spawnattr_t *attributes) {
   return error;
 }
 
-/* posix_spawn, not fork: the program may have threads and gigabytes mapped. */
+/* By posix_spawn, not fork: the program may have threads, and gigabytes mapped. */
 static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -87,7 +88,7 @@ static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   return error;
 }
 
-/* On failure nothing is left open and pid is 0. */
+/* After a failure nothing is left open and pid is 0. */
 int measure_process_start(measure_process *p, const char *const *argv) {
   int ours[2] = {-1, -1}, theirs[2] = {-1, -1};
   *p = (measure_process){.fd = -1, .err_fd = -1};
@@ -107,7 +108,7 @@ int measure_process_start(measure_process *p, const char *const *argv) {
 
 /* ---- last words -------------------------------------------------------------------------------------------------- */
 
-/* A ring would be quicker; a worker says little, and this text is whole at any time. */
+/* Appends to the tail. A ring would be faster, but a worker says little, and this text is complete at any time. */
 static void keep_tail(measure_process *p, const char *data, size_t n) {
   if (n > MEASURE_TAIL) {
     data += n - MEASURE_TAIL;
@@ -120,7 +121,7 @@ static void keep_tail(measure_process *p, const char *data, size_t n) {
   p->tail[p->tail_n] = '\0';
 }
 
-/* At most 64 blocks: a worker that writes without end must not hold up the loop. */
+/* Reads at most 64 blocks: a worker that writes without end must not hold up the loop. */
 void measure_process_read_tail(measure_process *p) {
   char block[4096];
   for (int blocks = 0; p->err_fd >= 0 && blocks < 64; ++blocks) {
@@ -136,7 +137,7 @@ void measure_process_read_tail(measure_process *p) {
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-/* Whether it has died within the time; it is not reaped yet, so that its process group cannot be another's. */
+/* Whether it died within MS. It is not reaped yet, so that its process group cannot become another's. */
 static bool has_died(const measure_process *p, int ms) {
   for (uint64_t end = runtime_now_ns() + (uint64_t)ms * 1000000u;;) {
     siginfo_t info = {0};
@@ -148,7 +149,7 @@ static bool has_died(const measure_process *p, int ms) {
   }
 }
 
-/* Kills the group, reaps, closes. Returns the status as waitpid gives it, or -1. */
+/* Kills the group, reaps the child and closes. Returns the status of waitpid, or -1. */
 static int finish(measure_process *p) {
   int status = -1;
   pid_t got;
@@ -176,20 +177,20 @@ void measure_process_end(measure_process *p) {
   finish(p);
 }
 
-/* What programs, LLVM, libstdc++ and libgomp say when memory runs out. */
+/* What programs, LLVM, libstdc++ and libgomp print when memory runs out. */
 static const char *const memory_words[] = {"out of memory",     "Out of memory",          "bad_alloc",
                                            "OUT OF MEMORY",     "Cannot allocate memory", "failed to allocate",
                                            "allocation failed", "Thread creation failed", "out-of-memory"};
 
-/* By words, for want of anything better: exit statuses of these libraries say nothing. */
+/* Judges by words, since the exit statuses of these libraries tell nothing. */
 static bool speaks_of_memory(const char *text) {
   for (int i = 0; i < RUNTIME_COUNT(memory_words); ++i)
     if (strstr(text, memory_words[i])) return true;
   return false;
 }
 
-/* Returns what snprintf returns. SIGKILL is said to be the kernel's only as probable: a user may kill
- * as well. */
+/* Writes how the process ended and returns what snprintf does. For SIGKILL the kernel is named only as
+ * probable: a user may kill, too. */
 static int describe_status(int status, char *text, size_t n) {
   if (status == -1) return snprintf(text, n, "the worker ended, its exit status was taken by someone else");
   if (WIFEXITED(status)) return snprintf(text, n, "the worker exited with status %d", WEXITSTATUS(status));
@@ -200,7 +201,7 @@ static int describe_status(int status, char *text, size_t n) {
   return snprintf(text, n, "the worker was killed by signal %d (%s)%s", number, strsignal(number), why);
 }
 
-/* The last line, without control characters that could garble a log. */
+/* Adds the last line, without control characters, which could garble a log. */
 static void add_last_words(const measure_process *p, char *text, size_t n) {
   size_t end = p->tail_n;
   while (end > 0 && p->tail[end - 1] == '\n') --end;
@@ -215,7 +216,7 @@ static void add_last_words(const measure_process *p, char *text, size_t n) {
   text[used] = '\0';
 }
 
-/* The end of output may be seen before the exit. Afterwards the process is gone. */
+/* The end of output may be seen before the exit, so this waits. Afterwards the process is gone. */
 void measure_process_autopsy(measure_process *p, int wait_ms, measure_death *death) {
   *death = (measure_death){0};
   bool died = has_died(p, wait_ms);

@@ -1,10 +1,11 @@
-/* What a worker process recorded comes into the tuner's session. On the same host the worker records into a file that
- * the tuner reads when the worker has ended, however it ended: what a killed one recorded is kept, and the clock is the
- * same. Elsewhere every answer carries the events of its request, and the clocks' offset is estimated.
+/* measure_profile.c: brings what a worker process recorded into the tuner's session. On the same machine
+ * the worker records into a file, which the tuner reads after the worker has ended in any way: so what a
+ * killed one recorded is kept, and the clock is the same. On another machine every answer carries the
+ * events of its request, and the offset of the clocks is estimated.
  *
- * Every pair of request and answer bounds the offset: received + offset >= asked, sent + offset <= answered. The offset
- * is the middle of what all pairs leave, so that no event sticks out of its request, and half of that is the error at
- * most: never more than half the shortest round trip. */
+ * Every pair of request and answer bounds the offset: received + offset >= asked, and sent + offset <=
+ * answered. The offset is taken from the middle of what all pairs permit, so that no event reaches beyond
+ * its request. Half of that range is the largest error, at most half of the shortest round trip. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,8 +17,8 @@
 
 /* ---- asking for it ----------------------------------------------------------------------------------------------- */
 
-/* An empty file for the worker; beside the session's own, so that it is found after a kill, or in the folder for
- * temporary ones. */
+/* Makes an empty file for the worker: beside the session's own file, so that it can be found after a kill,
+ * or in the folder for temporary files. */
 static void make_file(measure_profile *p, const char *session_file) {
   runtime_str path = {0};
   if (session_file)
@@ -51,7 +52,7 @@ static void remove_path(measure_profile *p) {
   p->path = NULL;
 }
 
-/* A temporary file loses its name as soon as both have it open: whoever is killed now leaves nothing behind. */
+/* A temporary file loses its name as soon as both sides have it open, so that a kill leaves nothing behind. */
 void measure_profile_greeted(measure_profile *p, const json_t *greeting) {
   const char *mode = protocol_text(greeting, "profile", "");
   p->mode = strcmp(mode, "file") == 0 && p->fd >= 0 ? MEASURE_PROFILE_FILE
@@ -62,8 +63,8 @@ void measure_profile_greeted(measure_profile *p, const json_t *greeting) {
 
 /* ---- taking it --------------------------------------------------------------------------------------------------- */
 
-/* Both clocks count nanoseconds. Clocks drift: the bounds may cross in long runs, which adopt_parts
- * turns into an error of half their distance. */
+/* Narrows the bounds of the offset by one answer; both clocks count nanoseconds. Clocks drift, so the
+ * bounds may cross in a long run: adopt_parts then takes the middle, with an error of half their distance. */
 static void bound_offset(measure_profile *p, const json_t *header) {
   int64_t received = protocol_int(header, "received_ns", -1), sent = protocol_int(header, "sent_ns", -1);
   if (received < 0 || sent < received || sent > INT64_MAX / 4) return;
@@ -72,7 +73,7 @@ static void bound_offset(measure_profile *p, const json_t *header) {
   p->offset_high = RUNTIME_MIN(p->offset_high, high);
 }
 
-/* The tail of the payload is read but not freed: it stays part of the message's memory. */
+/* The tail of the payload is read but not freed: it stays a part of the message's memory. */
 void measure_profile_take(measure_profile *p, protocol_message *message) {
   int64_t n = protocol_int(message->header, "profile_bytes", 0);
   if (p->mode != MEASURE_PROFILE_SENT || n <= 0 || (size_t)n > message->payload_bytes) return;
@@ -82,8 +83,7 @@ void measure_profile_take(measure_profile *p, protocol_message *message) {
   if (r && !RUNTIME_PUSH(&p->parts, r)) tn_recording_free(r);
 }
 
-/* The offset is known only when all pairs have been seen, so events are moved at the end and not as
- * they come. */
+/* Adds the parts to the session. The offset is known only after all answers, so events are moved at the end. */
 static void adopt_parts(measure_profile *p) {
   bool is_known = p->offset_low != INT64_MIN && p->offset_high != INT64_MAX;
   int64_t width = is_known ? p->offset_high - p->offset_low : 0, offset = is_known ? p->offset_low + width / 2 : 0;
@@ -100,7 +100,7 @@ static void adopt_parts(measure_profile *p) {
   RUNTIME_VEC_FREE(&p->parts);
 }
 
-/* What was open when the worker died lasted until then. */
+/* Ends the events that were open when the worker died at that moment. */
 static void close_killed(tn_recording *r, uint64_t now_ns) {
   bool has_changed = false;
   for (int64_t i = 0; i < r->n_events; ++i) {
@@ -113,7 +113,7 @@ static void close_killed(tn_recording *r, uint64_t now_ns) {
   if (has_changed) profiler_recording_finish(r);
 }
 
-/* By the descriptor: a temporary file has no name any more. */
+/* Opens the file through its descriptor: a temporary one has no name any more. */
 static void adopt_file(measure_profile *p) {
   char path[32];
   struct stat info;

@@ -1,5 +1,5 @@
-/* measure_worker.c: one worker's life as the pool sees it: it is started and greeted, asked and listened to, and given up when
- * it dies, babbles or overruns its time. */
+/* measure_worker.c: one worker's life as the pool sees it: it is started and greeted, asked and listened
+ * to, and given up when it dies, breaks the protocol or exceeds its time. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -11,15 +11,17 @@
 
 enum { BLOCK_BYTES = 64 << 10, MAX_CORES = 1 << 16, QUOTED_BYTES = 40 };
 
-/* A worker that is lost while a candidate runs may be lost by the candidate's fault; while the reference is made, hardly. So many
- * such points, and it is. */
+/* Points for a worker that is lost. While a candidate runs this may be the candidate's fault; while the
+ * reference is made it hardly is. At so many points the candidate has failed. */
 enum { LOST_RUNNING = 4, LOST_OTHERWISE = 1, MOST_LOSSES = 24 };
 
-/* A way that takes more than this share of what an answer takes is slow: the next request is sent ahead. */
+/* A connection that takes more than this part of an answer's time is slow: the next request is sent ahead. */
 #define SLOW_WAY 0.02
-/* How long a process that closed its output may take to end. A host's command is only the way: the worker has ended already. */
+/* Milliseconds in which a process that has closed its output should end. A host's command is only the
+ * connection: the worker has ended already. */
 enum { AUTOPSY_MS = 2000, HOST_AUTOPSY_MS = 100 };
 
+/* Seconds in which a worker here, and one on a host, has to greet. */
 #define GREETING_S 60.0
 #define HOST_GREETING_S 30.0
 
@@ -31,8 +33,7 @@ uint64_t measure_deadline_after(double seconds) {
 
 bool measure_worker_has_output(const measure_worker *w) { return w->out_sent < w->out.n; }
 
-/* Sends what the socket takes. A failure is found out at the end of the worker's output, with the reason of its death.
- */
+/* Sends what the socket takes. A failure shows at the end of the worker's output, with the reason of its death. */
 static void flush(measure_worker *w) {
   while (measure_worker_has_output(w)) {
     ssize_t n = send(w->process.fd, w->out.data + w->out_sent, w->out.n - w->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -46,7 +47,8 @@ static void flush(measure_worker *w) {
   w->out.n = w->out_sent = 0;
 }
 
-/* Steals the request's header. What was to be sent before has gone. Returns the request's id; 0: it cannot be sent. */
+/* Queues a request and takes its header over. Earlier output must have been sent. Returns the request's id;
+ * 0: it cannot be sent. */
 static int64_t send_bytes(measure_pool *pool, measure_worker *w, const measure_request *request) {
   int64_t id = ++pool->next_id;
   w->out.n = w->out_sent = 0;
@@ -84,7 +86,7 @@ void measure_worker_clear(measure_worker *w) {
   *w = (measure_worker){.machine = w->machine, .is_runner = w->is_runner, .is_builder = w->is_builder};
 }
 
-/* Counted in a row: a command that cannot start is given up after some, one crash among many is not. */
+/* Counts failures in a row: a command that never starts is given up after some, one crash among many is not. */
 static void note_failure(measure_pool *pool, measure_machine *machine, const char *why) {
   if (machine->host) {
     measure_host_trouble(pool, machine, why);
@@ -102,7 +104,7 @@ static json_t *greeting_for(const measure_pool *pool, measure_worker *w) {
   return hello;
 }
 
-/* A worker that cannot be greeted would wait for ever: it ends again. */
+/* A worker that cannot be greeted would wait forever, so it is ended. */
 void measure_worker_start(measure_pool *pool, measure_worker *w) {
   int error = measure_process_start(&w->process, (const char *const *)w->machine->command);
   if (error) {
@@ -117,13 +119,13 @@ void measure_worker_start(measure_pool *pool, measure_worker *w) {
   measure_worker_clear(w);
 }
 
-/* What was sent ahead is another worker's: this one never came to it. */
+/* Gives the job that was sent ahead to another worker: this one never began it. */
 static void take_back(measure_pool *pool, measure_worker *w) {
   if (w->ahead.job) measure_pool_again(pool, w->ahead.job);
   w->ahead.job = NULL;
 }
 
-/* What was sent ahead is what the worker is at now: it has been since it answered. */
+/* The job that was sent ahead becomes the current one: the worker has been serving it since its last answer. */
 static void go_on_ahead(measure_worker *w) {
   if (!w->ahead.job) return;
   w->job = w->ahead.job;
@@ -136,7 +138,7 @@ static void go_on_ahead(measure_worker *w) {
   set_deadline(w, w->ahead.timeout_s);
 }
 
-/* The worker is free for the next job. AGAIN: its job is not over, but another worker's. */
+/* Frees the worker for its next job. AGAIN: its job is not over, but goes to another worker. */
 static void end_work(measure_pool *pool, measure_worker *w, bool again) {
   measure_job *job = w->job;
   double seconds = (double)(runtime_now_ns() - w->started_ns) * 1e-9;
@@ -151,8 +153,9 @@ static void end_work(measure_pool *pool, measure_worker *w, bool again) {
     measure_pool_end(pool, job);
 }
 
-/* A host's worker says itself when a candidate has ended it. When it is lost without a word, the host or the way to it is to
- * blame, and the candidate gets another one; a few times, since it may be what kills hosts all the same. */
+/* Whether the job of a lost worker is tried elsewhere. A host's worker itself reports when a candidate
+ * ended it. If it is lost without a word, the host or the connection is to blame, and the candidate gets
+ * another worker; only a few times, since it may be what kills hosts after all. */
 static bool may_go_elsewhere(const measure_worker *w, measure_failure kind) {
   return w->machine->host && kind != MEASURE_GIVEN_UP && kind != MEASURE_NOT_SENT && w->job->losses < MOST_LOSSES;
 }
@@ -191,20 +194,20 @@ static measure_failure kind_of(const measure_death *death) {
   return death->out_of_memory ? MEASURE_NO_MEMORY : death->out_of_cpu ? MEASURE_TIMEOUT : MEASURE_DIED;
 }
 
-/* The kernel's out-of-memory killer and the CPU limit both end a worker by signal: the autopsy tells them apart. */
+/* The kernel's out-of-memory killer and the CPU limit both end a worker by a signal; the autopsy tells them apart. */
 static void lose_dead(measure_pool *pool, measure_worker *w) {
   measure_death death;
   measure_process_autopsy(&w->process, w->machine->host ? HOST_AUTOPSY_MS : AUTOPSY_MS, &death);
   measure_worker_lose(pool, w, kind_of(&death), death.text);
 }
 
-/* Whether it makes a reference, and not what a candidate is. */
+/* Whether it is making a reference, and not serving a candidate. */
 static bool is_at_reference(const measure_worker *w) {
   return w->job->reference != 0 && w->prepared != w->job->reference;
 }
 
-/* A host's worker has said how its candidate ends it: that is the candidate's result, and no fault of the host's. Where it made the
- * reference, it may be the host's all the same: another one tries. */
+/* A host's worker has reported how its candidate ended it: that is the candidate's result, and no fault of
+ * the host. If it was making the reference, it may be the host's fault, so another machine tries. */
 static void take_death(measure_pool *pool, measure_worker *w, const char *how, bool is_late) {
   measure_death death;
   char text[MEASURE_TAIL + 320];
@@ -225,7 +228,8 @@ static void take_death(measure_pool *pool, measure_worker *w, const char *how, b
   measure_worker_clear(w);
 }
 
-/* The beginning of what it wrote, if a person wrote it: a shell that greets its user, say. Four bytes were taken for a length. */
+/* Quotes the beginning of what it sent, if a person could have written that: for instance a shell's
+ * greeting. Four bytes were already taken for a length. */
 static void add_quote(const measure_worker *w, char *text, size_t n) {
   char words[QUOTED_BYTES];
   size_t quoted = 0, taken = RUNTIME_MIN(w->in.have, sizeof words);
@@ -236,7 +240,7 @@ static void add_quote(const measure_worker *w, char *text, size_t n) {
   if (quoted >= 4) snprintf(text, n, "; it wrote \"%.*s\"", (int)quoted, words);
 }
 
-/* What came may be of any length and content, so only our words for it are kept, and a few of its own. */
+/* What came may have any length and content, so the message has our words and a short quote. */
 static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why) {
   char text[320], quote[QUOTED_BYTES + 20] = "";
   if (w->machine->host) add_quote(w, quote, sizeof quote);
@@ -254,7 +258,7 @@ static void lose_late(measure_pool *pool, measure_worker *w) {
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Asks the next thing for the worker's job. */
+/* Sends the next request for the worker's job. */
 static void ask(measure_pool *pool, measure_worker *w) {
   measure_request request = w->job->kind->request(pool, w->job, w);
   if (request.header && send_request(pool, w, &request)) return;
@@ -270,7 +274,7 @@ void measure_worker_give(measure_pool *pool, measure_worker *w, measure_job *job
   ask(pool, w);
 }
 
-/* Only what can be sent whole, now: one request, for a reference that is there. */
+/* Only what can be sent completely, now: a single request, for a reference that the worker has. */
 bool measure_worker_takes_ahead(const measure_worker *w, const measure_job *job) {
   bool is_slow = w->way_s > SLOW_WAY * w->took_s;
   bool is_run = !is_at_reference(w) && job->reference == w->prepared && job->reference != 0;
@@ -278,7 +282,7 @@ bool measure_worker_takes_ahead(const measure_worker *w, const measure_job *job)
   return is_slow && is_run && is_plain && !w->ahead.job && w->job->kind == job->kind && !measure_worker_has_output(w);
 }
 
-/* What cannot be asked for has failed, as of a worker that is idle. */
+/* A job that cannot be asked for has failed, as with an idle worker. */
 void measure_worker_give_ahead(measure_pool *pool, measure_worker *w, measure_job *job) {
   measure_request request = job->kind->request(pool, job, w);
   bool is_asked = request.header != NULL;
@@ -295,21 +299,21 @@ void measure_worker_give_ahead(measure_pool *pool, measure_worker *w, measure_jo
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-/* How many cores it has for us. */
+/* Cores that the machine has for us. */
 static int cores_of(const measure_machine *machine, const json_t *greeting) {
   int threads = (int)RUNTIME_MIN(protocol_int(greeting, "threads", 1), (int64_t)MAX_CORES);
   int most = machine->host && machine->host->threads > 0 ? machine->host->threads : MAX_CORES;
   return RUNTIME_MAX(RUNTIME_MIN(threads, most), 1);
 }
 
-/* Ends all other workers of a machine that is refused for good: what they were at goes elsewhere. */
+/* Ends the other workers of a refused machine; their jobs go elsewhere. */
 static void leave_refused(measure_pool *pool, measure_machine *machine) {
   for (int i = 0; machine->is_refused && i < machine->n_workers; ++i)
     if (measure_worker_is_alive(&machine->workers[i]))
       measure_worker_lose(pool, &machine->workers[i], MEASURE_DIED, "its machine was refused");
 }
 
-/* Refused for good: the next one would be the same. */
+/* Refuses the machine for good: its next worker would be the same. */
 static void refuse(measure_pool *pool, measure_worker *w, const char *why) {
   measure_process_kill(&w->process);
   measure_host_refuse(pool, w->machine, why);
@@ -326,7 +330,7 @@ static void welcome(measure_worker *w, const protocol_message *message) {
   measure_profile_greeted(&w->profile, message->header);
 }
 
-/* Another version of the protocol is no failure to retry: a command from another installation will never fit. */
+/* Another protocol version is no failure to retry: a command of another installation will never fit. */
 static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
   int64_t version = protocol_int(message->header, "protocol", -1);
   runtime_str why = {0};
@@ -345,14 +349,15 @@ static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_
   runtime_str_free(&why);
 }
 
-/* A worker that has grown too much asks to be replaced. */
+/* Replaces a worker that has grown too much and says so. */
 static void retire(measure_pool *pool, measure_worker *w) {
   take_back(pool, w);
   measure_process_end(&w->process);
   measure_worker_clear(w);
 }
 
-/* What was sent ahead waited there, which is no part of its way. */
+/* Notes how long the connection took: the answer's time without the phases that the worker reports. The
+ * least counts, since a job that was sent ahead has waited there. */
 static void note_way(measure_worker *w, const json_t *answer) {
   double told_s = measure_told_s(answer), took_s = (double)(runtime_now_ns() - w->asked_ns) * 1e-9;
   double way_s = fmax(took_s - told_s, 0);
@@ -360,7 +365,7 @@ static void note_way(measure_worker *w, const json_t *answer) {
   w->way_s = w->way_s > 0 ? fmin(w->way_s, way_s) : way_s;
 }
 
-/* Events for the recording are at the end of the payload and are cut off first: what is left is the object. */
+/* Cuts the events for the recording off the end of the payload; the rest is the object. */
 static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
   note_way(w, message->header);
   bool retires = json_is_true(json_object_get(message->header, "retire"));
@@ -380,7 +385,7 @@ static void take_answer(measure_pool *pool, measure_worker *w, protocol_message 
   }
 }
 
-/* An answer that is none: the candidate's end, or of a clock that runs faster than ours. */
+/* Whether the answer is none: it reports the candidate's end, or comes from a clock that runs faster than ours. */
 static bool is_strange(measure_pool *pool, measure_worker *w, const protocol_message *message) {
   const char *died = protocol_text(message->header, "died", NULL);
   if (died && w->machine->host) {
@@ -408,7 +413,7 @@ static void take_message(measure_pool *pool, measure_worker *w, protocol_message
   protocol_message_free(message);
 }
 
-/* Reads what is there, at most one message. */
+/* Reads what has arrived, at most one message. */
 static void receive(measure_pool *pool, measure_worker *w) {
   char block[BLOCK_BYTES];
   for (protocol_result result = PROTOCOL_MORE; result == PROTOCOL_MORE;) {
@@ -435,7 +440,7 @@ void measure_worker_drop_if_not_quiet(measure_pool *pool, measure_worker *w) {
     measure_worker_lose(pool, w, MEASURE_DIED, "the worker ended while it was idle");
 }
 
-/* The deadline is looked at last: an answer that came in time but was read late counts. */
+/* The deadline is checked last: an answer that came in time but was read late counts. */
 void measure_worker_serve(measure_pool *pool, measure_worker *w, short socket, short err) {
   if (!measure_worker_is_alive(w)) return;
   if (err) measure_process_read_tail(&w->process);

@@ -1,31 +1,33 @@
 /* model.c: the cost model: XGBoost's boosted trees, trained during the run, on top of the analytic cost.
  *
- * A program is a pack of rows (one a written buffer); its score shall be best cost / cost: 1 for the fastest, 0 for
- * a failure. It is a first guess, which comes from the plan's analytic cost and stands in the rows (cost_share), and
- * the sum of the rows' outputs: the trees learn where that cost is wrong. Without a model the guess alone ranks. The
- * loss is w/2 * (score - label)^2; a row's gradient is w * (score - label). Two things differ from TVM's model with
- * the same objective:
- *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would
- *    step n times too far;
- *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing.
- *
- * The model owns the rows it was given, copied; each training is over all of them. A long run would fill the memory: of
- * more than MOST_ROWS it keeps those of the fastest programs, which it is asked to tell apart, and of the newest. */
+ * A program is a pack of rows, one for each written buffer. Its score should be best cost / cost: 1 for the
+ * fastest, 0 for a failure. The score is a first guess, which comes from the plan's analytic cost and is in
+ * the rows (cost_share), plus the sum of the rows' outputs: the trees learn where that cost is wrong.
+ * Without a model the guess alone ranks. The loss is w/2 * (score - label)^2, so a row's gradient is w *
+ * (score - label). Two things differ from TVM's model, which has the same objective:
+ *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n
+ *    rows would step n times too far;
+ *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for
+ *    nothing.
+ * The model owns copies of the rows. Each training uses all of them. A long run would fill the memory, so
+ * beyond MOST_ROWS it keeps only the rows of the fastest programs, which it has to tell apart, and of the
+ * newest. */
 #include <math.h>
 #include <stdio.h>
 
 #include "autotune/internal.h"
 #include "autotune/xgboost.h"
 
-/* Fewer rows a thread are quicker on one: the barriers cost more, above all on a busy machine. */
+/* Below so many rows a thread one thread is faster: barriers cost more, above all on a busy machine. */
 enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
-/* One part in so many is worth another training. */
+/* The model is trained again when one in so many programs is new. */
 enum { GROWN = 8 };
-/* Rows that are kept: some thousand programs, 6 MB, and two and a half times that while XGBoost trains from them. */
+/* Rows that are kept: some thousand programs in 6 MB, and two and a half times as much while XGBoost trains. */
 enum { MOST_ROWS = 8192 };
+/* The least weight of a program in the loss. */
 static const double weight_floor = 0.1;
 
-/* Shallow trees and strong shrinking: with a few hundred noisy times and 176 features deeper ones learn by heart. */
+/* Shallow trees and strong shrinking: with a few hundred noisy times and 176 features deeper trees learn by heart. */
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
@@ -40,37 +42,37 @@ static const char *const parameters[][2] = {
     {"disable_default_eval_metric", "1"},
 };
 
-/* A measured program: its rows are [first_row, the next program's first_row). It is compared with those of its task only. Older
- * ones come first. */
+/* A measured program. Its rows are [first_row, the next program's first_row). It is compared only with
+ * others of its task. Older programs come first. */
 typedef struct program {
   int first_row, task;
   double cost_s;
-  /* Only while some are forgotten: */
+  /* Only set while programs are being forgotten: */
   bool is_dropped;
-  double slowness; /* beside the best of its task */
+  double slowness; /* its cost in relation to the best of its task */
 } program;
 
-/* The cost model of one run: rows of features with costs, and the booster that was trained of them last. Without
- * XGBoost it guesses by the features alone. */
+/* The cost model of one run: rows of features with costs, and the booster that was last trained on them.
+ * Without XGBoost it guesses from the features alone. */
 struct autotune_model {
   tn_context *ctx;
   uint64_t seed;
   int threads;
-  bool is_loaded, is_off; /* XGBoost is there; it is not wanted, or does not work */
-  const char *library;    /* NULL: by its usual names */
+  bool is_loaded, is_off; /* is_loaded: XGBoost is there; is_off: it is not wanted, or does not work */
+  const char *library;    /* NULL: its usual names are tried */
   autotune_xgboost xg;
-  autotune_meanwhile meanwhile; /* called while it is trained */
+  autotune_meanwhile meanwhile; /* called during training */
   BoosterHandle booster;        /* NULL before the first training */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
-  int n_tasks;   /* that were begun; without any, all programs are of task 0 */
+  int n_tasks;   /* tasks that were begun; without any, all programs are of task 0 */
   int n_trained; /* programs of the last training */
   int n_new;     /* programs added since then */
 };
 
 static void ignore_log(const char *text) { (void)text; }
 
-/* From here on there is no model: candidates are ranked by their analytic costs, as before the first training. */
+/* Does without a model from now on: candidates are ranked by their analytic costs, as before the first training. */
 static void give_up(autotune_model *model, const char *doing, const char *why) {
   runtime_say(model->ctx, TN_SEVERITY_WARNING,
               "no cost model: XGBoost %s: %s; candidates are ranked by the analytic cost", doing, why);
@@ -79,14 +81,15 @@ static void give_up(autotune_model *model, const char *doing, const char *why) {
   model->is_off = true;
 }
 
-/* RESULT is what an XGBoost function returns: 0 is success. False: there is no model any more. */
+/* Whether an XGBoost function succeeded: RESULT is what it returned, 0 for success. False: there is no
+ * model any more. */
 static bool works(autotune_model *model, int result, const char *doing) {
   if (result == 0) return true;
   give_up(model, doing, model->xg.BGetLastError());
   return false;
 }
 
-/* Loads the library at its first use. */
+/* Loads the library at its first use. False: there is no model. */
 static bool is_ready(autotune_model *model) {
   char why[300];
   if (model->is_off || model->is_loaded) return !model->is_off;
@@ -133,12 +136,13 @@ void autotune_model_turn_off(autotune_model *model) { model->is_off = true; }
 
 bool autotune_model_is_trained(const autotune_model *model) { return model && model->booster; }
 
-/* O(1); the last program ends where the rows do. */
+/* The end of program I's rows; the last program ends where the rows do. */
 static int end_row(const autotune_model *model, int i) {
   return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
 }
 
-/* The least cost of each task, INFINITY where nothing was valid: the caller frees it. *ANY: one is not. NULL: no memory. */
+/* The least cost of each task, INFINITY where nothing was valid, for the caller to free. *ANY: at least one
+ * is valid. NULL: no memory. */
 static double *best_costs(const autotune_model *model, bool *any) {
   int n = RUNTIME_MAX(model->n_tasks, 1);
   double *best = malloc(sizeof *best * (size_t)n);
@@ -154,7 +158,7 @@ static double *best_costs(const autotune_model *model, bool *any) {
 
 /* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* The fastest first, each beside its task's best; of equal ones the newest. */
+/* By slowness in relation to the task's best; of equal ones the newest first. */
 static int by_slowness(const void *a, const void *b) {
   const program *p = *(program *const *)a, *q = *(program *const *)b;
   return p->slowness != q->slowness ? (p->slowness > q->slowness) - (p->slowness < q->slowness) : (p < q) - (p > q);
@@ -166,7 +170,7 @@ static int by_age(const void *a, const void *b) {
   return (p < q) - (p > q);
 }
 
-/* Keeps the first of ORDER while ROWS of them are enough; returns how many programs they are. */
+/* Marks programs to keep, from the first of ORDER on, until they have ROWS rows; returns how many they are. */
 static int keep_first(const autotune_model *model, program *const *order, int n, int rows) {
   int kept = 0;
   for (; kept < n; kept++) {
@@ -178,7 +182,7 @@ static int keep_first(const autotune_model *model, program *const *order, int n,
   return kept;
 }
 
-/* Closes the gaps; what is kept stays in its order. */
+/* Moves the programs that are kept together, in their order. */
 static void close_gaps(autotune_model *model) {
   int n_programs = 0, n_rows = 0;
   for (int i = 0; i < model->programs.n; ++i) {
@@ -196,7 +200,8 @@ static void close_gaps(autotune_model *model) {
   model->rows.n = n_rows * AUTOTUNE_FEATURES;
 }
 
-/* O(n log n), once for each quarter of MOST_ROWS. False: no memory, and nothing is forgotten. */
+/* Forgets programs when there are too many rows. O(n log n), once for each quarter of MOST_ROWS. False: no
+ * memory, and nothing is forgotten. */
 static bool forget(autotune_model *model) {
   int n = model->programs.n;
   bool any;
@@ -223,7 +228,7 @@ static bool forget(autotune_model *model) {
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 
-/* All or nothing: on failure the model is as it was. */
+/* Adds a program's rows, all or none of them. */
 static bool push_rows(autotune_model *model, int task, const float *rows, int n_rows, double cost_s) {
   int first = model->rows.n;
   for (int i = 0; i < n_rows * AUTOTUNE_FEATURES; ++i) {
@@ -258,8 +263,8 @@ int autotune_model_n_rows(const autotune_model *model) { return model ? model->r
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
-/* One training. The booster is a new one each time, over all data: times change their weights when a
- * better one is found. */
+/* One training. It makes a new booster over all data each time, because a better time changes the labels of
+ * all programs. */
 typedef struct training {
   autotune_model *model;
   DMatrixHandle data;
@@ -274,7 +279,7 @@ static float guess_of(const float *rows, int first, int end) {
   return first < end ? autotune_cost_share(rows + (ptrdiff_t)first * AUTOTUNE_FEATURES) : 0;
 }
 
-/* Of w/2 * (score - label)^2, as the file's head says. OUTPUTS are the trees' alone, without the guess. */
+/* Gradients and hessians of one pack, for the loss described above. OUTPUTS are the trees' alone, without the guess. */
 static void pack_gradient(training *t, int pack, const float *outputs) {
   const program *p = &t->model->programs.data[pack];
   int first = p->first_row, end = end_row(t->model, pack);
@@ -288,8 +293,7 @@ static void pack_gradient(training *t, int pack, const float *outputs) {
   }
 }
 
-/* XGBoost is told gradients and hessians instead of an objective of its own, since none of its own sees
- * packs. */
+/* One round. XGBoost is given gradients and hessians, since none of its own objectives knows packs. */
 static bool boost_once(training *t) {
   static const char config[] =
       "{\"type\": 1, \"training\": true, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false}";
@@ -317,7 +321,7 @@ static bool set_parameters(const training *t) {
   return works(t->model, result, "failed while setting parameters");
 }
 
-/* Copies the rows into XGBoost's matrix: as much memory again, until the training ends. */
+/* Copies the rows to XGBoost's matrix, which takes as much memory again until the training ends. */
 static bool start(training *t) {
   autotune_model *m = t->model;
   int result =
@@ -326,7 +330,7 @@ static bool start(training *t) {
   return works(m, result, "failed while preparing") && set_parameters(t);
 }
 
-/* The new booster takes the old one's place when it is whole. */
+/* Trains a booster, which replaces the old one when it is complete. */
 static void boost(training *t) {
   autotune_model *m = t->model;
   bool is_whole = start(t);
@@ -340,8 +344,7 @@ static void boost(training *t) {
   if (unused) m->xg.BoosterFree(unused);
 }
 
-/* ROUNDS times O(rows * features) at most. Without a valid time there is no label, and nothing is
- * trained. */
+/* Takes ROUNDS times O(rows * features) at most. Without a valid time there are no labels, so nothing is trained. */
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
   training t = {.model = model, .n_rows = model->rows.n / AUTOTUNE_FEATURES};
@@ -372,7 +375,7 @@ tn_status autotune_model_refresh(autotune_model *model) {
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
-/* What a saved model was trained on: other features mean other numbers. */
+/* An attribute of saved models that tells which features they were trained on. */
 #define FEATURES_KEY "tenon_features"
 static void features_version(char text[16]) { snprintf(text, 16, "%d.2", AUTOTUNE_FEATURES); }
 
@@ -388,7 +391,7 @@ bool autotune_model_save(autotune_model *model, const char *path) {
   return result == 0;
 }
 
-/* A model that was trained with other features would be read as nonsense. */
+/* A model of other features would give meaningless scores. */
 static bool has_our_features(autotune_model *model, BoosterHandle booster) {
   char wanted[16];
   const char *version = NULL;
@@ -398,8 +401,7 @@ static bool has_our_features(autotune_model *model, BoosterHandle booster) {
          strcmp(version, wanted) == 0;
 }
 
-/* The model stays as it was unless a whole and fitting one was read. A file that is not one is no error
- * of the run. */
+/* The model stays as it was unless a complete and fitting one was read. A file that is none is no error of the run. */
 bool autotune_model_load(autotune_model *model, const char *path) {
   BoosterHandle booster = NULL;
   if (!model || !is_ready(model) || !works(model, model->xg.BoosterCreate(NULL, 0, &booster), "failed while loading"))
@@ -418,8 +420,8 @@ bool autotune_model_load(autotune_model *model, const char *path) {
 
 /* ---- predicting -------------------------------------------------------------------------------------------------- */
 
-/* Without copying the rows: XGBoost takes their address as text. False: the model is off, SCORES is not
- * to be used. */
+/* Predicts without copying the rows: XGBoost takes their address as text. False: the model is off, and
+ * SCORES is not valid. */
 static bool sum_outputs(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
   char array[200];
   static const char config[] =

@@ -1,15 +1,17 @@
-/* mutate.c: changes to genomes: one row of a table for each kind, drawn by weight. Source of the kinds and of moving a
- * factor between levels: AS/search_policy/sketch_policy_rules.cc; nudging a register tile and crossover are ours.
+/* mutate.c: changes to genomes: each kind is a row of a table and is drawn by its weight. Source of the
+ * kinds and of moving a factor between levels: AS/search_policy/sketch_policy_rules.cc. Nudging a register
+ * tile and crossover are ours.
  *
- * All state is the caller's generator and genome; a change that does not apply has drawn numbers but left the
- * genome as it was. */
+ * All state is in the caller's generator and genome. A change that does not apply has drawn numbers but
+ * left the genome as it was. */
 #include <stddef.h>
 
 #include "autotune/search.h"
 
+/* Random draws until a change counts as not applicable. */
 enum { TRIES = 8 };
 
-/* APPLY gives false where it does not apply, and has changed nothing then. */
+/* A kind of change. APPLY returns false where it does not apply, and has changed nothing then. */
 typedef struct mutation {
   const char *name;
   int weight;
@@ -20,7 +22,7 @@ static const autotune_sketch *sketch_of(const autotune_space *space, const autot
   return &space->sketches[genome->sketch];
 }
 
-/* A random hole that is sampled and longer than 1; -1: none found. */
+/* A random hole that is sampled and longer than 1; -1: none was found. */
 static int random_hole(const autotune_space *space, runtime_rng *rng, const autotune_genome *genome) {
   const autotune_sketch *sketch = sketch_of(space, genome);
   for (int i = 0; i < TRIES && sketch->n_holes > 0; i++) {
@@ -30,14 +32,14 @@ static int random_hole(const autotune_space *space, runtime_rng *rng, const auto
   return -1;
 }
 
-/* 64 bits: three lengths of 32 each may exceed them only for extents that no program has. */
+/* In 64 bits: three lengths of 32 bits could exceed them only for extents that no program has. */
 static int64_t product_of(const autotune_tile *tile) {
   return (int64_t)tile->length[0] * tile->length[1] * tile->length[2];
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* Moves a factor from one level to another; level -1 is the outermost, whose length is what the others leave. */
+/* Moves a factor from one level to another. Level -1 is the outermost, whose length is what the others leave. */
 static bool move_factor(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0) return false;
@@ -56,7 +58,7 @@ static bool move_factor(const autotune_space *space, runtime_rng *rng, autotune_
   return true;
 }
 
-/* Makes the outer lengths fit: their product with the innermost stays within the extent. */
+/* Shortens the outer lengths until their product with the innermost is within the extent. */
 static void refit(const autotune_hole *hole, autotune_tile *tile) {
   for (int l = 0; l < hole->n_lengths - 1; l++) {
     while (product_of(tile) > hole->extent && tile->length[l] > 1) tile->length[l] = (tile->length[l] + 1) / 2;
@@ -65,7 +67,7 @@ static void refit(const autotune_hole *hole, autotune_tile *tile) {
   if (divides) tile->tail = TN_TAIL_GUARD;
 }
 
-/* Makes the innermost length a little larger or smaller, or twice or half of it. */
+/* Changes the innermost length a little, or doubles or halves it. */
 static bool nudge(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0) return false;
@@ -81,7 +83,8 @@ static bool nudge(const autotune_space *space, runtime_rng *rng, autotune_genome
   return true;
 }
 
-/* Uniform, without the bias towards register tiles: the way out of what the bias never draws. */
+/* Draws a hole's lengths uniformly, without the bias towards register tiles, and so reaches what the bias
+ * never draws. */
 static bool resample_hole(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0) return false;
@@ -95,7 +98,7 @@ static bool resample_tiles(const autotune_space *space, runtime_rng *rng, autotu
   return h >= 0;
 }
 
-/* Only where there is a tail: elsewhere both are the same loops, and the change would be no change. */
+/* Only where a tail is left: elsewhere both kinds of tail are the same loops. */
 static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0 || sketch_of(space, genome)->holes[h].extent % product_of(&genome->tiles[h]) == 0) return false;
@@ -105,7 +108,7 @@ static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 
-/* Gives one choice of a random computed stage a new value. */
+/* Gives one choice of a random computed stage another value. */
 static bool change_choice(const autotune_space *space, runtime_rng *rng, autotune_genome *genome, size_t offset,
                           int n) {
   const tn_schedule *base = sketch_of(space, genome)->base;
@@ -129,7 +132,7 @@ AUTOTUNE_CHOICES(X)
 
 /* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
-/* Each with its weight: how often it is drawn beside the others. */
+/* The weight says how often a kind is drawn in relation to the others. */
 static const mutation mutations[] = {
     {"move_factor", 40, move_factor},
     {"nudge", 16, nudge},
@@ -152,8 +155,8 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
   return mutations[kind].apply(space, rng, genome);
 }
 
-/* Lengths of one split stay together: mixing them would break the product. Uniform, one coin a tile or
- * stage. */
+/* Lengths of one split stay together: mixing them would break their product. Otherwise uniform, one coin
+ * for each tile or stage. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;
   if (a->sketch == AUTOTUNE_PLANNED) {

@@ -1,5 +1,6 @@
-/* neighbour.c: what a log knows of programs that are like another one: the same text but for its numbers, or the same program on
- * another machine. Their plans are good first guesses (Ansor leaves that to the cost model; TVM's TopHub has it for templates). */
+/* neighbour.c: what a log knows of similar programs: those whose text differs only in numbers, or the same
+ * program on another machine. Their plans are good first guesses. (Ansor leaves this to the cost model;
+ * TVM's TopHub has it for templates.) */
 #include <ctype.h>
 #include <math.h>
 
@@ -10,16 +11,17 @@ static const double machine_distance = 2;
 
 /* ---- texts as structures ----------------------------------------------------------------------------------------- */
 
-/* A reading of a program's text. */
+/* A position in a program's text. */
 typedef struct walker {
   const char *at, *end;
-  bool is_json; /* as JSON writes it */
+  bool is_json; /* the text is escaped as in JSON */
   bool in_name; /* a digit here belongs to a name */
 } walker;
 
+/* Tokens beside characters. */
 enum { END = -1, NUMBER = 256 };
 
-/* Not at the end. Escapes that programs have no use for stay as they are. */
+/* The next character; there must be one. Escapes that programs have no use for stay as they are. */
 static char next_character(walker *w) {
   char c = *w->at++;
   if (!w->is_json || c != '\\' || w->at == w->end || !strchr("nt\"\\/", *w->at)) return c;
@@ -27,7 +29,7 @@ static char next_character(walker *w) {
   return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
-/* The next character, or NUMBER with *VALUE: numbers of several digits are one. */
+/* The next character, or NUMBER with *VALUE: the digits of a number are one token. */
 static int next_token(walker *w, double *value) {
   if (w->at == w->end) return END;
   char c = next_character(w);
@@ -39,7 +41,7 @@ static int next_token(walker *w, double *value) {
   return NUMBER;
 }
 
-/* Factors of two between the numbers of two texts, added up; INFINITY: they differ in more than numbers. */
+/* The factors of two between the numbers of two texts, added up; INFINITY: they differ in more than numbers. */
 static double distance(const char *one_text, const char *other_text) {
   walker a = {.at = one_text, .end = one_text + strlen(one_text)};
   walker b = {.at = other_text, .end = other_text + strlen(other_text)};
@@ -61,7 +63,7 @@ uint32_t log_shape_hash(const char *program, size_t n, bool is_json) {
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* "512x512x64": the extents of the axes, in their order, as many as there is room for. */
+/* Writes "512x512x64", the extents of the axes in their order, as many as there is room for. */
 static void take_sizes(const char *program, char *out, size_t n) {
   walker w = {.at = program, .end = program + strlen(program)};
   size_t used = 0;
@@ -81,21 +83,21 @@ static void take_sizes(const char *program, char *out, size_t n) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* A neighbour, and by which hashes the index has its records. */
+/* A neighbour, with the hashes by which the index finds its records. */
 typedef struct nearby {
   autotune_neighbour is;
   uint64_t key, target;
 } nearby;
 
-/* One look-up. FOUND has the best record of each program and target that may be like ours. */
+/* One look-up. FOUND has the best record of each program and target that may be similar. */
 typedef struct neighbourhood {
   const char *program, *log;
   uint64_t own_key, own_target;
   uint32_t shape;
   RUNTIME_VEC(const log_entry *) found;
-  runtime_map places; /* of a program and target in FOUND, one more */
+  runtime_map places; /* number in FOUND of each program and target, plus one */
   RUNTIME_VEC(nearby) near;
-  int max, trials; /* that are wanted: neighbours, and trials of each */
+  int max, trials; /* wanted: neighbours, and trials of each */
   bool failed;     /* no memory */
 } neighbourhood;
 
@@ -104,13 +106,13 @@ static bool is_usable(const log_entry *e) {
   return (e->flags & needed) == needed;
 }
 
-/* Records of the program itself on this machine are no neighbours. */
+/* Whether a record may be of a similar program. Records of the program itself on this machine are not. */
 static bool may_be_like(const neighbourhood *n, const log_entry *e) {
   bool is_own = e->key == n->own_key && e->target == n->own_target;
   return e->shape == n->shape && is_usable(e) && !is_own;
 }
 
-/* Of equal times the first one stays. */
+/* Keeps the best record of its program and target; of equal times the first. */
 static void take_entry(neighbourhood *n, const log_entry *e) {
   runtime_map_value *place = runtime_map_at(&n->places, runtime_hash(&e->target, sizeof e->target, e->key) | 1);
   if (!place || (place->i == 0 && !RUNTIME_PUSH(&n->found, e))) {
@@ -123,7 +125,7 @@ static void take_entry(neighbourhood *n, const log_entry *e) {
   }
 }
 
-/* All of an index is looked at: entries are small, and those of a shape do not stand together. */
+/* Looks at the whole index: entries are small, and those of a shape are not together. */
 static void take_index(neighbourhood *n, const log_index *index) {
   for (int i = 0; i < 2; i++) {
     const log_part *part = &index->parts[i];
@@ -144,7 +146,8 @@ void autotune_neighbours_free(int n, autotune_neighbour *neighbours) {
   for (int i = 0; i < n; i++) free_neighbour(&neighbours[i]);
 }
 
-/* Lines that are not there any more, or whose programs had the same hash only, are passed over. */
+/* Adds a neighbour from its best record. Lines that are gone, and programs that only have the same hash,
+ * are passed over. */
 static void add(neighbourhood *n, const log_entry *e) {
   autotune_record record;
   if (!log_entry_read(n->log, e, NULL, &record)) return;
@@ -166,7 +169,7 @@ static void add(neighbourhood *n, const log_entry *e) {
   autotune_record_free(&record);
 }
 
-/* Of those as near, the first in the log. */
+/* By distance; of equal ones the first in the log comes first. */
 static int by_distance(const void *a, const void *b) {
   const nearby *x = a, *y = b;
   return x->is.distance < y->is.distance ? -1 : x->is.distance > y->is.distance;
@@ -180,14 +183,14 @@ static void keep_nearest(neighbourhood *n) {
 
 /* ---- what was tried of a neighbour -------------------------------------------------------------------------------- */
 
-/* The fastest first; of equal ones the first in the log. */
+/* By cost; of equal ones the first in the log comes first. */
 static int by_cost(const void *a, const void *b) {
   const log_entry *x = *(const log_entry *const *)a, *y = *(const log_entry *const *)b;
   if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The finals' turns are timed in another way. False: no memory. */
+/* Adds one of the neighbour's records. Finals are passed over, since they are timed differently. False: no memory. */
 static bool add_trial(neighbourhood *n, autotune_neighbour *near, const log_entry *e) {
   autotune_record record;
   if (!log_entry_read(n->log, e, NULL, &record)) return true;
@@ -200,7 +203,7 @@ static bool add_trial(neighbourhood *n, autotune_neighbour *near, const log_entr
   return !is_wanted || known->plan;
 }
 
-/* Those of one neighbour stand in both parts of an index. */
+/* Adds the fastest records of a neighbour, which may be in both parts of the index. */
 static void add_trials(neighbourhood *n, const log_index *index, nearby *near) {
   RUNTIME_VEC(const log_entry *) found = {0};
   log_part parts[2];
@@ -219,7 +222,7 @@ static void add_trials(neighbourhood *n, const log_index *index, nearby *near) {
   RUNTIME_VEC_FREE(&found);
 }
 
-/* Lines that are no records are told by those who read the log for its own sake. */
+/* Reads the log. Broken lines are not reported here: whoever reads the log for its own sake does that. */
 static tn_status look_up(tn_context *ctx, neighbourhood *n) {
   log_index index;
   runtime_quiet quiet = runtime_quiet_begin(ctx);

@@ -1,5 +1,5 @@
-/* network.c: a network as a file names it: one task a line, a program with the values of its parameters, how often the network
- * has it, and what its time counts. What is wrong is told with file and line. */
+/* network.c: reads a network's file: one task a line, a program with its parameters, how often the network
+ * calls it, and the weight of its time. Errors are reported with file and line. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_WORDS = 64 };
 
-/* A line while it is read. Words are malloc'ed with it and end in it. */
+/* A line that is being read. Its words are malloc'ed and freed with it. */
 typedef struct line_reader {
   tn_context *ctx;
   const char *file;
@@ -31,7 +31,8 @@ static tn_status refuse(const line_reader *r, const char *fmt, ...) {
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Cuts TEXT, which it writes to, into words; a word in quotes may have blanks. A comment begins at a word's begin. */
+/* Cuts TEXT, which it writes to, into words; a word in quotes may have blanks. A comment begins at the
+ * beginning of a word. */
 static tn_status cut(line_reader *r, char *text) {
   for (char *at = text + strspn(text, " \t\r"); *at && *at != '#'; at += strspn(at, " \t\r")) {
     char quote = *at == '"' || *at == '\'' ? *at : '\0';
@@ -49,7 +50,7 @@ static tn_status cut(line_reader *r, char *text) {
   return TN_OK;
 }
 
-/* TEXT is a whole number, nothing more, of LEAST or above. */
+/* Whether TEXT is a whole number of at least LEAST, and nothing more. */
 static bool is_count(const char *text, int64_t least, int64_t *out) {
   char *end;
   errno = 0;
@@ -59,7 +60,7 @@ static bool is_count(const char *text, int64_t least, int64_t *out) {
   return true;
 }
 
-/* `x 4`: how often the network runs the program. */
+/* `x 4`: how often the network calls the program. */
 static tn_status take_count(const line_reader *r, const char *word, tn_task *task) {
   int64_t count;
   if (!is_count(word, 1, &count) || count > INT32_MAX)
@@ -75,7 +76,7 @@ static tn_status take_weight(const line_reader *r, const char *word, tn_task *ta
   return refuse(r, "the weight is '%s': give a number above 0", word);
 }
 
-/* "NAME=N". */
+/* Reads "NAME=N". */
 static tn_status take_param(const line_reader *r, char *word, tn_param *param) {
   char *equals = strchr(word, '=');
   int64_t value;
@@ -88,7 +89,7 @@ static tn_status take_param(const line_reader *r, char *word, tn_param *param) {
   return TN_OK;
 }
 
-/* What stands behind the program. */
+/* Reads the words behind the program. */
 static tn_status take_words(line_reader *r, tn_task *task, int *n_params, tn_param *params) {
   tn_status status = TN_OK;
   *n_params = 0;
@@ -109,7 +110,7 @@ static tn_status take_words(line_reader *r, tn_task *task, int *n_params, tn_par
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* The name as seen from the folder of the network's file, malloc'ed. */
+/* The path of a file, relative to the folder of the network's file, malloc'ed. */
 static char *path_of(const line_reader *r, const char *word) {
   const char *slash = strrchr(r->file, '/');
   runtime_str path = {0};
@@ -120,7 +121,7 @@ static char *path_of(const line_reader *r, const char *word) {
   return NULL;
 }
 
-/* The file's text, malloc'ed. NULL after a message: a word without quotes is a file's name. */
+/* The text of a program's file, malloc'ed: a word without quotes is a file's name. NULL after a message. */
 static char *read_program(const line_reader *r, const char *word) {
   char *path = path_of(r, word), *text = NULL;
   struct stat info;
@@ -135,7 +136,7 @@ static char *read_program(const line_reader *r, const char *word) {
   return text;
 }
 
-/* A message of the parser comes behind file and line of the network. */
+/* Parses the program. The parser's message is put behind the network's file and line. */
 static tn_status parse_program(const line_reader *r, const char *text, int n_params, const tn_param *params,
                                tn_task *task) {
   tn_context *ctx = r->ctx;
@@ -147,8 +148,8 @@ static tn_status parse_program(const line_reader *r, const char *text, int n_par
   return task->program ? TN_OK : refuse(r, "%s", why);
 }
 
-/* One task: its program, as a quoted text or a file's name, then parameters, a name, a count. The task's texts are
- * the context's. */
+/* Reads one task: its program, as a quoted text or a file's name, then parameters, count, weight and name.
+ * The task's texts are the context's. */
 static tn_status take_line(line_reader *r, tn_task *task) {
   tn_param params[MAX_WORDS];
   int n_params;
@@ -167,7 +168,7 @@ static tn_status take_line(line_reader *r, tn_task *task) {
 
 typedef RUNTIME_VEC(tn_task) task_list;
 
-/* Cuts TEXT up in place. Stops at the first line that is refused. */
+/* Reads the lines of TEXT, which is cut up in place, up to the first that is refused. */
 static tn_status read_lines(tn_context *ctx, const char *file, char *text, task_list *tasks) {
   tn_status status = TN_OK;
   line_reader r = {.ctx = ctx, .file = file};

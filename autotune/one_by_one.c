@@ -1,5 +1,5 @@
-/* one_by_one.c: submit and poll for a builder or a runner that has neither: what was submitted is done when somebody polls,
- * several builds together, one run at a time. */
+/* one_by_one.c: submit and poll for a builder or a runner that has neither. Submitted jobs are done when
+ * somebody polls: several builds together, one run at a time. */
 #include "autotune/tuner.h"
 
 #define WAIT_S 0.05
@@ -9,7 +9,7 @@ tn_status tuner_submit(tuner_stage *stage, tn_job *job) {
   return RUNTIME_PUSH(&stage->waiting, job) ? TN_OK : TN_ERROR_MEMORY;
 }
 
-/* Does the first N of those that wait. */
+/* Does the first N of the waiting jobs. */
 static tn_status do_together(tuner_stage *stage, int n) {
   tn_candidate *candidates = calloc((size_t)n, sizeof *candidates);
   tn_measurement *measurements = calloc((size_t)n, sizeof *measurements);
@@ -25,7 +25,7 @@ static tn_status do_together(tuner_stage *stage, int n) {
   return status;
 }
 
-/* Jobs are handed back in the order in which they came; those that are done stand in front. */
+/* Takes the first job: jobs are given back in order, and finished ones are in front. */
 static tn_job *take_first(tuner_stage *stage) {
   tn_job *job = stage->waiting.data[0];
   memmove(stage->waiting.data, stage->waiting.data + 1, sizeof(tn_job *) * (size_t)(stage->waiting.n - 1));

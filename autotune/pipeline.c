@@ -1,22 +1,25 @@
-/* pipeline.c: from proposals to records. Two rounds are under way: the candidates of one are run while those of the next
- * are built, and while the search makes the one after it. A round is proposed when the round before the last has been
- * learned from, and a round is learned from in the order of its candidates. So what is proposed depends on the seed and on
- * the costs, and not on how many work or who was first.
+/* pipeline.c: from proposals to records. Two rounds are under way: the candidates of one are run while
+ * those of the next are built, and while the search makes the one after it. A round is proposed when the
+ * round before the last has been learned from, and its results are learned in the order of its candidates.
+ * So what is proposed depends on the seed and the costs, and not on how many workers there are or which was
+ * first.
  *
- * Where several tuners share builder and runner, each goes on for one round at a time: only the older of its rounds is built
- * and run, the next one is proposed meanwhile and waits until it is this tuner's turn again. So nobody has to be stopped,
- * and nothing is given up, when another task is tuned. */
+ * If several tuners share a builder and a runner, each goes on for one round at a time: only the older of
+ * its rounds is built and run, and the next one is proposed meanwhile and waits for this tuner's next turn.
+ * So nothing has to be stopped or given up when another task is tuned. */
 #include <math.h>
 
 #include "autotune/tuner.h"
 
+/* Seconds of waiting for jobs when there is nothing else to do. */
 #define WAIT_S 0.05
-/* So long one of two that are polled may wait for the other. */
+/* Seconds that one of two stages that are polled may wait for the other. */
 #define TURN_S 0.001
-/* Runs that follow each other for so long are submitted together: between them the workers need nobody. */
+/* Runs that take this long together are submitted together, so that workers need nobody in between. */
 #define RUNS_TOGETHER_S 0.15
 enum { MOST_RUNS_TOGETHER = 24 };
 
+/* The life of a candidate. */
 typedef enum slot_state { PROPOSED, BUILDING, BUILT, RUNNING, DONE } slot_state;
 
 /* A candidate of a round. */
@@ -26,11 +29,12 @@ typedef struct slot {
   tn_candidate candidate;
   tn_measurement measurement;
   tn_job job;
-  tn_async under_way; /* for recordings: "building", then "measuring" */
-  uint64_t claim;     /* as other tuners on the log see it; 0: it is not claimed */
+  tn_async under_way; /* for recordings: first "building", then "measuring" */
+  uint64_t claim;     /* hash that other tuners of the log see; 0: not claimed */
   double cost_s;      /* what the search learns; NAN: nothing was measured */
 } slot;
 
+/* A round: candidates that were proposed together. */
 typedef struct batch {
   int n, n_done;
   slot *slots;
@@ -38,16 +42,16 @@ typedef struct batch {
 
 enum { ROUNDS = 2 };
 
-/* Up to two rounds at a time: while the older one is measured, the next one is built, so that machines do not wait
- * for the search. */
+/* Up to two rounds: the next one is built while the older one is measured, so that machines do not wait for
+ * the search. */
 struct tuner_pipeline {
   tuner *t;
   int n_rounds;
-  int n_learned, until; /* rounds that are over; so many may be, then it is another tuner's turn */
+  int n_learned, until; /* finished rounds; at UNTIL of them it is another tuner's turn */
   batch rounds[ROUNDS]; /* the older one first */
   int n_building, n_built, n_running;
-  double run_s;   /* of the last runs, on the average; 0: none is known */
-  bool is_inside; /* of the search, which gives us a moment now and then */
+  double run_s;   /* seconds of the last runs, on average; 0: unknown */
+  bool is_inside; /* called from the search, which gives us a moment now and then */
   bool has_ended; /* nothing is submitted any more */
   tn_status status;
 };
@@ -60,7 +64,7 @@ static void unclaim(tuner *t, slot *s) {
   s->claim = 0;
 }
 
-/* Whatever its state: what was claimed in the log is given up, too. */
+/* In any state; its claim on the log is given up, too. */
 static void free_slot(tuner *t, slot *s) {
   unclaim(t, s);
   tn_schedule_free(s->schedule);
@@ -86,7 +90,8 @@ static batch *round_of(pipeline *p, const slot *s) {
   return NULL;
 }
 
-/* The first candidate in this state, in the order of the proposals. */
+/* The first candidate in this state, in the order of the proposals, of rounds that may go on in this turn;
+ * NULL: none. *ITS is its round. */
 static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
   int n = RUNTIME_MIN(p->n_rounds, p->until - p->n_learned);
   for (int r = 0; r < n; ++r) {
@@ -102,14 +107,14 @@ static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
 static const tn_site build_site = {__FILE__, "pipeline", 0, TN_CATEGORY_BUILD, 1},
                      run_site = {__FILE__, "pipeline", 0, TN_CATEGORY_MEASURE, 1};
 
-/* A range of the profiler for the time that a candidate is away. */
+/* Begins a range of the profiler for the time that a candidate is away. */
 static tn_async begin_range(const tn_site *site, const char *name, const tn_candidate *c) {
   tn_async range = tn_async_begin(site, name);
   range.sequence = c->sequence;
   return range;
 }
 
-/* The job points into the slot, so slots stay where they are until it comes back. */
+/* The job points into the slot, so slots must not move until it comes back. */
 static tn_status submit_build(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, BUILD, 1, "SendToBuilder");
   tn_scope_sequence(&scope, s->candidate.sequence);
@@ -124,7 +129,7 @@ static tn_status submit_build(pipeline *p, slot *s) {
   return TN_OK;
 }
 
-/* Only what was built comes here. The flow links what built it with the run, in a recording. */
+/* Only for candidates that were built. In a recording, an arrow connects the building and the run. */
 static tn_status submit_run(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
   tn_scope_sequence(&scope, s->candidate.sequence);
@@ -139,7 +144,8 @@ static tn_status submit_run(pipeline *p, slot *s) {
   return TN_OK;
 }
 
-/* Keeps all builders busy, but builds no more than a round ahead of the runs: what is learned may make it useless. */
+/* Keeps all builders busy, but builds at most one round ahead of the runs: what is learned may make more of
+ * it useless. */
 static tn_status submit_builds(pipeline *p) {
   tn_status status = TN_OK;
   int most = p->t->build_stage.ahead;
@@ -152,7 +158,7 @@ static tn_status submit_builds(pipeline *p) {
   return status;
 }
 
-/* Where nothing is known yet, the first one's time limits the others. */
+/* How many runs may be submitted at once. While no time is known only one, since its time limits the others. */
 static int runs_ahead(const pipeline *p) {
   if (p->t->held == 0) return 1;
   int ahead = p->t->run_stage.ahead;
@@ -160,8 +166,8 @@ static int runs_ahead(const pipeline *p) {
   return RUNTIME_MAX(ahead, (int)fmin(RUNS_TOGETHER_S / p->run_s, MOST_RUNS_TOGETHER));
 }
 
-/* Keeps all runners busy. Before a run others' records are read: what another tuner on the log has measured needs
- * no run. */
+/* Keeps all runners busy. Before a run, others' records are read: what another tuner of the log has
+ * measured needs no run. */
 static tn_status submit_runs(pipeline *p) {
   tn_status status = TN_OK;
   int most = runs_ahead(p);
@@ -178,8 +184,8 @@ static tn_status submit_runs(pipeline *p) {
 
 /* ---- what comes back --------------------------------------------------------------------------------------------- */
 
-/* The time of a candidate ends here: its record is written. Inside of the search nothing is read from the log: what others
- * measured would change the search under its own feet. */
+/* Ends a candidate: its record is written. Nothing is read from the log here, because this may be called
+ * from the search, which others' records would change while it works. */
 static tn_status take(pipeline *p, slot *s) {
   tn_status status = tuner_take(p->t, &s->candidate, s->schedule, &s->measurement, &s->cost_s);
   free(s->measurement.object);
@@ -189,7 +195,7 @@ static tn_status take(pipeline *p, slot *s) {
   return status == TN_OK && !p->is_inside ? tuner_catch_up(p->t) : status; /* what is wanted may be there by now */
 }
 
-/* A build that failed is the candidate's end; one that succeeded waits for a runner. */
+/* A build has ended. A failed one ends the candidate; others wait for a runner. */
 static tn_status take_built(pipeline *p, slot *s) {
   p->n_building--;
   if (s->measurement.error != TN_MEASURE_NONE || s->measurement.abandoned) return take(p, s);
@@ -207,7 +213,7 @@ static tn_status wait_for_job(const pipeline *p, tuner_stage *stage, double wait
   return tuner_poll(stage, wait_s, job);
 }
 
-/* Takes one job back that is done, waiting WAIT_S at most. *CAME: there was one. */
+/* Takes one finished job back, waiting WAIT_S at most. *CAME: there was one. */
 static tn_status poll_stage(pipeline *p, tuner_stage *stage, double wait_s, bool *came) {
   tn_job *job;
   tn_status status = wait_for_job(p, stage, wait_s, &job);
@@ -227,7 +233,7 @@ static tn_status poll_stage(pipeline *p, tuner_stage *stage, double wait_s, bool
   return status == TN_OK ? taken : status;
 }
 
-/* Takes what has come from both, waiting for it if nothing has; before, all that may begin is submitted. */
+/* Submits all that may begin (if SUBMITS), then takes what has come from both stages, waiting if nothing has. */
 static tn_status turn(pipeline *p, double wait_s, bool submits) {
   bool came = false;
   tn_status status = submits ? submit_runs(p) : TN_OK;
@@ -242,8 +248,8 @@ static tn_status turn(pipeline *p, double wait_s, bool submits) {
   return status;
 }
 
-/* Gives up what is under way. What is being run is waited for, unless the log has as many records as were wanted: then others made
- * them. Builders and runners that cannot be told are waited for. */
+/* Gives up what is under way. Runs are waited for, unless the log has all records that were wanted, because
+ * other tuners made them. Builders and runners that cannot be told to stop are waited for. */
 static tn_status drain(pipeline *p) {
   tn_status status = TN_OK;
   bool has_all = p->t->held >= p->t->options.trials;
@@ -256,7 +262,7 @@ static tn_status drain(pipeline *p) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-/* Called by the search and by the training of the model, many times a second. */
+/* Called many times a second by the search and by the training of the model. */
 void tuner_meanwhile(void *user) {
   pipeline *p = ((tuner *)user)->pipeline;
   if (!p || p->has_ended || p->is_inside || p->status != TN_OK) return;
@@ -267,15 +273,15 @@ void tuner_meanwhile(void *user) {
   p->is_inside = false;
 }
 
-/* Candidates that are not records yet. */
+/* Candidates that have no record yet. */
 static int count_open(const pipeline *p) {
   int n = 0;
   for (int i = 0; i < p->n_rounds; ++i) n += p->rounds[i].n - p->rounds[i].n_done;
   return n;
 }
 
-/* What another tuner on the log is measuring, or has measured, is left out. Claims are made here and not when a build is
- * submitted: that may be inside of the search, and with a claim the log is read. */
+/* Leaves out what another tuner of the log is measuring or has measured. Claims are made here and not when
+ * a build is submitted: a submission may come from inside the search, and with a claim the log is read. */
 static tn_status claim_round(pipeline *p, batch *r) {
   tn_status status = TN_OK;
   for (int i = 0; status == TN_OK && i < r->n; ++i) {
@@ -289,7 +295,7 @@ static tn_status claim_round(pipeline *p, batch *r) {
   return status;
 }
 
-/* Takes the schedules over; their places are NULL then. */
+/* Takes the schedules over, and sets their places to NULL. */
 static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
   batch *r = &p->rounds[p->n_rounds];
   r->slots = calloc((size_t)n, sizeof *r->slots);
@@ -305,7 +311,7 @@ static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
   return claim_round(p, r);
 }
 
-/* Asks the search for WANT schedules and begins a round with them. None: the space is exhausted. */
+/* Asks the search for WANT schedules and begins a round with them. If there are none, the space is exhausted. */
 static tn_status propose(pipeline *p, int want) {
   tuner *t = p->t;
   tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
@@ -320,7 +326,7 @@ static tn_status propose(pipeline *p, int want) {
   return status;
 }
 
-/* Tells the search what the older round came to, in the order of its proposals, and drops it. */
+/* Tells the search the results of the older round, in the order of its proposals, and drops the round. */
 static tn_status learn_round(pipeline *p) {
   tuner *t = p->t;
   batch old = p->rounds[0];
@@ -343,13 +349,14 @@ static tn_status learn_round(pipeline *p) {
 
 static bool is_round_done(const pipeline *p) { return p->n_rounds > 0 && p->rounds[0].n_done == p->rounds[0].n; }
 
+/* How many candidates to propose now; 0: none. */
 static int want_more(const pipeline *p) {
   const tuner *t = p->t;
   if (p->n_rounds == (t->has_one_round ? 1 : ROUNDS) || t->result.exhausted) return 0;
   return RUNTIME_MIN(t->options.per_round, t->options.trials - t->held - count_open(p));
 }
 
-/* One step of the run: learns from a round that is over, begins another, or waits for jobs. */
+/* One step of the run: learns from a finished round, begins another, or waits for jobs. */
 static tn_status go_on(pipeline *p) {
   int want;
   tn_status status = TN_OK;
@@ -390,7 +397,7 @@ void tuner_free_rounds(tuner *t) {
   t->pipeline = NULL;
 }
 
-/* After an error what is under way may still be written to: its rounds stay until the workers have ended. */
+/* After an error, jobs under way may still be written to, so their rounds stay until the workers have ended. */
 tn_status tuner_end_rounds(tuner *t, tn_status status) {
   pipeline *p = t->pipeline;
   if (!p || p->has_ended) return status;

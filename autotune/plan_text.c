@@ -1,7 +1,9 @@
-/* plan_text.c: genomes as text, so that a log supplies parents: plans as schedule/plan.h writes them, and those of the
- * general family `sketch`, one object for the whole program:
- *   [{"family": "sketch", "sketch": 3, "tiles": [[8, 1, 16, "peel"], ...], "stages": [[0, 2, 1, 3, 1], ...]}]
- * with the lengths and tail of each open split and the choices of each stage. */
+/* plan_text.c: genomes as text, so that a log can supply parents. Plans are written as in schedule/plan.h.
+ * Genomes of the general family `sketch` are one object for the whole program, with the lengths and tail of
+ * each open split and the choices of each stage:
+ *
+ * [{"family": "sketch", "sketch": 3, "tiles": [[8, 1, 16, "peel"], ...], "stages": [[0, 2, 1, 3, 1], ...]}]
+ * */
 #include "autotune/search.h"
 #include "schedule/tail.h"
 
@@ -18,25 +20,25 @@ static const int choice_counts[] = {
 enum { CHOICES = RUNTIME_COUNT(choice_counts) };
 _Static_assert(sizeof(autotune_choice) == CHOICES, "choices are bytes, in the order of their names");
 
-/* Stages beyond AUTOTUNE_MAX_STAGES have no choices, in text as in genomes. */
+/* Stages that have choices: those beyond AUTOTUNE_MAX_STAGES have none, in text as in genomes. */
 static int stages_of(const autotune_sketch *sketch) { return RUNTIME_MIN(sketch->base->n_stages, AUTOTUNE_MAX_STAGES); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Lengths of the three inner loops and the tail; the outermost length follows from the extent. */
+/* The lengths of the three inner loops and the tail; the outermost length follows from the extent. */
 static json_t *tile_json(const autotune_tile *tile) {
   return json_pack("[i, i, i, s]", tile->length[0], tile->length[1], tile->length[2], schedule_tail_words[tile->tail]);
 }
 
-/* The bytes of the choice in the order of its members, which choice_names names. */
+/* The choice's bytes in the order of its members, which choice_names has. */
 static json_t *choice_json(const autotune_choice *choice) {
   json_t *json = json_array();
   for (int c = 0; c < CHOICES; c++) json_array_append_new(json, json_integer(((const uint8_t *)choice)[c]));
   return json;
 }
 
-/* The sketch is named by its number, which holds for one version of the rules: autotune_genome_of
- * checks by hash. NULL without memory, for any part of it. */
+/* The sketch is named by its number, which is valid for one version of the rules only; autotune_genome_of
+ * therefore compares hashes. NULL: no memory for some part. */
 static json_t *sketch_json(const autotune_space *space, const autotune_genome *genome) {
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   json_t *tiles = json_array(), *stages = json_array();
@@ -71,19 +73,19 @@ void autotune_genome_say(const autotune_space *space, const autotune_genome *gen
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A whole number of [LEAST, MOST]. */
+/* Reads a whole number in [LEAST, MOST]; LEAST must not be negative. */
 static bool read_number(const json_t *json, json_int_t least, json_int_t most, int32_t *out) {
   json_int_t n = json_integer_value(json);
   *out = json_is_integer(json) && n >= least && n <= most ? (int32_t)n : -1;
   return *out >= 0;
 }
 
-/* Always TN_ERROR_RECORD; AT counts from 0. */
+/* Always TN_ERROR_RECORD. AT counts from 0. */
 static tn_status refuse(tn_context *ctx, const char *field, int at, const char *what) {
   return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\"[%d] of family sketch %s", field, at, what);
 }
 
-/* Each length is checked alone. That they go together is left to the split, which refuses otherwise. */
+/* Each length is checked alone. Whether they go together is left to the split, which refuses otherwise. */
 static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_hole *hole, int at, autotune_tile *out) {
   const char *tail = json_string_value(json_array_get(json, AUTOTUNE_LENGTHS));
   out->tail = RUNTIME_FIND(schedule_tail_words, tail);
@@ -94,7 +96,7 @@ static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_h
   return TN_OK;
 }
 
-/* Every number is checked against its range: a genome is used without further checks. */
+/* Every number is checked against its range, since a genome is used without further checks. */
 static tn_status read_choices(tn_context *ctx, const json_t *json, int at, autotune_choice *out) {
   for (int c = 0; c < CHOICES; c++) {
     int32_t value;
@@ -106,13 +108,13 @@ static tn_status read_choices(tn_context *ctx, const json_t *json, int at, autot
   return TN_OK;
 }
 
-/* An array of COUNT elements. */
+/* Whether it is an array of COUNT elements. */
 static tn_status check_array(tn_context *ctx, const json_t *json, const char *field, int count) {
   if (json_is_array(json) && (int)json_array_size(json) == count) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of family sketch has to be an array of %d", field, count);
 }
 
-/* Tiles and stages must be as many as the program's own sketch of that number has. */
+/* There must be as many tiles and stages as the program's own sketch of that number has. */
 static tn_status read_sketch(const autotune_space *space, const json_t *json, autotune_genome *out) {
   tn_context *ctx = space->task->ctx;
   const json_t *tiles = json_object_get(json, "tiles"), *stages = json_object_get(json, "stages");
@@ -130,7 +132,7 @@ static tn_status read_sketch(const autotune_space *space, const json_t *json, au
   return status;
 }
 
-/* With the message of schedule_plans_decode, which names the group and the field. */
+/* The message is that of schedule_plans_decode, which names the group and the field. */
 static tn_status read_plans(const autotune_space *space, const char *text, autotune_genome *out) {
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
   if (space->n_groups == 0)
@@ -153,8 +155,8 @@ tn_status autotune_genome_read(const autotune_space *space, const char *text, au
   return status;
 }
 
-/* Realizes the genome to compare: steps may have been edited, or rules have changed since. As slow as
- * one schedule. */
+/* Realizes the genome and compares hashes: steps may have been edited, or rules have changed. Takes as long
+ * as making one schedule. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
   const char *text = schedule_plan_text(s);
   if (!text || autotune_genome_read(space, text, out) != TN_OK) return false;

@@ -1,11 +1,11 @@
-/* planned.c: the part of the search that works on plans (schedule/plan.h): the space that `auto` ranks. Candidates are
- * drawn near the best-ranked plans; a mutation changes a field to a value near it, or takes another plan; plans are
- * crossed group by group and field by field. */
+/* planned.c: the part of the search that works on plans (schedule/plan.h), that is, on the space that
+ * `auto` ranks. Candidates are drawn near the best-ranked plans. A mutation changes a field to a value near
+ * it, or takes another plan. Plans are crossed group by group and field by field. */
 #include <math.h>
 
 #include "autotune/search.h"
 
-/* In percent. */
+/* Chances in percent, except NEAR (see draw_place) and TRIES. */
 enum { ANY_FAMILY = 20, ANOTHER_PLAN = 12, ANY_VALUE = 30, FROM_OTHER = 50, NEAR = 6, CHANGED = 60, TRIES = 16 };
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
@@ -17,7 +17,7 @@ tn_machine autotune_machine(const autotune_task *task) {
   return machine;
 }
 
-/* By zeroing the rest: genomes are compared as bytes. */
+/* The unused rest is zeroed, since genomes are compared as bytes. */
 static autotune_plan plan_of(const schedule_plan *plan) {
   autotune_plan out = {.family = plan->family};
   memcpy(out.value, plan->value, sizeof out.value);
@@ -41,7 +41,7 @@ void autotune_genome_plans(const autotune_space *space, const autotune_genome *g
   }
 }
 
-/* Each family's own order: in the group's, a family may come behind all plans of another. */
+/* Adds each family's own ranking of the group: in the group's ranking a family may be behind all plans of another. */
 static bool rank_families(autotune_space *space, int group) {
   const plan_choices *choices = schedule_plans_choices(space->plans, group);
   for (int i = 0; i < choices->n; i++) {
@@ -53,7 +53,7 @@ static bool rank_families(autotune_space *space, int group) {
   return true;
 }
 
-/* More groups than a genome has room for: none is searched by plans, only sketches. */
+/* A program with more groups than a genome has room for is not searched by plans, only by sketches. */
 bool autotune_plan_space(autotune_space *space) {
   const tn_machine machine = autotune_machine(space->task);
   schedule_plan best[AUTOTUNE_MAX_GROUPS];
@@ -77,13 +77,13 @@ tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotu
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
-/* Each rank half as often as one NEAR places before it. */
+/* Draws a rank: one that is NEAR places further down is drawn half as often. */
 static int draw_place(runtime_rng *rng, int n) {
   int place = (int)(-log2(1 - runtime_random_unit(rng)) * NEAR);
   return RUNTIME_MIN(place, n - 1);
 }
 
-/* One of a family's best, of a family that may be drawn as often as any other. */
+/* Draws one of a family's best plans; all families are equally likely. */
 static bool draw_of_family(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
   int first = 0, n = 0;
   for (int i = 0; i < space->ranked.n; i++) {
@@ -96,7 +96,7 @@ static bool draw_of_family(const autotune_space *space, runtime_rng *rng, int gr
   return true;
 }
 
-/* Mostly near the top of the group's ranking, sometimes of a family that the ranking puts behind. */
+/* Mostly draws near the top of the group's ranking, sometimes from a family that the ranking puts behind. */
 static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
   const schedule_plan *ranked;
   if (chance(rng, ANY_FAMILY) && draw_of_family(space, rng, group, out)) return;
@@ -104,14 +104,14 @@ static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group
   if (n > 0) *out = plan_of(&ranked[draw_place(rng, n)]);
 }
 
-/* On average one and a half mutations of a draw (CHANGED): single changes are seen as often as several. */
+/* Mutates each draw one and a half times on average (CHANGED), so that single changes are as frequent as several. */
 void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   *out = space->best;
   for (int g = 0; g < space->n_groups; g++) draw_ranked(space, rng, g, &out->plans[g]);
   while (chance(rng, CHANGED) && autotune_mutate_plans(space, rng, out)) continue;
 }
 
-/* NULL if the group cannot be made by that family. */
+/* The group's choice of that family; NULL: the group cannot be made by it. */
 static const plan_choice *choice_of(const autotune_space *space, int group, int family) {
   const plan_choices *choices = schedule_plans_choices(space->plans, group);
   for (int i = 0; i < choices->n; i++)
@@ -119,7 +119,7 @@ static const plan_choice *choice_of(const autotune_space *space, int group, int 
   return NULL;
 }
 
-/* The place of the value nearest to VALUE. */
+/* The index of the value nearest to VALUE. */
 static int place_of(const plan_space *space, int field, int32_t value) {
   int best = 0;
   for (int i = 1; i < space->n[field]; i++)
@@ -141,8 +141,7 @@ static int32_t another_value(const plan_space *space, runtime_rng *rng, int fiel
   return space->value[field][next < 0 ? (at + 1) % n : next];
 }
 
-/* Values that do not go together are left to the cost, which is INFINITY for them, and to the
- * realization. */
+/* Values that do not go together get a cost of INFINITY, or are refused when they are realized. */
 static bool change_field(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *plan) {
   const plan_choice *choice = choice_of(space, group, plan->family);
   if (!choice) return false;
@@ -169,7 +168,7 @@ void autotune_normalize(const autotune_space *space, autotune_genome *genome) {
     schedule_plan_normalize(schedule_plans_choices(space->plans, g), genome->plans[g].family, genome->plans[g].value);
 }
 
-/* Fields of different families mean different things: there a group goes over whole. */
+/* Fields of different families mean different things; there the group is taken over whole. */
 void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;
   for (int g = 0; g < AUTOTUNE_MAX_GROUPS; g++) {

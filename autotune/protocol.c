@@ -1,7 +1,7 @@
-/* protocol.c: the measuring protocol: messages to bytes, bytes to messages. The decoder is fed whatever arrives, so
- * that the same code serves the tuner's event loop and the worker's blocking reads.
+/* protocol.c: the measuring protocol: messages to bytes, and bytes to messages. The decoder is fed whatever
+ * arrives, so that the same code serves the tuner's event loop and the worker's blocking reads.
  *
- * The decoder owns the part that is arriving; a finished message takes its header and payload over. */
+ * The decoder owns the part that is arriving; a finished message takes over its header and payload. */
 #include "autotune/protocol.h"
 
 #include <errno.h>
@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Bytes of the length in front of a message, and the least by which room grows. */
 enum { LENGTH_BYTES = 4, GROWTH_BYTES = 64 << 10 };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Leaves a message that can be read into or freed again. */
+/* Leaves a message that can be filled or freed again. */
 void protocol_message_free(protocol_message *message) {
   json_decref(message->header);
   free(message->payload);
@@ -36,7 +37,7 @@ bool protocol_encode(json_t *header, const void *payload, size_t payload_bytes, 
   return fits && !out->failed;
 }
 
-/* Blocks, on a non-blocking descriptor too. */
+/* Waits until all is written, even on a non-blocking descriptor. */
 bool protocol_write(int fd, const void *data, size_t n) {
   const char *p = data;
   while (n > 0) {
@@ -56,7 +57,7 @@ bool protocol_write(int fd, const void *data, size_t n) {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) TN_PRINTF(2, 3);
-/* Sticky: no later byte can make sense once a length was not understood. */
+/* The decoder stays broken: no later byte can make sense once a length was not understood. */
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) {
   RUNTIME_PRINT_ARGS(d->why, fmt);
   return PROTOCOL_BROKEN;
@@ -79,7 +80,7 @@ void protocol_decoder_free(protocol_decoder *d) {
   *d = (protocol_decoder){0};
 }
 
-/* A length that lies must not make us allocate: room grows with what has arrived. */
+/* Room grows with what has arrived, so that a false length cannot make us allocate. */
 static bool make_room(protocol_decoder *d, size_t n) {
   if (d->have + n + 1 <= d->cap) return true;
   size_t cap = RUNTIME_MAX(2 * d->cap, d->have + n + 1);
@@ -91,14 +92,14 @@ static bool make_room(protocol_decoder *d, size_t n) {
   return true;
 }
 
-/* Room is kept: the next part is written over the last one. */
+/* The buffer is kept: the next part overwrites the last one. */
 static void begin_part(protocol_decoder *d, protocol_part part, size_t want) {
   d->part = part;
   d->want = want;
   d->have = 0;
 }
 
-/* Hands header and payload to OUT, and with the payload the buffer, so that it is not copied. */
+/* Gives header and payload to OUT, the payload with its buffer, so that it is not copied. */
 static protocol_result finish(protocol_decoder *d, protocol_message *out) {
   *out = (protocol_message){.header = d->header};
   if (d->part == PROTOCOL_PAYLOAD) {
@@ -112,7 +113,7 @@ static protocol_result finish(protocol_decoder *d, protocol_message *out) {
   return PROTOCOL_DONE;
 }
 
-/* At least 2 bytes: "{}" is the shortest object. */
+/* A header has at least 2 bytes: "{}" is the shortest object. */
 static protocol_result take_length(protocol_decoder *d) {
   const unsigned char *b = (const unsigned char *)d->bytes;
   uint32_t n = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -122,8 +123,8 @@ static protocol_result take_length(protocol_decoder *d) {
   return PROTOCOL_MORE;
 }
 
-/* Twice the same key is refused: which one counts would be anybody's guess. Of a text that is no JSON the parser says what is
- * wrong with it; it says nothing where an allocation failed. */
+/* A repeated key is refused, since it is unclear which one counts. The parser's own message is used, but it
+ * has none when an allocation failed. */
 static protocol_result take_header(protocol_decoder *d, protocol_message *out) {
   json_error_t error;
   d->header = json_loadb(d->bytes, d->have, JSON_REJECT_DUPLICATES, &error);
@@ -155,7 +156,7 @@ protocol_result protocol_decode(protocol_decoder *d, const void *data, size_t n,
   return PROTOCOL_BROKEN;
 }
 
-/* Never reads beyond the message: whoever takes over the descriptor finds the next one whole. */
+/* Never reads beyond the message, so that the next one is whole for whoever takes the descriptor over. */
 protocol_read_result protocol_read(int fd, protocol_decoder *d, protocol_message *out) {
   char block[GROWTH_BYTES];
   for (;;) {

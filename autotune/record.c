@@ -1,7 +1,6 @@
-/* record.c: one line of a log as a value: made of a measurement, taken out of JSON. docs/records.md is the schema;
- * the table of fields below is what a reader insists on.
- *
- * A record owns its JSON, and all its strings lie in it. */
+/* record.c: one line of a log as a value: made from a measurement, or read from JSON. docs/records.md is
+ * the schema; the table of fields below is what a reader insists on.
+ *   A record owns its JSON, which has all of its strings. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -40,8 +39,7 @@ bool autotune_target_word(const char *target, const char *key, char *value, size
   return false;
 }
 
-/* Words that only choose code (tune flags, vector widths) do not make other times comparable or not;
- * these three do. */
+/* Only these three words decide whether times can be compared; others only choose code (tune flags, vector widths). */
 bool autotune_same_target(const char *a, const char *b) {
   static const char *const keys[] = {"triple", "cpu", "threads"};
   for (int i = 0; i < RUNTIME_COUNT(keys); ++i) {
@@ -53,7 +51,7 @@ bool autotune_same_target(const char *a, const char *b) {
   return true;
 }
 
-/* For people who compare logs: nothing reads it back. */
+/* For people who compare logs; nothing reads it back. */
 static json_t *hardware_of(const tn_target *target) {
   json_t *caches = json_array();
   for (int level = 1; level <= 3; ++level)
@@ -81,10 +79,10 @@ static json_t *message_text(const char *message) {
   return json_stringn(plain, n);
 }
 
-/* Zero is a clock that did not tick, no time. */
+/* A cost of zero means that the clock did not tick. */
 static bool is_usable(double cost_s) { return isfinite(cost_s) && cost_s > 0; }
 
-/* What is not usable is left out rather than written: JSON has no infinity. */
+/* Unusable costs are left out, since JSON has no infinity. */
 static json_t *costs_of(const tn_measurement *measured) {
   json_t *costs = json_array();
   for (int i = 0; i < measured->n_costs && i < TN_MAX_COSTS; ++i) {
@@ -93,7 +91,7 @@ static json_t *costs_of(const tn_measurement *measured) {
   return costs;
 }
 
-/* Only phases with a name; the caller owns the object. */
+/* The seconds of phases that have a name, for the caller to release. */
 static json_t *phases_of(const tn_measurement *measured) {
   json_t *phases = json_object();
   const char *const *names = tn_measure_phases();
@@ -103,7 +101,7 @@ static json_t *phases_of(const tn_measurement *measured) {
   return phases;
 }
 
-/* How the costs were come by; what was not told is left out. */
+/* Adds how the costs were measured; unknown numbers are left out. */
 static void add_samples(json_t *json, const tn_measurement *m) {
   const struct {
     const char *name;
@@ -122,7 +120,7 @@ static void add_samples(json_t *json, const tn_measurement *m) {
   if (m->is_packed) json_object_set_new(json, "part", json_string("packed"));
 }
 
-/* NULL with a message. The caller owns the array. */
+/* The steps as an array, for the caller to release. NULL with a message. */
 static json_t *steps_of(tn_context *ctx, const char *steps) {
   json_error_t error;
   json_t *json = json_loads(steps ? steps : "", 0, &error);
@@ -133,7 +131,7 @@ static json_t *steps_of(tn_context *ctx, const char *steps) {
   return NULL;
 }
 
-/* "o" steals and, when NULL, makes the whole object NULL. */
+/* json_pack's "o" takes its value over, and makes the whole object NULL when that is NULL. */
 static json_t *record_json(const tn_candidate *candidate, const tn_program *program, const tn_target *target,
                            const tn_measurement *measured, json_t *steps) {
   json_t *costs = costs_of(measured);
@@ -158,7 +156,7 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
   return json;
 }
 
-/* By way of the JSON and the same checks as a line that is read: what is written can be read back. */
+/* Goes through JSON and the checks of a line that is read, so that what is written can be read back. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out) {
   if (!candidate || !program || !target || !measured || !out || !candidate->program || !candidate->target) {
@@ -176,6 +174,7 @@ tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, c
 
 typedef enum field_kind { TEXT, ARRAY, TRUTH, NUMBER, INTEGER, OBJECT } field_kind;
 
+/* What a reader insists on: fields that it knows, their kinds, and whether they are required. */
 static const struct field {
   const char *name;
   field_kind kind;
@@ -187,11 +186,11 @@ static const struct field {
     {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
     {"final", TRUTH, false},     {"rank", INTEGER, false},     {"machine", TEXT, false},
 };
-/* By field_kind, for messages. */
+/* The kinds in words for messages, by field_kind. */
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
                                          "a number", "an integer", "an object"};
 
-/* An integer is a number, too, as in JSON. */
+/* An integer is also a number, as in JSON. */
 static bool is_of_kind(const json_t *value, field_kind kind) {
   switch (kind) {
     case TEXT: return json_is_string(value);
@@ -204,7 +203,7 @@ static bool is_of_kind(const json_t *value, field_kind kind) {
   return false;
 }
 
-/* An unknown field may be anything. Of "v" the glance knows that it is right. */
+/* An unknown field may be anything. A glance has already checked "v". */
 bool autotune_record_takes(const char *name, size_t n, char kind) {
   static const char *const kinds[] = {
       [TEXT] = "\"", [ARRAY] = "[", [TRUTH] = "t", [NUMBER] = "if", [INTEGER] = "i", [OBJECT] = "{"};
@@ -227,7 +226,7 @@ static bool check_version(const json_t *json, char *why, size_t n_why) {
   return false;
 }
 
-/* Kinds of all fields that are known; those that are not are passed over, as newer versions may have more. */
+/* Checks the kinds of known fields; unknown ones are passed over, since newer versions may have more. */
 static bool check_fields(const json_t *json, char *why, size_t n_why) {
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i) {
     const json_t *value = json_object_get(json, fields[i].name);
@@ -241,7 +240,7 @@ static bool check_fields(const json_t *json, char *why, size_t n_why) {
   return true;
 }
 
-/* OUT's costs are filled as far as they were right. */
+/* OUT's costs are filled up to the first wrong one. */
 static bool read_costs(const json_t *json, autotune_record *out, char *why, size_t n_why) {
   const json_t *costs = json_object_get(json, "costs");
   size_t n = json_array_size(costs);
@@ -262,7 +261,7 @@ static bool read_costs(const json_t *json, autotune_record *out, char *why, size
   return false;
 }
 
-/* Borrows texts from JSON, which must live as long as OUT. WHY gets the reason for false. */
+/* Texts are borrowed from JSON, which must live as long as OUT. False with WHY. */
 static bool read_fields(json_t *json, autotune_record *out, char *why, size_t n_why) {
   if (!json_is_object(json)) {
     snprintf(why, n_why, "not a JSON object");
@@ -307,7 +306,7 @@ void autotune_record_free(autotune_record *record) {
   *record = (autotune_record){0};
 }
 
-/* Not the least: a record is compared with records of other runs, and the least of few samples is luck. */
+/* The median, not the least: records of different runs are compared, and the least of few samples is luck. */
 double autotune_record_cost(const autotune_record *record) {
   int n = record->n_costs;
   if (record->error != TN_MEASURE_NONE || n == 0) return INFINITY;

@@ -1,21 +1,21 @@
-/* replay.c: a builder and a runner that measure nothing: times come from the records of a log. A schedule that the log has
- * gets its recorded time, another one that of the recorded schedule that is most like it, by the features of their loops: so
- * the landscape of a search is always the same, whatever the machine does. */
+/* replay.c: a builder and a runner that measure nothing: times come from the records of a log. A schedule
+ * that the log has gets its recorded time, any other the time of the recorded schedule whose loops have the
+ * most similar features. So a search always sees the same landscape, whatever the machine does. */
 #include <math.h>
 
 #include "autotune/log.h"
 #include "autotune/search.h"
 
-/* A record. */
+/* A record as a point among the features. */
 typedef struct replayed {
   uint64_t hash;
   tn_measure_error error;
   double cost_s;
-  double feature[AUTOTUNE_FEATURES]; /* summed over the written buffers */
+  double feature[AUTOTUNE_FEATURES]; /* sums over the written buffers */
 } replayed;
 
-/* Records of a log in place of compiling and running. The builder and the runner share it; the one that is freed
- * last frees it. */
+/* Records of a log in place of compiling and running. Builder and runner share it, and the one that is
+ * freed last frees it. */
 typedef struct replay {
   tn_program *program;
   autotune_task task;
@@ -32,7 +32,7 @@ static void free_replay(replay *r) {
   free(r);
 }
 
-/* The builder and the runner share it; the last one frees. */
+/* The free function of both. */
 static void release(void *self) {
   replay *r = self;
   if (--r->users == 0) free_replay(r);
@@ -40,8 +40,7 @@ static void release(void *self) {
 
 /* ---- schedules as numbers ---------------------------------------------------------------------------------------- */
 
-/* Sums of the features over all stores: enough to tell which records are near. False for a schedule that does not
- * lower. */
+/* The features summed over all stores: enough to tell which records are near. False: the schedule cannot be lowered. */
 static bool describe(replay *r, const tn_schedule *s, replayed *out) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   *out = (replayed){.hash = autotune_schedule_hash(s)};
@@ -50,7 +49,7 @@ static bool describe(replay *r, const tn_schedule *s, replayed *out) {
   return n > 0;
 }
 
-/* NULL, without a message, for steps that do not fit the program. */
+/* The schedule of the steps; NULL, without a message, if they do not fit the program. */
 static tn_schedule *schedule_of(const replay *r, const char *steps) {
   runtime_quiet quiet = runtime_quiet_begin(r->program->ctx);
   tn_schedule *s = tn_schedule_new(r->program);
@@ -61,7 +60,7 @@ static tn_schedule *schedule_of(const replay *r, const char *steps) {
   return NULL;
 }
 
-/* 0: alike, 1: nothing in common. */
+/* From 0, alike, to 1, nothing in common. */
 static double distance(const replayed *a, const replayed *b) {
   double apart = 0, all = 0;
   for (int i = 0; i < AUTOTUNE_FEATURES; ++i) {
@@ -71,14 +70,14 @@ static double distance(const replayed *a, const replayed *b) {
   return all > 0 ? apart / all : 0;
 }
 
-/* By the schedule's hash: other steps may lead to the same schedule. */
+/* By the schedule's hash, since other steps may make the same schedule. */
 static const replayed *find_same(const replay *r, uint64_t hash) {
   for (int i = 0; i < r->records.n; ++i)
     if (r->records.data[i].hash == hash) return &r->records.data[i];
   return NULL;
 }
 
-/* INFINITY if no record succeeded, which tn_replay_new has refused. */
+/* The time of the most similar record; INFINITY if none succeeded, which tn_replay_new refuses. */
 static double cost_of_nearest(const replay *r, const replayed *s) {
   double least = INFINITY, cost_s = INFINITY;
   for (int i = 0; i < r->records.n; ++i) {
@@ -93,7 +92,7 @@ static double cost_of_nearest(const replay *r, const replayed *s) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* Records of other programs and finals are passed over. Always goes on. */
+/* Takes one record; other programs and finals are passed over. Always goes on. */
 static bool take_record(void *user, int line, autotune_record *record) {
   replay *r = user;
   replayed taken;
@@ -124,7 +123,7 @@ static void fail(tn_measurement *m, tn_measure_error error, const char *message)
   m->message = strdup(message);
 }
 
-/* The recorded cost of the same schedule, else that of the nearest one: so a search can be tried without a machine. */
+/* The recorded cost of the same schedule, or else of the most similar one. */
 static void run_one(replay *r, const tn_candidate *candidate, tn_measurement *m) {
   replayed s;
   tn_schedule *schedule = schedule_of(r, candidate->steps);
@@ -154,7 +153,7 @@ static bool has_success(const replay *r) {
   return false;
 }
 
-/* Refuses a log without a single success, from which nothing could be told. */
+/* Refuses a log without any success, which tells nothing. */
 static tn_status fill(replay *r, tn_context *ctx, const char *log) {
   runtime_quiet quiet = runtime_quiet_begin(ctx);
   bool is_filled = autotune_space_fill(&r->space);

@@ -1,6 +1,8 @@
 /* bench.c: `tenon bench`: checks and times a program under a schedule, beside the default schedule and
  * vendors' libraries.
- *   A `bench` owns kernels, vendors and data. clean_up releases it, no matter how far it came. A `side` is one of the routines that are timed in turns. */
+ *
+ * A `bench` owns kernels, vendors and data. clean_up releases it, no matter how far it came. A `side` is
+ * one of the routines that are timed in turns. */
 #include <math.h>
 
 #include "autotune/internal.h"

@@ -1,5 +1,8 @@
 /* queue_tuner.c: the tuner's side of a queue: a runner whose candidates are timed by the workers of a pool.
- *   Nothing here waits for the server while the tuner has other work. Each command's kind of reply is remembered when it is sent, and replies are taken as they come. Answers come over a second connection, which waits for them. */
+ *
+ * Nothing here waits for the server while the tuner has other work. Each command's kind of reply is
+ * remembered when it is sent, and replies are taken as they come. Answers come over a second connection,
+ * which waits for them. */
 #include <math.h>
 #include <poll.h>
 #include <time.h>

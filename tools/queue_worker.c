@@ -1,7 +1,10 @@
 /* queue_worker.c: `tenon worker --queue URL`: takes candidates of the pool's tuners in turns, has a process
  * of its own time each, and answers. It never runs an object itself: what crashes, hangs or eats memory is
  * a process in a sandbox.
- *   A `serving` owns everything. The entries that it holds are a queue, whose first one is being timed. The server knows who holds them, and gives them to somebody else if they are not renewed. Answers are kept until the server has confirmed them. */
+ *
+ * A `serving` owns everything. The entries that it holds are a queue, whose first one is being timed. The
+ * server knows who holds them, and gives them to somebody else if they are not renewed. Answers are kept
+ * until the server has confirmed them. */
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>

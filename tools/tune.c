@@ -1,6 +1,7 @@
 /* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a
  * log.
- *   The results of a run are in `tuned`. Only the signal that ends a run is static. */
+ *
+ * The results of a run are in `tuned`. Only the signal that ends a run is static. */
 #include <signal.h>
 #include <unistd.h>
 
