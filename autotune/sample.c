@@ -1,10 +1,13 @@
-/* sample.c: random genomes. Tiles are drawn so that most innermost tiles of accumulators fit the vector registers, with
- * the vector loop a multiple of the lanes where the extent allows; everything else stays possible, so that evolution
- * can reach it. Lengths are mostly divisors; some are not (where divisors are poor, most are not), and leave a tail. */
+/* sample.c: random genomes. Tile lengths are drawn so that most innermost tiles of accumulators fit the
+ * vector registers, with a vector loop that is a multiple of the lanes where the extent allows. Everything
+ * else stays possible, so that evolution can reach it. Most lengths are divisors of the extent. Others
+ * leave a tail; they are drawn more often where the extent has few divisors of a useful size. */
 #include <stddef.h>
 
 #include "autotune/search.h"
 
+/* MAX_TILE: the longest loop that is drawn for a tile of a data axis. FREE_REGISTERS: the fewest
+ * accumulators aimed at, and the registers left for operands. TRIES: draws of which the best is taken. */
 enum { MAX_TILE = 64, FREE_REGISTERS = 4, TRIES = 2 };
 /* Chances in percent. */
 enum { PLAIN_FACTORS = 8, PLANNED = 60, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
@@ -13,7 +16,7 @@ static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(
 
 /* ---- lengths ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the divisors of N up to LIMIT, in order; returns how many (at most MAX). */
+/* Writes the divisors of N that are at most LIMIT, in no particular order; returns how many (at most MAX). */
 static int divisors_of(int64_t n, int64_t limit, int max, int64_t *out) {
   int count = 0;
   for (int64_t d = 1; d * d <= n && d <= limit && count < max; d++) {
@@ -32,14 +35,14 @@ int64_t autotune_random_divisor(runtime_rng *rng, int64_t n, int64_t limit) {
   return divisors[runtime_random_below(rng, divisors_of(n, RUNTIME_MAX(limit, 1), MAX, divisors))];
 }
 
-/* A divisor, large ones more often. */
+/* The largest of TRIES random divisors, which prefers large ones. */
 static int64_t large_divisor(runtime_rng *rng, int64_t n, int64_t limit) {
   int64_t best = 1;
   for (int i = 0; i < TRIES; i++) best = RUNTIME_MAX(best, autotune_random_divisor(rng, n, limit));
   return best;
 }
 
-/* At most HIGH - LOW divisions. */
+/* Whether N has a divisor in LOW..HIGH. Takes at most HIGH - LOW + 1 divisions. */
 static bool has_divisor_in(int64_t n, int64_t low, int64_t high) {
   for (int64_t d = low; d <= high; d++) {
     if (n % d == 0) return true;
@@ -47,7 +50,7 @@ static bool has_divisor_in(int64_t n, int64_t low, int64_t high) {
   return false;
 }
 
-/* The innermost length of a spatial loop that is not vectorized. */
+/* The innermost length of a data axis that is not vectorized. */
 static int64_t row_length(runtime_rng *rng, int64_t extent, int64_t limit) {
   limit = RUNTIME_MIN(limit, extent);
   if (limit <= 1) return 1;
@@ -56,7 +59,8 @@ static int64_t row_length(runtime_rng *rng, int64_t extent, int64_t limit) {
   return 1 + runtime_random_below(rng, limit);
 }
 
-/* The length of the vectorized loop: one to four registers. */
+/* The length of the vectorized loop: one to four registers, or a divisor where the extent is shorter than a
+ * register. */
 static int64_t vector_length(runtime_rng *rng, int64_t extent, int64_t lanes) {
   static const uint8_t registers[] = {1, 1, 2, 2, 2, 2, 3, 4, 4, 4};
   int64_t limit = RUNTIME_MIN(AUTOTUNE_MAX_VECTOR, extent);
@@ -68,7 +72,8 @@ static int64_t vector_length(runtime_rng *rng, int64_t extent, int64_t lanes) {
   return large_divisor(rng, extent, limit);
 }
 
-/* The outer lengths for an innermost one: those of S2 and S1, whose product divides what is left. */
+/* Sets a tile with the given innermost length. The product of the two lengths around it (S1 and S2) divides
+ * the number of whole innermost tiles. */
 static void set_outer(runtime_rng *rng, int64_t extent, int64_t innermost, autotune_tile *tile) {
   int64_t rest = extent / innermost;
   int64_t s2 = chance(rng, UNIT_S2) ? 1 : autotune_random_divisor(rng, rest, MAX_TILE);
@@ -77,14 +82,15 @@ static void set_outer(runtime_rng *rng, int64_t extent, int64_t innermost, autot
   if (extent % innermost && chance(rng, PEELED)) tile->tail = TN_TAIL_PEEL;
 }
 
-/* A reduction has one open length; the others stay 1. */
+/* The tile of a reduction that is not parted: one random length; the others stay 1. */
 static void sample_reduce(runtime_rng *rng, int64_t extent, autotune_tile *tile) {
   int64_t length = autotune_random_divisor(rng, extent, extent);
   if (chance(rng, REDUCE_TAIL)) length = 1 + runtime_random_below(rng, RUNTIME_MIN(extent, MAX_TILE));
   *tile = (autotune_tile){{(int32_t)length, 1, 1}, extent % length ? TN_TAIL_PEEL : TN_TAIL_GUARD};
 }
 
-/* A reduction that is parted: lanes of some vectors, parts for the threads, or both with the rest between them. */
+/* The tile of a reduction that rfactor parts: lanes for vectors, parts for threads, or both with a
+ * sequential loop between them. */
 static void sample_parts(runtime_rng *rng, const autotune_hole *hole, autotune_tile *tile) {
   int64_t lanes = hole->is_vector ? (int64_t)8 << runtime_random_below(rng, 5) : 1;
   if (hole->is_vector && chance(rng, TAIL)) lanes = autotune_random_divisor(rng, hole->extent, AUTOTUNE_MAX_VECTOR);
@@ -107,12 +113,12 @@ void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_
 
 /* ---- tiles of a stage -------------------------------------------------------------------------------------------- */
 
-/* The holes of one stage: data axes, then reduce axes. */
+/* The consecutive holes of one stage: first its data axes, then its reduce axes. */
 typedef struct group {
   int first, n_spatial, n;
 } group;
 
-/* Holes that follow others are no part of it: their lengths are not drawn. */
+/* The group that HOLE belongs to. Holes that follow others are left out, since their lengths are not drawn. */
 static group group_of(const autotune_sketch *sketch, int hole) {
   const autotune_hole *holes = sketch->holes;
   group g = {.first = hole};
@@ -124,8 +130,8 @@ static group group_of(const autotune_sketch *sketch, int hole) {
   return g;
 }
 
-/* Shares a random number of accumulator registers among the data axes: first the vector, then the others in random
- * order. */
+/* Divides a random number of accumulator registers among the data axes: first the vectorized one, then the
+ * others, starting at a random one. */
 static void sample_register_tile(const autotune_sketch *sketch, const group *g, int64_t lanes, runtime_rng *rng,
                                  autotune_tile *tiles) {
   const autotune_hole *vector = &sketch->holes[g->first + g->n_spatial - 1];
@@ -143,8 +149,8 @@ static void sample_register_tile(const autotune_sketch *sketch, const group *g, 
   }
 }
 
-/* PLAIN_FACTORS per cent of the draws ignore the registers: what evolution must be able to reach has to
- * be drawn once. */
+/* PLAIN_FACTORS percent of the draws ignore the registers. Evolution only recombines what was drawn, so
+ * every length has to be drawn now and then. */
 void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int hole, autotune_genome *genome) {
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   group g = group_of(sketch, hole);
@@ -159,19 +165,19 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 
-/* Values as often as they are wished for. */
+/* The values of each choice, repeated as often as they should be drawn. */
 static const uint8_t vectors[] = {0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4};
 static const uint8_t parallels[] = {0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5};
 static const uint8_t unrolls[] = {0, 1, 2, 3};
 static const uint8_t unroll_inners[] = {0, 1, 1, 1, 1, 1, 1, 1};
 
-/* Weights by repetition: as readable as a table of weights, and no sum to keep right. */
+/* Weights by repetition are easy to read, and there is no sum to keep right. */
 static uint8_t one_of(runtime_rng *rng, const uint8_t *values, size_t n) {
   return values[runtime_random_below(rng, (int64_t)n)];
 }
 
-/* A location is a number that the walk takes modulo the places there are, so that it means something in every
- * program. */
+/* Draws the choices of one stage. A location is reduced modulo the number of places there are, so that
+ * every number means something in every program. */
 static autotune_choice sample_choice(runtime_rng *rng) {
   autotune_choice choice;
   choice.location = (uint8_t)runtime_random_below(rng, 32);
@@ -182,7 +188,8 @@ static autotune_choice sample_choice(runtime_rng *rng) {
   return choice;
 }
 
-/* Whoever writes rules wants to see what they make. */
+/* A random sketch. Where the user has sketch rules, it is drawn again when no rule took part: who writes
+ * rules wants to see what they make. */
 static int32_t draw_sketch(const autotune_space *space, runtime_rng *rng) {
   int32_t sketch = (int32_t)runtime_random_below(rng, space->n_sketches);
   for (int i = 0; i < TRIES && space->task->n_rules > 0 && !space->sketches[sketch].is_own; i++)
@@ -190,7 +197,7 @@ static int32_t draw_sketch(const autotune_space *space, runtime_rng *rng) {
   return sketch;
 }
 
-/* Half of the genomes are plans where the program has them. */
+/* PLANNED percent of the genomes are plans, where the program has them. */
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   memset(out, 0, sizeof *out);
   if (space->n_groups > 0 && (space->only_plans || chance(rng, PLANNED))) {

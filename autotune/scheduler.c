@@ -1,32 +1,36 @@
-/* scheduler.c: which task of a network gets the next round. The objective falls with a task's time, so its round is worth what is
- * left to gain of that time. How much is left the other tasks tell: one that works at half of the rate of the best of them may
- * become twice as quick, one that works at that rate hardly quicker. Another trial among N finds about an Nth of what is left.
+/* scheduler.c: which task of a network gets the next round: the one whose round is expected to lower the
+ * objective most for its cost. How much of a task's time can still be saved is guessed from the other
+ * tasks: one that computes at half the rate of the best of them may become twice as fast, one at the best
+ * rate hardly faster. Of what can be saved, one more trial after N finds about an Nth part.
  *
- * Ansor's gradient (OSDI'20, section 6) guesses from what the last rounds brought, from the whole time of a task, and from similar
- * tasks; recorded searches of whole networks were no better in its order than in turns (docs/networks.md). Its faults are gone, too:
- * TVM's scheduler may choose a task that is dead, counts rounds instead of time, and may never give a task with a small share
- * of the objective a second round. What decides is only what was told: one seed and one machine give one order. */
+ * Ansor's gradient (OSDI'20, section 6) instead extrapolates the last rounds, the task's whole time and
+ * similar tasks. In recorded searches of whole networks that order was no better than taking turns
+ * (docs/networks.md). Three faults of TVM's scheduler are avoided as well: it may choose a task that is
+ * finished, it counts rounds instead of time, and it may never give a second round to a task with a small
+ * share of the objective. Decisions depend only on what scheduler_tell was told, so equal times give an
+ * equal order. */
 #include "autotune/scheduler.h"
 
 #include <math.h>
 
 #include "runtime/base.h"
 
-/* What is always left, as a share of a task's time: the best rate may be a slow one, and is no limit of programs that wait for
- * memory. With 1 to 5 % recorded searches came out alike. */
+/* What can always be saved, as a share of a task's time. The best rate may itself be slow, and it says
+ * nothing about programs that wait for memory. Recorded searches came out alike with 1 to 5 %. */
 static const double always_left = 0.02;
-/* A task gets a round when it had none for so many rounds, times the tasks that are not over: its second one, the first that draws
- * candidates, or another. */
+/* A task gets a round at the latest after this many turns without one, times the number of unfinished
+ * tasks. The second round has less patience: it is the first one that draws candidates. */
 enum { SECOND_PATIENCE = 2, PATIENCE = 4 };
 
 /* ---- gains ------------------------------------------------------------------------------------------------------- */
 
-/* By how much the objective falls when the task's time falls by a second. The geometric mean itself is a factor of all. */
+/* By how much the objective falls when the task's time falls by a second. For the geometric mean a factor
+ * common to all tasks is left out. */
 static double slope(const scheduler *s, const scheduler_task *t) {
   return s->objective == TN_OBJECTIVE_GEOMEAN ? t->weight / t->best_s : t->weight;
 }
 
-/* Operations a second of the task that has most of them. */
+/* The highest rate of all tasks, in operations a second. */
 static double best_rate(const scheduler *s) {
   double rate = 0;
   for (int i = 0; i < s->n; ++i)
@@ -34,20 +38,21 @@ static double best_rate(const scheduler *s) {
   return rate;
 }
 
-/* What is left to gain of a task's time, in seconds. */
+/* What can still be saved of a task's time, in seconds. RATE: that of the best task. */
 static double left_s(const scheduler_task *t, double rate) {
   double least_s = fmax(rate > 0 ? t->work / rate : 0, t->target_s);
   return fmax(t->best_s - least_s, always_left * t->best_s);
 }
 
-/* Of the budget, for each trial behind the first round, in which all else is made ready and the slowest schedule runs; 0: it had one round
- * only. */
+/* The budget that one trial of the task takes. The first round is not counted: it also prepares the task
+ * and runs the slowest schedules. 0: the task had only one round. */
 static double own_trial(const scheduler_task *t) {
   int n = t->n_trials - t->first_trials;
   return n > 0 ? (t->spent - t->first_spent) / n : 0;
 }
 
-/* What a trial of the task takes; of a task that had one round only, what those of the others take. */
+/* What a trial of the task takes. For a task that had only one round, the mean of the others; 1 where
+ * nothing is known. */
 static double trial_of(const scheduler *s, const scheduler_task *t) {
   double sum = 0, own = own_trial(t);
   int n = 0;
@@ -69,13 +74,14 @@ double scheduler_gain(const scheduler *s, int i) {
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
+/* The tasks that may still get rounds. */
 static int count_left(const scheduler *s) {
   int n = 0;
   for (int i = 0; i < s->n; ++i) n += !s->tasks[i].is_over;
   return n;
 }
 
-/* The task that waits longest: among those without a round the first. -1: all are over. */
+/* The unfinished task that has waited longest; a task without a round comes before the others. -1: all are finished. */
 static int longest_waiting(const scheduler *s) {
   int longest = -1;
   for (int i = 0; i < s->n; ++i) {
@@ -85,7 +91,7 @@ static int longest_waiting(const scheduler *s) {
   return longest;
 }
 
-/* Of equal gains the one that waits longer. */
+/* Among equal gains, the task that has waited longest. */
 static int greatest_gain(const scheduler *s) {
   int best = longest_waiting(s);
   for (int i = 0; i < s->n; ++i)
@@ -93,8 +99,8 @@ static int greatest_gain(const scheduler *s) {
   return best;
 }
 
-/* Whether a task has to come first, however little it counts: without its time there is no total. If its second round brings none
- * either, it waits its time out like others that gain nothing. */
+/* Whether a task must come first, however little it counts: without its time there is no total. If its
+ * second round finds no time either, it waits its turn like others that gain nothing. */
 static bool comes_first(const scheduler_task *t) { return t->n_rounds == 0 || (t->n_rounds == 1 && t->best_s <= 0); }
 
 int scheduler_next(const scheduler *s) {

@@ -1,27 +1,32 @@
-/* search.c: what to measure next, and what was learned. Candidates are the best of an evolution that starts from the
- * plans of `auto`, the fastest measured and the best-ranked plans of every family, and a few random ones
- * (eps-greedy). The cost model says which are best: until it has seen measurements, that is the analytic cost.
+/* search.c: chooses what to measure next, and remembers what was learned. Candidates are the best of an
+ * evolution that starts from the plans of `auto`, the fastest measured genomes, and the best-ranked plans
+ * of every family; a few are random (eps-greedy). The cost model says which are best. Until it has seen
+ * measurements, the analytic cost does.
  *
- * A search owns the sketches and plans of its space, the hashes of all schedules it has seen, and the genomes of
- * the fastest. Schedules that it proposes are the caller's. */
+ * A search owns the sketches and plans of its space, the hashes of all schedules it has seen, and the
+ * genomes of the fastest. The schedules it proposes belong to the caller. */
 #include <math.h>
 
 #include "autotune/lesson.h"
 #include "runtime/profiler/profiler.h"
 
+/* MAX_ADVISED: plans taken over from similar programs, of each the ADVISED_OF_EACH best. MAX_SEEDS:
+ * measured genomes that are kept; MOST_SEEDS: genomes an evolution starts from. The search counts as
+ * exhausted after MISSES_BEFORE_EXHAUSTED useless draws in a row. */
 enum { MAX_ADVISED = 32, ADVISED_OF_EACH = 2, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
 static const autotune_policy usual_policy = {1024, 4, 0.1, false, 0.75, 0.15};
-static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
+static const double eps_own_rules = 0.3; /* more random draws, so that the user's rules are seen */
 
-/* A measured genome. */
+/* A measured genome and its time. */
 typedef struct measured {
   double cost_s;
   autotune_genome genome;
 } measured;
 
-/* Schedules that are measured before what the search draws. */
+/* Schedules that are measured first, without a search. */
 typedef enum fixed { FIXED_DEFAULT, FIXED_OWN, FIXED_GENERIC, N_FIXED } fixed;
 
+/* Freed by autotune_search_free. The model belongs to the caller and must live longer. */
 struct autotune_search {
   autotune_task task;
   autotune_policy policy;
@@ -29,18 +34,18 @@ struct autotune_search {
   int model_task;
   runtime_rng rng;
   autotune_space space;
-  runtime_map seen;        /* schedules proposed or observed */
-  runtime_map tried;       /* how often each trait was */
-  bool has_fixed[N_FIXED]; /* those that are among them: ranking for the generic one takes as long as a trial */
+  runtime_map seen;        /* hashes of schedules proposed or observed */
+  runtime_map tried;       /* how often each trait was proposed (traits.c) */
+  bool has_fixed[N_FIXED]; /* proposed: making the generic one again would take as long as a trial */
   int n_best;
-  measured best[MAX_SEEDS]; /* the fastest, in order */
+  measured best[MAX_SEEDS]; /* the fastest, best first */
   int n_advised, next_advised;
-  autotune_genome advised[MAX_ADVISED]; /* from programs like this one */
+  autotune_genome advised[MAX_ADVISED]; /* taken over from similar programs, in order */
   runtime_arena arena;
-  RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
+  RUNTIME_VEC(uint32_t) sequences; /* event numbers of what the last call proposed */
 };
 
-/* The sketches know loops whose order is free: not those of a recurrence. */
+/* Sketches reorder loops freely, which the loops of a recurrence do not allow. */
 static bool is_tunable(const autotune_task *task) {
   if (te_check_no_externs(task->program, "tuning") != TN_OK) return false;
   for (int i = 0; i < task->program->n_ops; i++) {
@@ -56,8 +61,7 @@ static bool is_tunable(const autotune_task *task) {
   return true;
 }
 
-/* The same task and seed propose the same candidates, whatever the machine does, as long as the same
- * times are observed. */
+/* For the same task and seed the search proposes the same candidates, as long as it is told the same times. */
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
   if (!task || !model) return NULL;
   if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
@@ -119,13 +123,14 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i) {
   return search && i >= 0 && i < search->sequences.n ? search->sequences.data[i] : 0;
 }
 
-/* Whatever is drawn then is not what would have been drawn with memory: it is said, so that the run does not end well. False. */
+/* After a failed allocation the draws differ from those with enough memory. The error is noted in the
+ * context, so that the run does not end well. Returns false. */
 static bool lacks_memory(const autotune_search *search) {
   runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for the search");
   return false;
 }
 
-/* Whether S is new, can be lowered and is worth compiling. It is known from now on. */
+/* Whether S is new, can be lowered and is worth compiling. Its hash is marked as seen either way. */
 static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   autotune_estimate estimate;
@@ -136,6 +141,7 @@ static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   return n > 0 && autotune_is_promising(&search->space, &estimate);
 }
 
+/* Counts the traits of a proposed genome. */
 static void note_tried(autotune_search *search, const autotune_genome *genome) {
   uint64_t traits[AUTOTUNE_MAX_TRAITS];
   int n = autotune_traits(&search->space, genome, traits);
@@ -148,7 +154,8 @@ static void note_tried(autotune_search *search, const autotune_genome *genome) {
   }
 }
 
-/* A schedule that a primitive refuses is no error: evolution draws another. */
+/* Proposes a genome unless its schedule is not wanted; returns whether it did. A schedule that a primitive
+ * refuses is no error: evolution draws another. */
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
@@ -165,7 +172,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   return true;
 }
 
-/* Quiet: what the generic scheduler refuses falls back to the default schedule. */
+/* The message context is quiet: where the generic scheduler refuses, the default schedule takes its place. */
 tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   const tn_machine machine = autotune_machine(task);
   tn_schedule *s = tn_schedule_new(task->program);
@@ -177,7 +184,8 @@ tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   return NULL;
 }
 
-/* The generic schedule is made from the best-ranked plans, unless a context's own schedule took their place. */
+/* Writes the plan down with the generic schedule. It is made from the best-ranked plans unless a scheduler
+ * of the context's own took their place. */
 static void say_plans(autotune_search *search, tn_schedule *s) {
   if (search->space.n_groups == 0) return;
   tn_schedule *planned = autotune_planned_schedule(&search->space, &search->space.best);
@@ -194,7 +202,8 @@ tn_schedule *autotune_own_schedule(const autotune_task *task) {
   return NULL;
 }
 
-/* NULL: there is none. That the program's own is refused, was said before the search began. */
+/* NULL: there is no such schedule. If the program's own schedule is refused, that was reported before the
+ * search began. */
 static tn_schedule *make_fixed(autotune_search *search, fixed which) {
   if (which == FIXED_DEFAULT) return tn_schedule_new(search->task.program);
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
@@ -204,8 +213,8 @@ static tn_schedule *make_fixed(autotune_search *search, fixed which) {
   return s;
 }
 
-/* One of the fixed schedules, while it was neither proposed nor observed: they are measured even when they have no
- * features. */
+/* Proposes a fixed schedule that was neither proposed nor observed yet; it is measured even if it has no
+ * features. Returns how many, 0 or 1. */
 static int propose_fixed(autotune_search *search, fixed which, tn_schedule **out) {
   if (search->has_fixed[which]) return 0;
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
@@ -222,7 +231,8 @@ static int propose_fixed(autotune_search *search, fixed which, tn_schedule **out
   return 0;
 }
 
-/* Gives up when so many draws in a row were known, illegal, or plans whose values do not go together. */
+/* Gives up after MISSES_BEFORE_EXHAUSTED draws in a row that were known, illegal, or plans whose values do
+ * not go together. */
 static int propose_random(autotune_search *search, int n, tn_schedule **out) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/PickWithEpsGreedy");
   int found = 0;
@@ -237,7 +247,8 @@ static int propose_random(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* `auto`, the fastest measured, those of programs like this one, then the best-ranked of every family in turn. */
+/* Lists where evolution starts: the plans of `auto`, the fastest measured, those of similar programs, then
+ * the best-ranked of each family in turn. */
 static int list_seeds(const autotune_search *search, int max, autotune_genome *out) {
   const autotune_space *space = &search->space;
   int n = 0;
@@ -253,10 +264,11 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
   return n;
 }
 
-/* Rankings: of what is known, of the analytic costs without what neighbours say, and what these had themselves. */
+/* Where the candidates of a round come from: the ranking with what similar programs teach, the one without,
+ * and the plans that were fastest for similar programs. */
 enum { RANKED, RANKED_ALONE, ADVISED, N_RANKINGS };
 
-/* Without memory for the population there are none. */
+/* Writes at most N of the best genomes to OUT; returns how many. 0 without memory for the population. */
 static int evolve(autotune_search *search, int n, autotune_individual *out) {
   autotune_evolution evolution = {&search->space,
                                   search->model,
@@ -276,13 +288,13 @@ static int evolve(autotune_search *search, int n, autotune_individual *out) {
   return found;
 }
 
-/* Rankings of candidates that are proposed in turns. */
+/* Rankings whose candidates are proposed in turn. */
 typedef struct rankings {
   int n[N_RANKINGS];
-  autotune_individual *list[N_RANKINGS]; /* in one piece of memory */
+  autotune_individual *list[N_RANKINGS]; /* one allocation, owned by RANKED */
 } rankings;
 
-/* N of the corrected costs, N of the analytic ones alone. */
+/* Ranks with the lessons of similar programs, and, while at most one schedule was measured here, also without them. */
 static void rank_both(autotune_search *search, int n, rankings *out) {
   autotune_lessons *lessons = &search->space.lessons;
   out->n[RANKED] = evolve(search, n, out->list[RANKED]);
@@ -292,7 +304,7 @@ static void rank_both(autotune_search *search, int n, rankings *out) {
   lessons->is_off = false;
 }
 
-/* What is next of a ranking, or of what was advised; false: that is at its end. */
+/* Takes the next of a ranking, or the next plan of similar programs. False: that list is at its end. */
 static bool next_of(autotune_search *search, const rankings *r, int which, int at, autotune_genome *out) {
   if (which == ADVISED && search->next_advised == search->n_advised) return false;
   if (which != ADVISED && at >= r->n[which]) return false;
@@ -300,8 +312,8 @@ static bool next_of(autotune_search *search, const rankings *r, int which, int a
   return true;
 }
 
-/* Neighbours may be wrong: until more than the generic schedule was measured here, what they had and what their records say are in turns with what is
- * best without them. */
+/* Similar programs may mislead. Until more than the generic schedule was measured here, candidates
+ * therefore come in turn from both rankings and from the plans of similar programs. */
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   int found = 0, at[N_RANKINGS] = {0};
   rankings r = {{0}, {n > 0 ? malloc(sizeof *r.list[0] * 2 * (size_t)n) : NULL}};
@@ -322,20 +334,20 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
-/* The schedules that need no search. */
+/* Proposes the schedules that need no search. */
 static int propose_all_fixed(autotune_search *search, int n, tn_schedule **out) {
   int found = 0;
   for (int which = 0; which < N_FIXED && found < n; which++) found += propose_fixed(search, (fixed)which, out + found);
   return found;
 }
 
-/* Whether what the nearest of the programs like this one had is promised to be quicker than `auto`. */
+/* Whether the fastest plan of the most similar program promises to be at least as fast as `auto`. */
 static bool is_advice_first(const autotune_search *search) {
   const autotune_space *space = &search->space;
   return autotune_genome_cost(space, &search->advised[0]) <= autotune_genome_cost(space, &space->best);
 }
 
-/* Behind the program's own schedule the two best guesses: what the nearest had, and `auto`. */
+/* After the program's own schedule come the two best guesses: the plan of the most similar program, and `auto`. */
 static int propose_guesses(autotune_search *search, int n, tn_schedule **out) {
   int found = n > 0 ? propose_fixed(search, FIXED_OWN, out) : 0;
   for (int i = 0; i < 2 && found < n; i++) {
@@ -350,8 +362,8 @@ static int propose_guesses(autotune_search *search, int n, tn_schedule **out) {
 
 bool autotune_search_is_advised(const autotune_search *search) { return search->n_advised > 0; }
 
-/* Whether the last place of a round is the default schedule's: not the only one, while better guesses are left. Without memory there
- * is none. */
+/* Whether the round's last place goes to the default schedule. A round of one candidate is not given to it
+ * while better guesses are left. False without memory. */
 static bool ends_with_default(const autotune_search *search, int n) {
   bool is_its_turn = search->n_advised > 0 && (n > 1 || (search->has_fixed[FIXED_GENERIC] && search->next_advised > 0));
   bool is_open = is_its_turn && !search->has_fixed[FIXED_DEFAULT];
@@ -382,9 +394,9 @@ void autotune_search_learn(autotune_search *search, int n, const autotune_neighb
   if (!lessons_learn(space, n, near)) lacks_memory(search);
 }
 
-/* The default schedule comes first, since all others are compared with it. Then come the program's own and the generic one,
- * so that the answer is never worse than what the user wrote, nor than `auto`. Where programs like this one teach what to begin
- * with, the default schedule can wait: it is the last of the first round. */
+/* The default schedule comes first, since all others are compared with it. Then come the program's own and
+ * the generic one, so that the answer is never worse than what the user wrote or than `auto`. Where similar
+ * programs tell what to begin with, the default schedule can wait until the end of the first round. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
@@ -400,7 +412,7 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-/* Keeps the fastest, in order. */
+/* Keeps the MAX_SEEDS fastest, best first. */
 static void insert_best(autotune_search *search, double cost_s, const autotune_genome *genome) {
   int at = search->n_best;
   while (at > 0 && search->best[at - 1].cost_s > cost_s) at--;
@@ -411,8 +423,8 @@ static void insert_best(autotune_search *search, double cost_s, const autotune_g
   search->n_best = RUNTIME_MIN(search->n_best + 1, MAX_SEEDS);
 }
 
-/* Schedules that it did not propose are welcome: logs of other runs, or by hand. Those have features,
- * but no genome. */
+/* Schedules that the search did not propose are welcome, for example from the log or written by hand. They
+ * have features, but often no genome. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s) {
   if (!search || !schedule) return TN_ERROR_ARGUMENT;
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];

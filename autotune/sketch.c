@@ -1,58 +1,63 @@
-/* sketch.c: the structures worth trying. Rules are tried at every stage from the last to the first; each applies, is
- * passed, or applies and ends the list; what it makes goes on at the next stage. Source:
- * AS/search_policy/sketch_policy_rules.cc. Differences: a tile computed inside its consumer always gets scope "local";
- * only reductions are cached; rfactor parts a reduction for vectors, for threads or for both, where it reads along rows
- * or has few results.
+/* sketch.c: the structures worth trying. Rules are tried at each stage, from the last to the first. A rule
+ * passes, applies, or applies and ends the list; the search goes on at the next stage of what it made.
+ * Source: TVM's AS/search_policy/sketch_policy_rules.cc. Differences: a tile computed inside its consumer
+ * always gets scope "local"; only reductions are cached; rfactor parts a reduction for vectors, for threads
+ * or for both, where it reads along rows or has few results.
  *
- * A `state` owns its schedule; `work` is the list of them, in which a state is never changed: rules work on
- * copies. */
+ * A `state` owns its schedule. `work` is the list of states. A state in the list is never changed: rules
+ * work on copies. */
 #include "autotune/search.h"
 
 /* Loop levels of a tiled stage, outer to inner: S spatial, R reduction. */
 static const char structure[] = "SSRSRS";
 enum { SPATIAL_LEVELS = AUTOTUNE_LENGTHS + 1, REDUCE_LEVELS = 2, MAX_LOOPS = 128 };
-/* Few results: at most so many for a thread (Ansor's 16). A short reduction is not worth parting. */
+/* A reduction has few results if there are at most FEW_RESULTS for each thread (Ansor's 16). One of at most
+ * SHORT_REDUCTION elements is not worth parting. */
 enum { FEW_RESULTS = 16, SHORT_REDUCTION = 16 };
-/* The consumer's loops around a tile computed inside it: so many spatial levels. */
+/* Where a tile is computed inside its consumer: after so many spatial levels of the consumer's loops. */
 static const int fusion_levels[] = {2, 1};
 
+/* What a rule does at a stage. After APPLY the next rules are tried, too; after APPLY_AND_SKIP they are not. */
 typedef enum answer { PASS, APPLY, APPLY_AND_SKIP } answer;
 
+/* An unfinished sketch and the stage that is looked at next. */
 typedef struct state {
   autotune_sketch sketch;
   int stage; /* to be looked at next; -1: finished */
   int threads;
 } state;
 
-/* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one
- * way only, so that a graph of many tiled stages has an answer too. */
+/* The states in the order they were made; those before `next` are done with. While more than MAX wait, each
+ * is expanded in one way only, so that a graph of many tiled stages gets an answer, too. */
 typedef struct work {
   const autotune_task *task;
   RUNTIME_VEC(state) states;
   int next, max;
 } work;
 
-/* The number of sketches is exponential in the tiled stages: this bounds it. */
+/* Whether so many states wait that only one way is followed. Without this the number of sketches would be
+ * exponential in the number of tiled stages. */
 static bool is_crowded(const work *w) { return w->states.n - w->next >= w->max; }
 
+/* One rule of the table below. */
 typedef struct rule {
   const char *name;
   answer (*condition)(const state *st);
-  bool (*apply)(work *w, const state *st); /* false: out of memory or refused */
+  bool (*apply)(work *w, const state *st); /* false: out of memory, or refused */
 } rule;
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
 static const schedule_stage *stage_of(const state *st) { return &st->sketch.base->stages[st->stage]; }
 
-/* A copy of ST to be changed; base is NULL when memory ran out. */
+/* A copy of ST to be changed. Its base is NULL when memory ran out. */
 static state branch(const state *st) {
   state copy = *st;
   copy.sketch.base = tn_schedule_copy(st->sketch.base);
   return copy;
 }
 
-/* Takes over ST if OK; frees it otherwise. */
+/* Takes ST over if OK; frees it otherwise. Returns whether ST is in the list. */
 static bool add_state(work *w, state *st, bool ok) {
   if (ok && RUNTIME_PUSH(&w->states, *st)) return true;
   if (ok) runtime_fail(w->task->ctx, TN_ERROR_MEMORY, "out of memory for sketches");
@@ -62,7 +67,7 @@ static bool add_state(work *w, state *st, bool ok) {
 
 static bool has_room_for(const state *st, int n_holes) { return st->sketch.n_holes + n_holes <= AUTOTUNE_MAX_HOLES; }
 
-/* Splits a loop into N+1 with open lengths. */
+/* Splits a loop into n_lengths + 1 loops and leaves the lengths open. */
 static bool add_hole(state *st, autotune_hole hole, int iter) {
   static const int64_t ones[AUTOTUNE_LENGTHS] = {1, 1, 1};
   tn_schedule *s = st->sketch.base;
@@ -71,7 +76,7 @@ static bool add_hole(state *st, autotune_hole hole, int iter) {
   return schedule_split(s, hole.stage, iter, hole.n_lengths, ones, true, TN_TAIL_GUARD) == TN_OK;
 }
 
-/* A stage was inserted at AT: what is known of later ones moves along. */
+/* A stage was inserted at AT: moves what is known of the stages behind it. */
 static void shift_stages(state *st, int at) {
   uint8_t *roles = st->sketch.roles;
   memmove(roles + at + 1, roles + at, (size_t)(AUTOTUNE_MAX_STAGES - at - 1));
@@ -82,13 +87,13 @@ static void shift_stages(state *st, int at) {
 
 /* ---- inline ------------------------------------------------------------------------------------------------------ */
 
-/* An output cannot be inlined; what can be is not tried both ways. */
+/* An output cannot be inlined. A stage that can be inlined always is: the other way is not tried. */
 static answer wants_inline(const state *st) {
   if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
   return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
 }
 
-/* The next stage is one before: the list is walked from the outputs to the inputs. */
+/* The list is walked from the outputs to the inputs, so the next stage is the one before. */
 static bool apply_inline(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_compute_inline(to.sketch.base, to.stage) == TN_OK;
@@ -98,22 +103,22 @@ static bool apply_inline(work *w, const state *st) {
 
 /* ---- rfactor ----------------------------------------------------------------------------------------------------- */
 
-/* As a double: extents may multiply beyond int64. */
+/* A double, since the product of the extents may exceed int64. */
 static double product_of(int n, tn_axis *const *axes) {
   double product = 1;
   for (int a = 0; a < n; a++) product *= (double)axes[a]->extent;
   return product;
 }
 
-/* In doubles: extents multiply beyond 64 bits. */
+/* Whether there are too few results to keep the threads busy, and fewer results than elements of the reduction. */
 static bool has_few_results(const state *st) {
   const te_op *op = stage_of(st)->op;
   double space = product_of(op->n_axes, op->axes), reduced = product_of(op->n_reduce, op->reduce_axes);
   return space <= reduced && space <= FEW_RESULTS * st->threads;
 }
 
-/* Source: NeedsRfactor (sketch_policy_utils.cc). Ours: what is not tiled has to read along the reduction, where vectors
- * need partial results, or have few results, where threads do. */
+/* Source: NeedsRfactor (sketch_policy_utils.cc). Ours: a stage that is not tiled must read along its
+ * reduction, so that vectors need partial results, or have few results, so that threads need them. */
 static answer wants_rfactor(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool is_parted = st->sketch.base->n_stages + 2 <= AUTOTUNE_MAX_STAGES && op->n_axes + 2 <= TN_MAX_RANK;
@@ -126,7 +131,7 @@ static answer wants_rfactor(const state *st) {
   return schedule_reads_along_reduction(op) || has_few_results(st) ? APPLY : PASS;
 }
 
-/* Fuses the reduction loops; returns the position of the result. -1: refused. */
+/* Fuses the reduction loops; returns the position of the result, or -1 if that is refused. */
 static int fuse_reduction(state *st) {
   const te_op *op = stage_of(st)->op;
   int iters[SPATIAL_LEVELS];
@@ -136,7 +141,8 @@ static int fuse_reduction(state *st) {
   return first;
 }
 
-/* The partial results take the stage's place; what is known of it moves to the stage behind them. */
+/* Parts a reduction. The stage of partial results takes the stage's number; the final stage stands behind
+ * it and keeps what was known. */
 static bool factor(state *st, int iter, int factor_axis, bool is_local) {
   tn_schedule *s = st->sketch.base;
   int stage = st->stage;
@@ -146,8 +152,8 @@ static bool factor(state *st, int iter, int factor_axis, bool is_local) {
   return !is_local || schedule_set_scope(s, stage, "local") == TN_OK;
 }
 
-/* FOR_THREADS: the outer part of the reduction becomes a data axis; FOR_VECTORS: the inner one; with both, what is
- * left is between them. */
+/* FOR_THREADS: the outer part of the reduction becomes a data axis. FOR_VECTORS: the inner part does. With
+ * both, what is left lies between them. */
 static bool add_rfactored(work *w, const state *st, bool for_threads, bool for_vectors) {
   state to = branch(st);
   int n_data = stage_of(st)->op->n_axes, iter = to.sketch.base ? fuse_reduction(&to) : -1;
@@ -168,7 +174,7 @@ static bool add_rfactored(work *w, const state *st, bool for_threads, bool for_v
   return add_state(w, &to, ok);
 }
 
-/* Up to three sketches. True when one could be made. */
+/* Adds up to three sketches. True when one could be made. */
 static bool apply_rfactor(work *w, const state *st) {
   const te_op *op = stage_of(st)->op;
   bool rows = schedule_reads_along_reduction(op), few = has_few_results(st), ok = false;
@@ -180,7 +186,7 @@ static bool apply_rfactor(work *w, const state *st) {
 
 /* ---- cache write ------------------------------------------------------------------------------------------------- */
 
-/* Where the consumer is elementwise the tile is fused into it instead, which needs no copy. */
+/* Where the consumer is elementwise, the tile is fused into the consumer instead, which needs no copy. */
 static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const te_op *op = stage_of(st)->op;
@@ -189,7 +195,7 @@ static answer wants_cache_write(const state *st) {
   return schedule_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
-/* The new stage stands behind this one in the list, so numbers above it move. */
+/* The new stage stands behind this one, so the numbers of later stages move. */
 static bool apply_cache_write(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_cache_write(to.sketch.base, to.stage, "local") == TN_OK;
@@ -199,14 +205,14 @@ static bool apply_cache_write(work *w, const state *st) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
-/* No tiling without room for all its axes. */
+/* A stage is not tiled unless there is room for holes of all its axes. */
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool fits = has_room_for(st, op->n_axes + op->n_reduce);
   return fits && schedule_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
 }
 
-/* Data axes into four loops, reductions into two: SSRSRS. All lengths 1 until a genome fills them. */
+/* Splits data axes into four loops and reductions into two. All lengths are 1 until a genome fills them. */
 static bool split_all(state *st) {
   const te_op *op = stage_of(st)->op;
   bool ok = true;
@@ -225,7 +231,7 @@ static bool split_all(state *st) {
   return ok;
 }
 
-/* The order of the split loops that the structure asks for. */
+/* Writes the order of the split loops that `structure` asks for; returns how many. */
 static int tiled_order(const te_op *op, int *order) {
   int n = 0, spatial_level = 0, reduce_level = 0;
   for (const char *level = structure; *level; level++) {
@@ -237,7 +243,7 @@ static int tiled_order(const te_op *op, int *order) {
   return n;
 }
 
-/* The limit is of this file's array, far above what programs have. */
+/* False: refused, or more loops than this file's arrays hold, which is far more than programs have. */
 static bool tile_stage(state *st) {
   int order[MAX_LOOPS];
   const te_op *op = stage_of(st)->op;
@@ -246,7 +252,7 @@ static bool tile_stage(state *st) {
   return split_all(st) && schedule_reorder(st->sketch.base, st->stage, tiled_order(op, order), order) == TN_OK;
 }
 
-/* False when no sketch came out of it. */
+/* False when it made no sketch. */
 static bool apply_tiling(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && tile_stage(&to);
@@ -256,7 +262,7 @@ static bool apply_tiling(work *w, const state *st) {
 
 /* ---- tiling with a fused consumer -------------------------------------------------------------------------------- */
 
-/* The consumer must be untouched: its loops are split here the way the tile needs. */
+/* The consumer must be untouched, since its loops are split here in the way the tile needs. */
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const schedule_stage *stage = stage_of(st);
@@ -269,8 +275,8 @@ static answer wants_fusion(const state *st) {
   return strcmp(stage->scope, "local") == 0 ? APPLY_AND_SKIP : APPLY;
 }
 
-/* Splits the consumer's loops into LEVEL+1, with lengths that follow the tile's; levels in order, axes within a level.
- */
+/* Splits each of the consumer's loops into LEVEL + 1, with lengths that follow those of the tile. Orders
+ * them by level, and by axis within a level. */
 static bool split_consumer(state *st, int consumer, int level) {
   const te_op *op = stage_of(st)->op;
   int order[MAX_LOOPS], first = st->sketch.n_holes - op->n_axes - op->n_reduce;
@@ -290,7 +296,7 @@ static bool split_consumer(state *st, int consumer, int level) {
   return schedule_reorder(st->sketch.base, consumer, n, order) == TN_OK;
 }
 
-/* After the last of LEVEL spatial levels of the consumer. */
+/* Tiles the stage and computes it inside its consumer, after LEVEL spatial levels. */
 static bool fuse_at(state *st, int level) {
   tn_schedule *s = st->sketch.base;
   int consumer = schedule_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
@@ -299,8 +305,8 @@ static bool fuse_at(state *st, int level) {
   return strcmp(stage_of(st)->scope, "local") == 0 || schedule_set_scope(s, st->stage, "local") == TN_OK;
 }
 
-/* The input worth packing: a placeholder that is used again and read by rows, so that the panel of the consumer's
- * outermost level becomes contiguous. Returns its stage, -1 when there is none. */
+/* The input worth packing: a placeholder that is reused and read by rows, so that packing makes the panel
+ * of the consumer's outermost level contiguous. Returns its stage, or -1. */
 static int packable_input(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const te_op *op = stage_of(st)->op;
@@ -323,7 +329,8 @@ static bool pack(state *st, int input) {
   return schedule_compute_at(s, input + 1, schedule_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
 }
 
-/* ST is left as it is. A refusal of one level does not stop the other. */
+/* Adds one way of fusing. PACKED: the input to pack, or -1. ST is left as it is, and a refusal of one level
+ * does not stop the other. */
 static bool add_fused(work *w, const state *st, int level, int packed) {
   state to = branch(st);
   bool ok = to.sketch.base && fuse_at(&to, level) && (packed < 0 || pack(&to, packed));
@@ -331,7 +338,7 @@ static bool add_fused(work *w, const state *st, int level, int packed) {
   return add_state(w, &to, ok);
 }
 
-/* Two depths, the first also with one input packed. */
+/* Adds both fusion depths, and the first one also with an input packed. */
 static bool apply_fusion(work *w, const state *st) {
   int input = packable_input(st);
   bool ok = add_fused(w, st, fusion_levels[0], -1);
@@ -348,7 +355,7 @@ static answer wants_skip(const state *st) {
   return APPLY;
 }
 
-/* The stage stays as it is. */
+/* Goes on with the stage left as it is. */
 static bool apply_skip(work *w, const state *st) {
   state to = branch(st);
   to.stage--;
@@ -366,7 +373,7 @@ static const rule rules[] = {
     {"skip", wants_skip, apply_skip},
 };
 
-/* The user's rules come first. True: nothing else is to be done with the stage. */
+/* Applies the user's rules, which come first. True: nothing else is to be done with the stage. */
 static bool expand_own(work *w, const state *st) {
   const char *name = schedule_stage_name(stage_of(st));
   for (int r = 0; r < w->task->n_rules; r++) {
@@ -380,7 +387,8 @@ static bool expand_own(work *w, const state *st) {
   return false;
 }
 
-/* A rule that a primitive refuses at this stage leaves the stage to the rules after it. */
+/* Applies the rules to the stage that ST looks at, then frees ST's schedule. A rule that a primitive
+ * refuses leaves the stage to the next rules. */
 static void expand(work *w, state *st) {
   autotune_role role = st->sketch.roles[st->stage];
   bool settled = te_is_placeholder(stage_of(st)->op) || role == AUTOTUNE_PACKED || role == AUTOTUNE_OWN;
@@ -394,7 +402,8 @@ static void expand(work *w, state *st) {
   tn_schedule_free(st->sketch.base);
 }
 
-/* Breadth first, so that with too many the ones kept differ in their last stages, which matter most. */
+/* Breadth first: where there are too many sketches, those that are kept differ in their last stages, which
+ * matter most. */
 int autotune_sketches(const autotune_task *task, int max, autotune_sketch *out) {
   work w = {.task = task, .max = max};
   state first = {.sketch.base = tn_schedule_new(task->program), .threads = task->threads};

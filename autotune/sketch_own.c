@@ -1,17 +1,19 @@
-/* sketch_own.c: sketch rules of the user's own (tn_sketch_rule). What a rule does to a schedule is taken step by step, so
- * that splits which it leaves open are found and become holes of the sketch. Source: TVM's PreloadCustomSketchRule. */
+/* sketch_own.c: the user's own sketch rules (tn_sketch_rule). The steps that a rule adds to a schedule are
+ * replayed one by one, so that splits it leaves open are found and become holes of the sketch. Source:
+ * TVM's PreloadCustomSketchRule. */
 #include "autotune/search.h"
 
-/* A sketch on which the steps of a rule are taken again. */
+/* A sketch on which the steps of a rule are replayed. Stages are remembered by their tensors, since steps
+ * may insert stages and move positions. */
 typedef struct taking {
   const autotune_sketch *from;
   autotune_sketch *to;
-  const tn_tensor *hole_of[AUTOTUNE_MAX_HOLES]; /* of which stage an open split is: positions still move */
-  const tn_tensor *own[SCHEDULE_MAX_STAGES];    /* stages that the rule scheduled */
+  const tn_tensor *hole_of[AUTOTUNE_MAX_HOLES]; /* the stage of each hole */
+  const tn_tensor *own[SCHEDULE_MAX_STAGES];    /* the stages that the rule scheduled */
   int n_own;
 } taking;
 
-/* Lengths of 1 are no split: they are left to the search. */
+/* A split whose lengths are all 1 is meant as open: the search fills it. */
 static bool is_open(const schedule_step *step) {
   if (step->kind != SCHEDULE_STEP_SP || step->n > AUTOTUNE_LENGTHS || !step->inner_to_outer) return false;
   for (int i = 0; i < step->n; i++)
@@ -19,7 +21,7 @@ static bool is_open(const schedule_step *step) {
   return true;
 }
 
-/* Turns a split by the caller's rule into a hole that search fills with other lengths. */
+/* Turns an open split of the user's rule into a hole. */
 static void open_split(taking *t, const schedule_step *step) {
   autotune_sketch *to = t->to;
   const schedule_stage *stage = &to->base->stages[step->stage];
@@ -36,7 +38,7 @@ static void open_split(taking *t, const schedule_step *step) {
                                              .extent = axis->extent};
 }
 
-/* A caller's rule may do anything to its schedule; only steps that replay are taken. */
+/* Replays one step of the user's rule. False: it does not replay, or there are too many. */
 static bool take_step(taking *t, const schedule_step *step) {
   const tn_schedule *base = t->to->base;
   if (step->stage < 0 || step->stage >= base->n_stages || t->n_own == SCHEDULE_MAX_STAGES) return false;
@@ -45,7 +47,7 @@ static bool take_step(taking *t, const schedule_step *step) {
   return schedule_apply_step(t->to->base, step) == TN_OK;
 }
 
-/* Stages stand elsewhere when others were put before them; a stage is known by its tensors. */
+/* Brings roles and holes up to date: new stages may have moved the positions. */
 static bool settle(taking *t) {
   const tn_schedule *from = t->from->base, *base = t->to->base;
   autotune_sketch *to = t->to;
@@ -58,7 +60,7 @@ static bool settle(taking *t) {
   return true;
 }
 
-/* False if the rule did nothing or its steps do not replay. */
+/* Replays what the rule added to MADE. False: it added nothing, or a step does not replay. */
 static bool take_steps(taking *t, const tn_schedule *made) {
   bool ok = made->n_steps > t->from->base->n_steps;
   for (int h = 0; h < t->to->n_holes; h++) t->hole_of[h] = t->from->base->stages[t->from->holes[h].stage].tensors;

@@ -1,40 +1,45 @@
-/* tasks.c: tn_tune_tasks: the tasks of a network under one budget. Each distinct program has a tuner; the scheduler says whose
- * turn it is (scheduler.c), and its tuner goes on for one round. They share workers, the cost model and the log. When the time
- * of the candidates is over every task has its finals.
+/* tasks.c: tn_tune_tasks tunes the tasks of a network under one budget. Each distinct program has a tuner.
+ * The scheduler says whose turn it is (scheduler.c), and that tuner runs one round. The tuners share
+ * workers, cost model and log. When the time for candidates is over, every task has its finals.
  *
- * One `network` on the stack of tn_tune_tasks owns the tuners and the states that the result takes over. */
+ * One `network` on the stack of tn_tune_tasks owns the tuners, and the states until the result takes them
+ * over. */
 #include <math.h>
 
 #include "autotune/scheduler.h"
 #include "autotune/tuner.h"
 
+/* TRIALS_PER_TASK: the budget where the options give no limit. SECOND_ROUND: the most candidates of a
+ * task's second round. */
 enum { TRIALS_PER_TASK = 64, GENERIC = 1, SECOND_ROUND = 8 };
 
-/* Of a run with a limit of time, what is left to the finals of all tasks, and to one. */
+/* Of a run with a time limit: the share that is kept for the finals of all tasks, and the most and least
+ * seconds for one task. */
 #define FINALS_SHARE 0.2
 #define FINALS_MOST_S 4.0
 #define FINALS_LEAST_S 0.1
 #define LAST_S 0.05
-/* Finals this many times as slow as the best trial were disturbed: other work had a processor. They are repeated when all others
- * had theirs, while time is left, but not more often than this. */
+/* Finals that came out this many times slower than the best trial were disturbed by other work. While time
+ * is left they are repeated after the others, at most MOST_FINALS times in all. */
 #define DISTURBED 1.25
 enum { MOST_FINALS = 3 };
 
+/* A run of tn_tune_tasks. Arrays are indexed by tuner (N of them), but states by task (N_TASKS). */
 typedef struct network {
   tn_context *ctx;
   const tn_tasks_options *options;
-  int n_tasks, n; /* given; distinct */
+  int n_tasks, n; /* tasks given; distinct tasks, each with a tuner */
   tn_task_state *states;
-  int *first;    /* of each tuner: the task that it is of */
+  int *first;    /* of each tuner: the first task it stands for */
   tuner *tuners; /* N of them */
   bool *is_open, *has_started;
   scheduler schedule;
   autotune_model *model;
-  int leader;  /* whose workers all use; -1: none were started */
-  int current; /* the tuner whose turn it is; -1: none's */
+  int leader;  /* the tuner whose workers all use; -1: none yet */
+  int current; /* the tuner whose turn it is; -1: nobody's */
   bool is_stopped;
-  int trials_wanted; /* INT32_MAX: no such limit */
-  double seconds;    /* 0: no such limit */
+  int trials_wanted; /* for all tasks; INT32_MAX: no limit */
+  double seconds;    /* for the whole run; 0: no limit */
   uint64_t start_ns;
   RUNTIME_VEC(tn_tasks_point) curve;
 } network;
@@ -102,7 +107,8 @@ static tn_status check(tn_context *ctx, int n, const tn_task *tasks, const tn_ta
   return TN_OK;
 }
 
-/* The text decides, as a key is a hash; and the data, which a time may depend on. */
+/* Whether two tasks are the same. Keys are hashes, so the texts decide; and the inputs' data, which a time
+ * may depend on. */
 static bool are_same(const tn_task *a, const tn_task *b) {
   bool same_fill = strcmp(a->fill ? a->fill : "", b->fill ? b->fill : "") == 0;
   return same_fill && strcmp(tn_program_key(a->program), tn_program_key(b->program)) == 0 &&
@@ -120,7 +126,7 @@ static bool allocate(network *w, int n) {
   return w->states && w->first && w->tuners && w->is_open && w->has_started && w->schedule.tasks;
 }
 
-/* Which tuner task I has; a new one if no task before it is the same. */
+/* The index of the tuner of task I: that of an equal task before it, or a new one. */
 static int tuner_of(network *w, const tn_task *tasks, int i) {
   for (int k = 0; k < w->n; ++k)
     if (are_same(&tasks[w->first[k]], &tasks[i])) return k;
@@ -128,12 +134,12 @@ static int tuner_of(network *w, const tn_task *tasks, int i) {
   return w->n++;
 }
 
-/* The least of both that is given. */
+/* Keeps the smaller of the targets that are given. */
 static void take_target(const tn_task *task, scheduler_task *out) {
   if (task->target_s > 0 && (out->target_s == 0 || task->target_s < out->target_s)) out->target_s = task->target_s;
 }
 
-/* Weights of equal tasks add up. */
+/* Assigns the tasks to tuners. The weights of equal tasks add up. */
 static void take_tasks(network *w, const tn_task *tasks) {
   for (int i = 0; i < w->n_tasks; ++i) {
     const tn_task *task = &tasks[i];
@@ -154,7 +160,7 @@ static void take_tasks(network *w, const tn_task *tasks) {
   w->schedule.n = w->n;
 }
 
-/* What an effort means for N tasks, where the options do not say it. */
+/* Fills in what the effort means for all tasks where the options do not say. */
 static void fill_budget(network *w) {
   const tn_tune_options *o = &w->options->tune;
   static const double seconds[] = {[TN_EFFORT_QUICK] = 10, [TN_EFFORT_NORMAL] = 60, [TN_EFFORT_THOROUGH] = 0};
@@ -167,19 +173,21 @@ static void fill_budget(network *w) {
 
 static double elapsed_s(const network *w) { return (double)(runtime_now_ns() - w->start_ns) * 1e-9; }
 
+/* Records of all tasks in the log, earlier runs' included. */
 static int count_held(const network *w) {
   int held = 0;
   for (int i = 0; i < w->n; ++i) held += w->tuners[i].held;
   return held;
 }
 
+/* Trials of this run. */
 static int count_trials(const network *w) {
   int trials = 0;
   for (int i = 0; i < w->n; ++i) trials += w->tuners[i].result.trials;
   return trials;
 }
 
-/* By time or by trials, whichever ends first. */
+/* Seconds until candidates end, by time or by trials, whichever comes first; -1: not known. */
 static double left_s(const network *w, double elapsed) {
   double left = -1;
   int trials = count_trials(w);
@@ -188,6 +196,7 @@ static double left_s(const network *w, double elapsed) {
   return left;
 }
 
+/* Brings the public states up to date; equal tasks get the same result. */
 static void copy_results(network *w) {
   for (int i = 0; i < w->n; ++i) w->states[w->first[i]].result = w->tuners[i].result;
   for (int i = 0; i < w->n_tasks; ++i) {
@@ -198,7 +207,7 @@ static void copy_results(network *w) {
   }
 }
 
-/* The tuner whose turn it is tells; so it is asked whether to stop as often as a tuner of its own. */
+/* Called by the tuner whose turn it is, so that the user is asked whether to stop as often as in tn_tune. */
 static bool on_progress(void *user, const tn_progress *progress) {
   network *w = user;
   if (!w->options->on_tasks || w->current < 0) return w->is_stopped;
@@ -217,18 +226,19 @@ static bool on_progress(void *user, const tn_progress *progress) {
   return w->is_stopped;
 }
 
+/* Passes a measurement on to the user's function. */
 static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
   const network *w = user;
   w->options->tune.on_measured(w->options->tune.user, candidate, m);
 }
 
-/* Asked by the pool, which all tuners share. */
+/* Asked by the pool of workers, which all tuners share. */
 static bool should_stop(void *user) {
   network *w = user;
   return w->current >= 0 ? tuner_should_stop(&w->tuners[w->current]) : w->is_stopped;
 }
 
-/* The least time that is known: a record's median, checked. */
+/* Adds a point to the curve, once the objective is known. */
 static void note_total(network *w, int i) {
   double total = scheduler_total(&w->schedule);
   if (total > 0) (void)RUNTIME_PUSH(&w->curve, ((tn_tasks_point){elapsed_s(w), count_trials(w), w->first[i], total}));
@@ -236,8 +246,8 @@ static void note_total(network *w, int i) {
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
-/* Limits of trials and of time are the network's, and a task's early stop is looked at between rounds, so that nothing is
- * given up for it. */
+/* The limits of trials and time are the network's. A task's early stop is checked between rounds, so that
+ * no candidate under way is given up for it. */
 static tn_status open_tuner(network *w, const tn_task *tasks, int i) {
   const tn_task *task = &tasks[w->first[i]];
   tn_tune_options o = w->options->tune;
@@ -270,8 +280,8 @@ static tn_status open_all(network *w, const tn_task *tasks) {
   return status;
 }
 
-/* Workers end first: after an error they may still write to the rounds of any tuner. The first tuner is closed last: it owns
- * the model. */
+/* Workers end first: after an error they may still write to any tuner's rounds. The first tuner is closed
+ * last, since it owns the model. */
 static void close_all(network *w) {
   for (int i = 0; i < w->n; ++i) tuner_stop_workers(&w->tuners[i]);
   for (int i = w->n - 1; i >= 0; --i)
@@ -290,7 +300,7 @@ static void release(network *w) {
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-/* What the finals of all tasks may take of a limited time. */
+/* The seconds that the finals of all tasks may take of a limited time. */
 static double finals_s(const network *w) {
   double need = 0;
   for (int i = 0; i < w->n; ++i)
@@ -307,7 +317,7 @@ static void set_deadline(const network *w, tuner *t) {
   t->has_finals_left = finals > 0;
 }
 
-/* The time of other tasks' turns does not count as its own. */
+/* Sets the tuner's clock and limits for a turn. The time of other tasks' turns does not count as its own. */
 static void begin_turn(network *w, int i) {
   tuner *t = &w->tuners[i];
   uint64_t now = runtime_now_ns(), own_ns = (uint64_t)(w->states[w->first[i]].spent_s * 1e9);
@@ -318,7 +328,7 @@ static void begin_turn(network *w, int i) {
   if (w->trials_wanted < INT32_MAX) t->options.trials = t->held + RUNTIME_MAX(w->trials_wanted - count_held(w), 0);
 }
 
-/* Of the first task that gets a turn; the others take its. */
+/* The first task that gets a turn starts the workers; the others borrow them. */
 static tn_status take_workers(network *w, int i) {
   if (w->leader >= 0) {
     tuner_borrow_workers(&w->tuners[i], &w->tuners[w->leader]);
@@ -328,7 +338,7 @@ static tn_status take_workers(network *w, int i) {
   return tuner_start_workers(&w->tuners[i], should_stop, w);
 }
 
-/* A program that no candidate can be checked of costs itself only. */
+/* Prepares a task. If its candidates cannot be checked, only this task is given up. */
 static tn_status start_task(network *w, int i) {
   tuner *t = &w->tuners[i];
   w->has_started[i] = true;
@@ -344,9 +354,9 @@ static tn_status start_task(network *w, int i) {
   return status == TN_OK ? tuner_begin_rounds(t) : status;
 }
 
-/* A task's first round has the schedules that need no search, its own one among them: a total is known soon, and then the
- * time goes where most is left. Nothing drawn is among them, whose build would disturb their runs. The default schedule may be known
- * already: of preparing the task, or of the log. */
+/* A task's first round has the schedules that need no search, so that the total is known soon and time can
+ * go where most is left. It draws no candidates, whose builds would disturb those runs. The default
+ * schedule is left out where its time is known already, from preparing the task or from the log. */
 static int trials_of_round(const network *w, int i) {
   const tuner *t = &w->tuners[i];
   int given = w->options->tune.per_round, usual = given > 0 ? given : tuner_usual_round(t);
@@ -356,8 +366,8 @@ static int trials_of_round(const network *w, int i) {
   return rounds == 0 ? RUNTIME_MIN(first, usual) : rounds == 1 ? RUNTIME_MIN(SECOND_ROUND, usual) : usual;
 }
 
-/* At its second turn a task asks its neighbours, before anything is drawn: what others of the run measured until then counts. In its
- * first one none is proposed ahead. */
+/* Before its second round, the first that draws candidates, a task asks for similar programs: what other
+ * tasks of this run have measured by then counts, too. In its first round nothing is proposed ahead. */
 static tn_status run_round(network *w, int i) {
   tuner *t = &w->tuners[i];
   bool is_first = !w->has_started[i], is_second = w->states[w->first[i]].rounds == 1;
@@ -368,7 +378,7 @@ static tn_status run_round(network *w, int i) {
   return status == TN_OK ? tuner_check_memory(t) : status;
 }
 
-/* Whether the task, not the run, has come to its end. */
+/* Whether this task is finished, whatever the run does. Sets its result's end. */
 static bool is_task_over(const network *w, int i) {
   tuner *t = &w->tuners[i];
   if (scheduler_is_target_met(&w->schedule.tasks[i])) t->result.end = TN_TUNE_TARGET;
@@ -381,7 +391,8 @@ static bool is_task_over(const network *w, int i) {
   return false;
 }
 
-/* A task that is over gives up what it has under way: the next tuner would be given its jobs. */
+/* Gives task I one round. A task that is finished gives up what it has under way; otherwise the next tuner
+ * would be handed its jobs. */
 static tn_status take_turn(network *w, int i) {
   tuner *t = &w->tuners[i];
   tn_task_state *state = &w->states[w->first[i]];
@@ -399,14 +410,14 @@ static tn_status take_turn(network *w, int i) {
   return w->schedule.tasks[i].is_over ? tuner_end_rounds(t, status) : status;
 }
 
-/* Why a run ends in which every task is over. */
+/* Why a run ended in which every task is finished. */
 static tn_tune_end end_of_all(const network *w) {
   for (int i = 0; i < w->n; ++i)
     if (w->tuners[i].result.end == TN_TUNE_TARGET) return TN_TUNE_TARGET;
   return TN_TUNE_EXHAUSTED;
 }
 
-/* The first reason that holds, for the run as a whole. */
+/* The first reason to end the run that holds, or TN_TUNE_RUNNING. */
 static tn_tune_end end_of(const network *w) {
   bool is_late = w->seconds > 0 && elapsed_s(w) >= w->seconds - finals_s(w) - LAST_S;
   if (w->is_stopped) return TN_TUNE_STOPPED;
@@ -423,13 +434,13 @@ static tn_status run_turns(network *w, tn_tune_end *end) {
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* Tasks that are over for a reason of their own keep it. */
+/* Tasks that finished for a reason of their own keep it. */
 static void name_ends(network *w, tn_tune_end end) {
   for (int i = 0; i < w->n; ++i)
     if (!is_task_over(w, i)) w->tuners[i].result.end = end;
 }
 
-/* Its share of the time that is left to all finals that are still to come. */
+/* Gives a task its share of the time that is left for the N_LEFT finals still to come. */
 static void set_finals_deadline(const network *w, tuner *t, int n_left) {
   double own_s = fmin(tuner_finals_need_s(t), FINALS_MOST_S);
   if (w->seconds > 0) own_s = fmin(own_s, fmax((w->seconds - LAST_S - elapsed_s(w)) / n_left, 0));
@@ -449,13 +460,14 @@ static tn_status run_finals_of(network *w, int i, int n_left) {
   return status;
 }
 
-/* Until its finals a tuner's result has the time of its best trial; TRIAL_S keeps that of each. */
+/* Whether a task's finals are still to be run. Until then its result has the time of its best trial, which
+ * TRIAL_S keeps. */
 static bool wants_finals(const network *w, int i, const double *trial_s) {
   double best_s = w->tuners[i].result.best_s;
   return w->has_started[i] && best_s > 0 && (trial_s[i] == 0 || best_s > DISTURBED * trial_s[i]);
 }
 
-/* Finals of all tasks that want them. */
+/* Runs the finals of all tasks that want them. */
 static tn_status run_finals_once(network *w, double *trial_s) {
   tn_status status = TN_OK;
   int n_left = 0;
@@ -472,7 +484,8 @@ static bool has_time(const network *w) {
   return w->seconds <= 0 || elapsed_s(w) < w->seconds - LAST_S - FINALS_LEAST_S;
 }
 
-/* Rounds are ended first: what is under way belongs to the current task. */
+/* Ends the rounds first, since what is under way belongs to the current task; then runs finals, repeating
+ * disturbed ones. */
 static tn_status run_finals(network *w) {
   tn_status status = TN_OK;
   for (int i = 0; i < w->n && status == TN_OK; ++i) status = tuner_end_rounds(&w->tuners[i], TN_OK);
@@ -495,6 +508,7 @@ static tn_status log_ends(network *w, tn_status status) {
   return status == TN_OK ? logged : status;
 }
 
+/* The objective of the unscheduled programs; 0 while one of them has no time, or without memory. */
 static double total_of_defaults(const network *w) {
   scheduler defaults = w->schedule;
   double total = 0;
@@ -507,7 +521,7 @@ static double total_of_defaults(const network *w) {
   return total;
 }
 
-/* The result takes the states and the curve over. */
+/* Moves the states and the curve into the result. */
 static void give_result(network *w, tn_tune_end end, tn_tasks_result *out) {
   for (int i = 0; i < w->n; ++i) w->schedule.tasks[i].is_over = true;
   copy_results(w);
@@ -528,6 +542,7 @@ static void give_result(network *w, tn_tune_end end, tn_tasks_result *out) {
   w->curve.data = NULL;
 }
 
+/* TN_OK if any task has a valid schedule; otherwise the error of the first task that tells why not. */
 static tn_status judge(const network *w) {
   for (int i = 0; i < w->n; ++i)
     if (w->tuners[i].result.best_s > 0) return TN_OK;

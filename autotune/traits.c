@@ -1,18 +1,22 @@
-/* traits.c: which structures were tried. A trait is a choice with few values: a group's family, whether an operand is packed,
- * which loop is outside, a sketch. The cost that ranks plans is wrong by a structure rather than by a length: of a trait that
- * it puts behind nothing would be measured for many rounds, and so nobody would learn that it is wrong. */
+/* traits.c: which structures were tried. A trait is a choice with few values: a group's family, whether an
+ * operand is packed, which loop is outside, a sketch. Where the cost that ranks plans is wrong, it is wrong
+ * about a structure rather than about a length. A trait that it ranks low would not be measured for many
+ * rounds, and so the mistake would not be noticed. */
 #include "autotune/search.h"
 
-/* A field with more values is a length. More sketches are combinations, of which none is tried for its own sake. */
+/* FEW: a field with more values is a length. FEW_SKETCHES: where there are more, they are combinations of
+ * choices, and none is tried for its own sake. */
 enum { FEW = 3, FEW_SKETCHES = 8 };
 
+/* What a trait is hashed from; unused fields are -1. */
 typedef struct trait {
   int32_t group, family, field, value;
 } trait;
 
+/* Never 0, which the maps take for an empty place. */
 static uint64_t hash_of(trait t) { return runtime_hash(&t, sizeof t, 3) | 1; }
 
-/* Of one group: its family, and the fields that have a choice. */
+/* Writes the traits of one group: its family, and each field with a choice of few values. */
 static int traits_of_plan(const autotune_space *space, int group, const autotune_plan *plan, uint64_t *out) {
   const plan_choices *choices = schedule_plans_choices(space->plans, group);
   int n = 0;

@@ -1,7 +1,7 @@
-/* tune.c: tn_tune: rounds of proposing, measuring and learning, then the finals. What the log held before, and what
- * other tuners append to it meanwhile, is told to the search and not measured again.
+/* tune.c: tn_tune: rounds of proposing, measuring and learning, then the finals. What the log already
+ * holds, and what other tuners append to it meanwhile, is told to the search and not measured again.
  *
- * One `tuner` (tuner.h) on the stack of tn_tune owns all there is: search, model, workers, the list of the
+ * One `tuner` (tuner.h) on the stack of tn_tune owns everything: search, model, workers, the list of the
  * fastest. */
 #include <math.h>
 #include <unistd.h>
@@ -9,9 +9,11 @@
 #include "autotune/measure.h"
 #include "autotune/tuner.h"
 
+/* TRIALS and FINALISTS: the defaults of the options. A builder without a queue gets batches of
+ * BUILDS_PER_JOB for each job, and of at least LEAST_TOGETHER. */
 enum { TRIALS = 64, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
-/* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
+/* Of a run with a time limit: the share kept for the finals, but no more seconds than FINALS_MOST_S. */
 #define FINALS_SHARE 0.2
 #define FINALS_MOST_S 4.0
 /* Ending the workers and writing the last line takes a moment, which belongs to the time that was given. */
@@ -19,12 +21,12 @@ enum { TRIALS = 64, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* VALUE as a double: all options are numbers that fit one. */
+/* VALUE is a double, which holds every numeric option. */
 static tn_status refuse(tn_context *ctx, const char *what, double value, const char *allowed) {
   return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.%s is %g: give %s", what, value, allowed);
 }
 
-/* 0 always means the default. `!(x >= 0)` catches NaN, too. */
+/* 0 always means the default. `!(x >= 0)` catches NaN as well. */
 static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->trials < 0) return refuse(ctx, "trials", o->trials, "1 or more, or 0 for 64");
   if (o->per_round < 0) return refuse(ctx, "per_round", o->per_round, "1 or more, or 0 for 24");
@@ -53,7 +55,7 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
-/* Before anything runs: a rule is called much later and from inside the search. */
+/* Rules are checked before anything runs, since they are called much later, inside the search. */
 static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   if (o->n_rules < 0 || (o->n_rules > 0 && !o->rules))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.n_rules is %d%s", o->n_rules,
@@ -65,7 +67,8 @@ static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
-/* What a builder makes is opaque, and only its own runner knows it; but objects can be run by the workers. */
+/* What a user's builder makes is opaque: only the user's runner can run it. Objects are the exception; the
+ * workers can run them. */
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   if (!o || !o->log || !*o->log)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
@@ -94,7 +97,7 @@ static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   return autotune_log_check(ctx, o->log);
 }
 
-/* What an effort means, where the options do not say it. */
+/* What an effort means where the options do not say. */
 static const struct effort {
   int trials;
   double seconds;
@@ -104,8 +107,7 @@ static const struct effort {
                [TN_EFFORT_NORMAL] = {INT32_MAX, 60, 0},
                [TN_EFFORT_THOROUGH] = {INT32_MAX, 0, 300}};
 
-/* After it no option is 0 that means something else. The target that is made here belongs to the
- * context. */
+/* Afterwards an option of 0 means 0. The context owns the target that is made here. */
 static bool fill_options(tuner *t) {
   tn_tune_options *o = &t->options;
   const struct effort *effort = &efforts[o->effort];
@@ -119,14 +121,14 @@ static bool fill_options(tuner *t) {
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
-/* 0: there was no schedule. */
+/* Frees S and returns its hash; 0 if S is NULL. */
 static uint64_t hash_and_free(tn_schedule *s) {
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   tn_schedule_free(s);
   return hash;
 }
 
-/* Candidates end when the finals begin: as late as the best kernel's time lets them. */
+/* Candidates end when the finals begin: as late as the best kernel's time allows. */
 void tuner_set_deadline(tuner *t) {
   double seconds = t->options.seconds;
   if (seconds <= 0) return;
@@ -137,13 +139,13 @@ void tuner_set_deadline(tuner *t) {
   t->has_finals_left = finals_s > 0;
 }
 
-/* The file that the cost model is kept in; NULL: none. */
+/* The file that keeps the cost model; NULL: none. */
 static const char *model_file(const tuner *t) {
   const char *model = t->options.cost_model;
   return model && *model && strcmp(model, "none") != 0 && strcmp(model, "xgboost") != 0 ? model : NULL;
 }
 
-/* NULL without memory. */
+/* Makes or loads the cost model; t->model is NULL without memory. */
 static void make_model(tuner *t) {
   const char *file = model_file(t);
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
@@ -157,7 +159,7 @@ void tuner_save_model(const tuner *t) {
   if (model_file(t)) autotune_model_save(t->model, model_file(t));
 }
 
-/* Whatever it made before it failed is in T, for tuner_close. */
+/* Whatever was made before a failure is in T, for tuner_close. */
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
@@ -202,7 +204,7 @@ tn_status tuner_ask_neighbours(tuner *t) {
   return status;
 }
 
-/* Trials of the log count for the cost model and the trials wanted, not for early_stop. */
+/* Learns what the log holds. Its trials count for the cost model and for the trials wanted, but not for early_stop. */
 static tn_status resume(tuner *t) {
   TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
   tn_status status = tuner_catch_up(t);
@@ -219,7 +221,8 @@ int tuner_usual_round(const tuner *t) {
   return TUNER_ROUND + (n > TUNER_FEW_MACHINES ? TUNER_ROUND_OF_EACH * (n - 1) : 0);
 }
 
-/* As many again wait as are at work, so that nobody idles until the next poll. */
+/* Sets up builder and runner as stages of the pipeline. Twice as many jobs are submitted as can work at
+ * once, so that nobody idles until the next poll. */
 static void make_stages(tuner *t) {
   if (t->options.per_round == 0) t->options.per_round = tuner_usual_round(t);
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
@@ -238,14 +241,14 @@ static void make_stages(tuner *t) {
                                .ahead = t->runner.submit ? 2 * most(t->runner.width, 1) : 1};
 }
 
-/* In place of the workers', which then only run. The user's is the caller's to free. */
+/* The user's builder replaces the workers', which then only run. It is the caller's to free. */
 static void use_builder(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   t->builder = *t->options.builder;
   t->builder.free = NULL;
 }
 
-/* Worker processes are started only when something is left to measure. */
+/* Worker processes are started only if something is left to measure. */
 tn_status tuner_start_workers(tuner *t, bool (*should_stop)(void *user), void *user) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
   tn_worker_options workers = t->options.workers;
@@ -279,7 +282,7 @@ void tuner_stop_workers(tuner *t) {
   t->runner.free = NULL;
 }
 
-/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
+/* The context owns the target and the program's texts. Safe after a set_up that failed half way. */
 void tuner_close(tuner *t) {
   tuner_stop_workers(t);
   tuner_free_rounds(t);
@@ -297,19 +300,20 @@ void tuner_close(tuner *t) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-/* A search that lacks memory draws other candidates than it would. What is refused is not told, but that is. */
+/* A search that lacks memory draws other candidates than it would have, so its result is an error. Refusals
+ * of candidates set no such status. */
 tn_status tuner_check_memory(const tuner *t) {
   bool lacks_memory = t->began_well && tn_context_status(t->ctx) == TN_ERROR_MEMORY;
   return lacks_memory ? TN_ERROR_MEMORY : TN_OK;
 }
 
-/* A round is an event Round#k of the running session, if there is one. */
+/* Ends a round of the running profile session, if there is one, as the event Round#k. */
 void tuner_end_round(void) {
   tn_profile_state state = tn_profile_get_state();
   if (state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING) tn_profile_step(NULL);
 }
 
-/* What is tuned, for whoever reads the recording. */
+/* Writes to the recording what is tuned. */
 static void tell_task(const tuner *t) {
   static const tn_site site = {__FILE__, "tell_task", __LINE__, TN_CATEGORY_TASK, 1};
   if (!tn_profile_wants(TN_CATEGORY_TASK, 1)) return;
@@ -322,7 +326,7 @@ static void tell_task(const tuner *t) {
   tn_mark(&site, "task", args, RUNTIME_COUNT(args));
 }
 
-/* The cost model is saved before the finals: they may be ended by the user. */
+/* The cost model is saved before the finals, which the user may cut short. */
 static tn_status run_rounds(tuner *t) {
   tn_status status = tuner_start_workers(t, tuner_should_stop, t);
   if (status == TN_OK) status = tuner_prepare(t);
@@ -338,7 +342,7 @@ void tuner_take_hosts(tuner *t, tn_status status) {
   if (status == TN_ERROR_WORKER && t->result.n_hosts > 0) t->result.end = TN_TUNE_NO_WORKERS;
 }
 
-/* Between the lines of the log that say that it began and why it ended. */
+/* A run between the log's lines that say that it began and why it ended. */
 static tn_status run(tuner *t) {
   if (tuner_is_done(t)) return TN_OK;
   tn_status status = tuner_log_start(t);
@@ -349,7 +353,7 @@ static tn_status run(tuner *t) {
   return status == TN_OK ? logged : status;
 }
 
-/* The options are checked before anything is made. */
+/* Options are checked before anything is made. */
 tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *options, autotune_model *model) {
   bool takes_turns = t->takes_turns;
   double weight = t->weight;
@@ -372,7 +376,7 @@ tn_status tuner_open(tuner *t, tn_program *program, const tn_tune_options *optio
   return status == TN_OK ? resume(t) : status;
 }
 
-/* *OUT is set on every way out: a run that fails half way has measured something all the same. */
+/* *OUT is set on every way out: even a run that fails half way has measured something. */
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;

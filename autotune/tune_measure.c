@@ -1,5 +1,5 @@
-/* tune_measure.c: what is known of schedules, from the log and from measurements; a line of the log for each candidate as
- * soon as it is measured. */
+/* tune_measure.c: what is known of schedules, from the log and from measurements. Each candidate is
+ * appended to the log as soon as it is measured. */
 #include <math.h>
 
 #include "autotune/log.h"
@@ -7,7 +7,8 @@
 
 enum { FIRST_BUILDS = 4 };
 
-/* A build may take so many times the average, within these limits; a run so many times what ends it in the worker. */
+/* A build may take BUILD_TIMES the average build, but at least LEAST_BUILD_S; the first FIRST_BUILDS of a
+ * run may take FIRST_BUILD_S. A worker is killed after RUN_TIMES the best time, and LEAST_RUN_S at least. */
 #define BUILD_TIMES 10
 #define LEAST_BUILD_S 0.25
 #define FIRST_BUILD_S 5.0
@@ -18,8 +19,8 @@ const tn_site autotune_flow_site = {__FILE__, "tn_tune", 0, TN_CATEGORY_MEASURE,
 
 /* ---- what is known of a schedule --------------------------------------------------------------------------------- */
 
-/* The least of a record's times: other work on the machine only ever adds to it, so the search learns from this one;
- * what is reported, and applied later, is the median. */
+/* The least of a record's times. Other work on the machine only ever adds time, so the search learns from
+ * the least. What is reported, and applied later, is the median. */
 static double least_cost(const autotune_record *record) {
   double least = INFINITY;
   bool failed = !isfinite(autotune_record_cost(record));
@@ -34,7 +35,7 @@ void tuner_top_free(tuner_top *top) {
   *top = (tuner_top){0};
 }
 
-/* PLAN may be NULL. */
+/* Fills a place of the list; PLAN may be NULL. False: no memory. */
 static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, const char *plan, double cost_s) {
   tuner_top_free(top);
   *top = (tuner_top){.hash = hash,
@@ -45,7 +46,7 @@ static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *recor
   return top->steps != NULL;
 }
 
-/* Keeps the fastest in order. The last place is for the one that leaves. */
+/* Keeps the fastest in order, and those of tuner_kept in any case. The last place is for the one that drops out. */
 static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *record, double cost_s) {
   uint64_t hash = autotune_schedule_hash(s);
   const char *plan = schedule_plan_text(s);
@@ -64,7 +65,7 @@ static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *reco
   return true;
 }
 
-/* The builder's product stays with a schedule that may be a finalist. */
+/* Keeps the builder's product of a schedule that may be a finalist, so that the finals need not build it again. */
 static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
   tuner_top *top = NULL;
   for (int i = 0; i < TUNER_N_KEPT; i++)
@@ -77,8 +78,8 @@ static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
   m->object = NULL;
 }
 
-/* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. A time
- * counts as best, as the default's and as the program's own, only if the output was checked. */
+/* Takes note of a record that counts as a trial; the caller tells the search. Only a time whose output was
+ * checked counts as the best, the default's or the program's own. */
 static tn_status note(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
   double cost_s = autotune_record_cost(record);
@@ -101,8 +102,8 @@ static tn_status note(tuner *t, const tn_schedule *s, const autotune_record *rec
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* The schedule of a record; NULL without memory, and when its steps are refused now (said as a warning: the record only
- * counts as a trial). */
+/* The schedule of a record. NULL: no memory, or its steps are refused now. The latter is only a warning:
+ * the record still counts as a trial. */
 static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
@@ -123,7 +124,7 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   return NULL;
 }
 
-/* Plans that do not fit are said; the steps are used all the same. */
+/* A plan that does not fit is warned of; the steps are used all the same. */
 static void take_plan(tuner *t, int line, const autotune_record *record, tn_schedule *s) {
   json_t *plan = json_object_get(record->json, "plan");
   char *text = plan ? json_dumps(plan, JSON_COMPACT) : NULL;
@@ -154,8 +155,8 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   return status == TN_OK ? autotune_search_observe(t->search, s, least_cost(record)) : status;
 }
 
-/* Another program's or target's lines are passed over in silence: one log holds many. What is refused
- * now still counts as a trial: it was measured, and would be refused again. */
+/* Lines of other programs and targets are passed over in silence, since one log holds many. A record whose
+ * steps are refused now still counts as a trial: it was measured once, and would be refused again. */
 static bool take_record(void *user, int line, autotune_record *record) {
   tuner *t = user;
   if (record->is_final || strcmp(record->key, tn_program_key(t->program)) != 0 ||
@@ -173,14 +174,14 @@ static bool take_record(void *user, int line, autotune_record *record) {
   return t->visit_status == TN_OK;
 }
 
-/* Lines of other programs are not parsed. */
+/* Decides from a glance at a line whether to parse it: only those of this program. */
 static log_answer look(void *user, int line, const log_glance *glance, const char *text) {
   const tuner *t = user;
   (void)line, (void)text;
   return log_span_is(&glance->key, tn_program_key(t->program)) ? LOG_READ : LOG_PASS;
 }
 
-/* The records of a part of the index. */
+/* Takes the records that a part of the index points to. */
 static tn_status take_part(tuner *t, const log_part *part) {
   for (size_t i = 0; i < part->n && t->visit_status == TN_OK; i++) {
     autotune_record record;
@@ -191,7 +192,8 @@ static tn_status take_part(tuner *t, const log_part *part) {
   return t->visit_status;
 }
 
-/* At the beginning, where the log is so large that it has an index; then it is read on from where the index ends. */
+/* At the beginning of a run: takes the records by the index where the log has one. Reading then goes on
+ * where the index ends. */
 static tn_status take_index(tuner *t) {
   log_index index;
   bool has_index;
@@ -206,7 +208,7 @@ static tn_status take_index(tuner *t) {
   return status;
 }
 
-/* From where the last call ended: O(new lines). */
+/* Reads on from where the last call ended. */
 tn_status tuner_catch_up(tuner *t) {
   tn_status status = t->read.file == 0 ? take_index(t) : TN_OK;
   log_reading reading = {.missing_ok = true, .claims = &t->claims, .look = look, .visit = take_record, .user = t};
@@ -216,7 +218,7 @@ tn_status tuner_catch_up(tuner *t) {
 
 /* ---- one candidate ----------------------------------------------------------------------------------------------- */
 
-/* Time in workers runs beside the tuner's own, so it has names of its own in the table. */
+/* The workers' phases run beside the tuner's own, so they get names of their own in the table of times. */
 static void add_worker_phases(const tn_measurement *m) {
   static const char *const names[] = {"Worker/parse",     "Worker/lower", "Worker/compile", "Worker/load",
                                       "Worker/arguments", "Worker/run",   "Worker/check"};
@@ -231,7 +233,7 @@ tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *t
   return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
 }
 
-/* With candidate and schedule of one loop nest. RECORD is the caller's to free even on failure. */
+/* Appends a measured candidate to the log. The caller frees RECORD even on failure. */
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                                autotune_record *record) {
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
@@ -241,7 +243,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   return status == TN_OK ? autotune_record_append_held(t->ctx, t->options.log, &t->claims, record) : status;
 }
 
-/* What was found so far, as curves; and what this candidate came to, as arguments of its event. */
+/* Adds what was found so far to the recording as curves, and this candidate's result as arguments of its event. */
 static void tell_found(const tuner *t, tn_scope *scope, const autotune_record *record) {
   static const tn_site site = {__FILE__, "tell_found", __LINE__, TN_CATEGORY_TASK, 1};
   const tn_tune_result *r = &t->result;
@@ -253,7 +255,8 @@ static void tell_found(const tuner *t, tn_scope *scope, const autotune_record *r
   tn_counter(&site, "candidates_failed", t->held_failed);
 }
 
-/* Learns from a measured candidate. RECORD NULL: there is none; its arrow ends here too. */
+/* Learns from a measured candidate. RECORD is NULL where there is none; the candidate's arrow in the
+ * recording ends in either case. */
 static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedule *s, tn_measurement *m,
                         const autotune_record *record) {
   TN_SCOPE_AS(scope, MODEL, 1, "MeasureCallback/UpdateCostModel");
@@ -289,12 +292,13 @@ tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule 
   return status == TN_OK ? updated : status;
 }
 
-/* What hangs is killed: a run is ended in the worker long before. */
+/* The seconds after which a worker that hangs is killed; 0: no limit yet. A slow run is ended within the
+ * worker long before. */
 static double run_limit(const tuner *t) {
   return t->result.best_s > 0 ? fmax(RUN_TIMES * t->result.best_s, LEAST_RUN_S) : 0;
 }
 
-/* What gains are counted from is measured however slow it is. */
+/* The default schedule is measured however slow it is: gains are counted from it. */
 void tuner_before_run(const tuner *t, const tn_schedule *s, tn_candidate *candidate) {
   bool is_default = s->n_steps == 0;
   candidate->best_s = is_default ? 0 : t->result.best_s;
@@ -303,13 +307,14 @@ void tuner_before_run(const tuner *t, const tn_schedule *s, tn_candidate *candid
 
 /* ---- the default schedule ---------------------------------------------------------------------------------------- */
 
-/* A log may hold several programs; a claim is of one. */
+/* The claim for a schedule of this program. Schedules of several programs may have equal hashes, and a log
+ * may hold several programs. */
 static uint64_t claim_of(const tuner *t, uint64_t hash) {
   const char *key = tn_program_key(t->program);
   return runtime_hash(key, strlen(key), hash);
 }
 
-/* Records what was measured of the default schedule, unless another tuner on the log does so now, or has. */
+/* Records the time of the default schedule, unless another tuner on the log does so now, or has done so. */
 static tn_status record_default(tuner *t, const tn_schedule *s, const tn_candidate *candidate, tn_measurement *m) {
   double cost_s = NAN;
   uint64_t claim = claim_of(t, t->default_hash);
@@ -321,7 +326,7 @@ static tn_status record_default(tuner *t, const tn_schedule *s, const tn_candida
   return status == TN_OK && !isnan(cost_s) ? autotune_search_observe(t->search, s, cost_s) : status;
 }
 
-/* Remembers an estimate, and what another tuner records for us. */
+/* Learns the default's time, recorded here or by another tuner, or only estimated. */
 static tn_status take_default(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
   tn_schedule *s = tn_schedule_new(t->program);
   tn_status status = s ? TN_OK : TN_ERROR_MEMORY;
@@ -335,8 +340,9 @@ static tn_status take_default(tuner *t, const tn_candidate *candidate, tn_measur
   return status;
 }
 
-/* The runner may have none (a user's own): then the first candidate's time includes it. Where better guesses are there to begin with
- * the default schedule is measured as a candidate behind them; what is only estimated of it is taken as ever. */
+/* A user's own runner may have no `prepare`; then the first candidate's time includes it. Where the search
+ * has better guesses to begin with, the default schedule is measured later as a candidate; an estimate of
+ * it is taken here in any case. */
 tn_status tuner_prepare(tuner *t) {
   if (!t->runner.prepare) return TN_OK;
   bool is_known = t->result.default_s > 0, is_later = autotune_search_is_advised(t->search);
@@ -365,14 +371,15 @@ tn_status tuner_prepare(tuner *t) {
 
 /* ---- several candidates ------------------------------------------------------------------------------------------ */
 
-/* A multiple of the mean so far, but a generous one for the first builds, which load LLVM. */
+/* How long a build may take: a multiple of the mean so far. The first builds get more, since they load LLVM. */
 static double build_limit(const tuner *t) {
   double most = t->options.workers.build_timeout_s;
   double limit = t->n_built < FIRST_BUILDS ? FIRST_BUILD_S : fmax(BUILD_TIMES * t->build_s / t->n_built, LEAST_BUILD_S);
   return most > 0 ? fmin(limit, most) : limit;
 }
 
-/* A tuner appends its record before it gives a claim up: who gets the claim and then reads the log knows. */
+/* A tuner appends its record before it gives up the claim. So whoever gets the claim and then reads the log
+ * knows of the record. */
 tn_status tuner_claim(tuner *t, const tn_schedule *s, uint64_t *claim, bool *is_wanted) {
   uint64_t hash = autotune_schedule_hash(s), wanted = claim_of(t, hash);
   *claim = 0;

@@ -1,12 +1,16 @@
-/* tune_tell.c: what a run tells: its progress, its failures, its beginning and its end; and when it is to end. */
+/* tune_tell.c: what a run reports (progress, failures, its beginning and its end) and when it ends. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "autotune/tuner.h"
 
+/* Progress is reported at least every TELL_EVERY_MS. A run ends when its first FIRST_BATCH trials all fail
+ * alike: their messages agree in the first ALIKE_BYTES bytes. SAMPLE_BYTES of a message are shown. */
 enum { TELL_EVERY_MS = 100, FIRST_BATCH = 4, SAMPLE_BYTES = 200, ALIKE_BYTES = 60 };
 
+/* How long a run under way may go on when the candidates' time is over: GRACE_S, and GRACE_TIMES the best
+ * kernel's time. */
 #define GRACE_S 0.05
 #define GRACE_TIMES 3
 
@@ -14,7 +18,7 @@ double tuner_elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->s
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
-/* Seconds until the end, as far as can be told; negative: unknown. */
+/* Seconds until the end as far as can be told; negative: unknown. */
 static double left_s(const tuner *t, double elapsed) {
   double left = -1;
   if (t->result.trials > 0 && t->options.trials < INT32_MAX)
@@ -44,10 +48,11 @@ void tuner_tell(tuner *t, const char *phase) {
 
 /* ---- when it ends ------------------------------------------------------------------------------------------------ */
 
-/* Of what goes on now: deadline_ns is moved when the finals begin. */
+/* Whether the time for the current part is over. deadline_ns moves when the finals begin. */
 static bool is_time_over(const tuner *t) { return t->deadline_ns > 0 && runtime_now_ns() >= t->deadline_ns; }
 
-/* A run under way when candidates end may finish, so that its worker, which holds the reference, lives for the finals. */
+/* A run that is under way when candidates end may finish, so that its worker stays alive for the finals: it
+ * holds the reference. */
 static bool is_grace_over(const tuner *t) {
   uint64_t grace_ns = t->has_finals_left ? (uint64_t)((GRACE_S + GRACE_TIMES * t->result.best_s) * 1e9) : 0;
   uint64_t end_ns = t->deadline_ns + grace_ns;
@@ -60,15 +65,15 @@ bool tuner_gives_up(tuner *t) {
   return t->is_stopped || t->winds_up || is_grace_over(t);
 }
 
-/* Asked by the pool while it waits. */
+/* Asked by the pool of workers while it waits. */
 bool tuner_should_stop(void *t) { return tuner_gives_up(t); }
 
-/* Whether all that was measured so far failed for one reason. */
+/* Whether every trial so far failed, all for one reason. */
 static bool fails_alike(const tuner *t) {
   return t->fails_alike && t->result.best_s == 0 && t->result.trials >= RUNTIME_MIN(FIRST_BATCH, t->options.trials);
 }
 
-/* The first reason that holds is the one that is told: the user's word before all others. */
+/* Reports the first reason to end that holds; the user's wish comes before all others. */
 bool tuner_is_done(tuner *t) {
   tn_tune_end end = TN_TUNE_RUNNING;
   if (t->is_stopped)
@@ -96,7 +101,7 @@ const char *tn_tune_end_word(tn_tune_end end) {
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
-/* The same words at the beginning: numbers differ from candidate to candidate. */
+/* Whether two messages begin alike. Digits are skipped, since numbers differ from candidate to candidate. */
 static bool sounds_alike(const char *a, const char *b) {
   for (int i = 0; i < ALIKE_BYTES && (*a || *b); ++i) {
     while (*a >= '0' && *a <= '9') ++a;
@@ -119,7 +124,7 @@ void tuner_count_failure(tuner *t, tn_measure_error error, const char *message) 
   t->fails_alike = t->fails_alike && t->first_failure && sounds_alike(t->first_failure, text);
 }
 
-/* "3 compile (why), 2 runtime (why)" */
+/* Appends, for example, "3 compile (why), 2 runtime (why)". */
 static void add_failures(const tuner *t, runtime_str *out) {
   const char *between = "";
   for (int i = 1; i < TN_MEASURE_CLASSES; ++i) {
@@ -132,7 +137,7 @@ static void add_failures(const tuner *t, runtime_str *out) {
   if (!*between) runtime_str_add(out, "no output was checked");
 }
 
-/* Nothing measured and nothing reused is no failure: there was nothing to do. */
+/* A run that measured and reused nothing did not fail: there was nothing to do. */
 tn_status tuner_judge(tuner *t) {
   if (t->result.best_s > 0 || t->result.trials + t->result.reused == 0) return TN_OK;
   runtime_str text = {0};
@@ -146,7 +151,8 @@ tn_status tuner_judge(tuner *t) {
 
 /* ---- the log's lines of a run ------------------------------------------------------------------------------------ */
 
-/* Takes over EVENT, NULL for want of memory. Its "event" field makes it no record: readers skip it. */
+/* Appends EVENT, which it takes over, to the log; NULL means no memory. The "event" field tells readers
+ * that this is no record, so that they skip it. */
 static tn_status append_event(tuner *t, json_t *event) {
   if (!event) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a line of %s", t->options.log);
   json_object_set_new(event, "time", json_integer((json_int_t)time(NULL)));
@@ -166,7 +172,7 @@ tn_status tuner_log_start(tuner *t) {
   return append_event(t, event);
 }
 
-/* Written on failure, too, as far as the log can still be written. */
+/* Also written after a failure, as far as the log can still be written. */
 tn_status tuner_log_end(tuner *t, tn_status status) {
   const tn_tune_result *r = &t->result;
   const char *reason =
