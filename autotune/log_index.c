@@ -1,9 +1,10 @@
-/* log_index.c: the index beside a large log: LOG.index holds, for each record, what decides whether it is wanted, and where it
- * stands. It is only a help: who takes a record by it reads the line itself, and whatever does not fit makes the index anew.
+/* log_index.c: the index beside a large log. LOG.index holds for each record what decides whether it is
+ * wanted, and where its line is. It is only a help: whoever takes a record by it reads the line itself, and
+ * an index that does not fit its log is made again.
  *
- * The file is a header and entries in the machine's own byte order, sorted by key and line. It is mapped, and lives as long as
- * the log's file does and its beginning and the end of what was indexed stay the same. What was appended since is read at each
- * opening, until it is much: then the index is written anew. */
+ * The file is a header and entries in the machine's byte order, sorted by key and line. It is mapped, and
+ * is valid as long as it is the same log, with the same beginning and the same end of what was indexed.
+ * Lines appended since are read at each opening; once there are many, the index is written again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,21 +16,22 @@
 #include "autotune/log.h"
 #include "runtime/new_file.h"
 
-/* A smaller log is read as quickly. */
+/* A smaller log is read in full as quickly. */
 #define LEAST_LOG_BYTES (4 << 20)
-/* So much appended, and more than a part in eight, is worth a new index. */
+/* A new index is made when more than this, and more than one part in APPENDED_SHARE of the log, was
+ * appended. SAMPLE_BYTES: of each end of the indexed part that its checksum covers. */
 #define MOST_APPENDED_BYTES (1 << 20)
 enum { APPENDED_SHARE = 8, SAMPLE_BYTES = 4096 };
 
-/* What stands before the entries in the file. It says which log, and how much of it, the index speaks of; an index
- * that does not fit its log is made anew. */
+/* The file's header. It says which log, and how much of it, is indexed. An index that does not fit its log
+ * is made again. */
 typedef struct index_header {
   char magic[8];
-  uint64_t sample; /* of the log's first bytes, and of the last ones that were indexed */
+  uint64_t sample; /* hash of the log's first bytes and of the last ones indexed */
   uint64_t device, file;
   int64_t covered, line; /* bytes and lines of the log that were indexed */
   uint64_t n;
-  int64_t changed_ns; /* of the log, when it was as long as COVERED; an edit in its place shows */
+  int64_t changed_ns; /* the log's time of change if it ended at COVERED: shows an edit in place */
 } index_header;
 
 /* The version of the file's form; another one is a stale index. */
@@ -37,14 +39,14 @@ static const char magic[8] = "tnindex2";
 
 /* ---- entries ------------------------------------------------------------------------------------------------------ */
 
-/* Entries that are being made. */
+/* Entries being collected. */
 typedef struct entry_list {
   RUNTIME_VEC(log_entry) entries;
   log_reading reading;
   bool failed; /* no memory */
 } entry_list;
 
-/* Of a record that took COST_S; INFINITY: it failed. */
+/* The flags of a record with cost COST_S, which is INFINITY if it failed. */
 static uint32_t flags_of(double cost_s, bool checked, bool is_final, int rank, bool is_planned) {
   return (checked ? LOG_CHECKED : 0u) | (is_final ? LOG_FINAL : 0u) | (rank == 1 ? LOG_WINNER : 0u) |
          (isfinite(cost_s) ? LOG_VALID : 0u) | (is_planned ? LOG_PLANNED : 0u);
@@ -72,7 +74,7 @@ static log_answer look(void *user, int line, const log_glance *g, const char *te
   return add_entry(user, line, entry) ? LOG_PASS : LOG_STOP;
 }
 
-/* What a glance did not understand. */
+/* Takes the records that a glance did not understand. */
 static bool visit(void *user, int line, autotune_record *record) {
   double cost_s = autotune_record_cost(record);
   bool is_planned = log_is_family_plan(json_object_get(record->json, "plan"));
@@ -91,7 +93,7 @@ static int by_key(const void *a, const void *b) {
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The log's lines from PLACE on. */
+/* Collects entries for the log's lines from PLACE on. *OWNED gets the memory, which the caller frees. */
 static tn_status collect(tn_context *ctx, const char *path, autotune_log_place *place, log_part *out,
                          log_entry **owned) {
   entry_list list = {.reading = {.missing_ok = true, .look = look, .visit = visit}};
@@ -106,14 +108,14 @@ static tn_status collect(tn_context *ctx, const char *path, autotune_log_place *
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
-/* LOG.index, malloc'ed. */
+/* LOG.index, malloc'ed; NULL without memory. */
 static char *index_path(const char *log) {
   runtime_str path = {0};
   runtime_str_addf(&path, "%s.index", log);
   return path.data;
 }
 
-/* Of the first bytes of what was indexed and of the last ones. 0: it cannot be read. */
+/* A hash of the first and the last bytes of what was indexed; 0: they cannot be read. */
 static uint64_t sample_of(int fd, int64_t covered) {
   char bytes[2 * SAMPLE_BYTES];
   int64_t n = RUNTIME_MIN(covered, (int64_t)SAMPLE_BYTES);
@@ -125,7 +127,7 @@ static int64_t changed_ns(const struct stat *file) {
   return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
 }
 
-/* Of the log as it is now, which PLACE has been read to the end of. */
+/* Fills the header from the log as it is now. False: it is not the log that PLACE was read from. */
 static bool describe(const char *log, const autotune_log_place *place, index_header *out) {
   int fd = open(log, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat file;
@@ -140,7 +142,7 @@ static bool describe(const char *log, const autotune_log_place *place, index_hea
   return is_same && out->sample;
 }
 
-/* Closing may be what fails on a full disk, so it counts. */
+/* Closing counts, too: it may be what fails on a full disk. */
 static bool write_all(const runtime_new_file *made, const index_header *header, const log_entry *entries) {
   FILE *file = runtime_new_file_stream(made);
   if (!file) return false;
@@ -149,7 +151,7 @@ static bool write_all(const runtime_new_file *made, const index_header *header, 
   return (fclose(file) == 0) && written;
 }
 
-/* Where it cannot be written the index is made again the next time. */
+/* Writes the index. Where that fails, the next opening makes it again. */
 static void save(const char *log, const autotune_log_place *place, const log_entry *entries, size_t n) {
   index_header header;
   runtime_new_file made = {.fd = -1};
@@ -162,7 +164,7 @@ static void save(const char *log, const autotune_log_place *place, const log_ent
   free(path);
 }
 
-/* Whether the index is of this log, as far as it reaches. */
+/* Whether the index is of this log and its part. */
 static bool is_fresh(const index_header *h, size_t bytes, int log_fd, const struct stat *log) {
   if (bytes < sizeof *h || memcmp(h->magic, magic, sizeof magic) != 0) return false;
   if (h->n > (bytes - sizeof *h) / sizeof(log_entry)) return false;
@@ -172,7 +174,7 @@ static bool is_fresh(const index_header *h, size_t bytes, int log_fd, const stru
   return sample_of(log_fd, h->covered) == h->sample;
 }
 
-/* False: there is none, or it is stale. */
+/* Maps an index that fits its log. False: there is none, or it is stale. */
 static bool map_file(const char *log, int log_fd, const struct stat *log_file, log_index *out) {
   char *path = index_path(log);
   int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
@@ -197,7 +199,7 @@ static bool map_file(const char *log, int log_fd, const struct stat *log_file, l
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Of the whole log, and for the next time. */
+/* Indexes the whole log and saves the index. */
 static tn_status make_anew(tn_context *ctx, const char *log, log_index *out) {
   *out = (log_index){0};
   tn_status status = collect(ctx, log, &out->place, &out->parts[0], &out->owned[0]);
@@ -242,7 +244,7 @@ void log_index_close(log_index *index) {
 
 /* ---- looking up --------------------------------------------------------------------------------------------------- */
 
-/* The first entry of a part that is not before KEY. */
+/* The first entry of a part whose key is not before KEY. */
 static size_t lower_bound(const log_part *part, uint64_t key) {
   size_t low = 0, high = part->n;
   while (low < high) {

@@ -1,9 +1,9 @@
-/* worker_build.c: requests to build: program text and steps in, an object out. Nothing of a candidate outlives its
- * answer: the schedule is freed, the object goes with the message. */
+/* worker_build.c: requests to build: program text and steps in, an object out. Nothing of a candidate
+ * outlives its answer: the schedule is freed, and the object goes with the message. */
 #include "autotune/worker.h"
 
-/* Steps are data from outside: they pass every check of the primitives, and refusals are INSTANTIATION
- * errors. */
+/* Replays the steps and compiles. Steps are data from outside: they pass every check that the primitives
+ * make, and a refusal is an INSTANTIATION error. */
 static bool build_steps(worker_program *p, const char *steps, bool packs_apart, worker_answer *answer) {
   tn_schedule *schedule = tn_schedule_new(p->program);
   bool built = schedule && tn_schedule_replay(schedule, steps) == TN_OK;

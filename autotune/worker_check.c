@@ -1,19 +1,20 @@
-/* Comparing outputs with the reference, element by element; poison, so that an element nobody wrote is seen. */
+/* worker_check.c: compares outputs with the reference, element by element. Outputs are poisoned beforehand,
+ * so that an element which nobody wrote is noticed. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "autotune/worker.h"
 
-/* In elements. An output of up to WHOLE elements is always compared whole; of larger ones STRATA blocks, and the
- * ends. */
+/* BLOCK and WHOLE are numbers of elements. Outputs of up to WHOLE elements are always compared whole; of
+ * larger ones, STRATA blocks and both ends are. TYPICAL_SAMPLES: elements that worker_typical looks at. */
 enum { BLOCK = 1024, TYPICAL_SAMPLES = 4096, WHOLE = 1 << 17, STRATA = 64 };
 
+/* How many wrong elements are remembered to be judged by worker_is_rounding. */
 enum { SOME_WRONG = 64 };
 
-static const double rounding_s =
-    0.25; /* of the evaluator, for the elements of an output that are beyond the tolerance */
+static const double rounding_s = 0.25; /* the evaluator's time for the wrong elements of one output */
 
-/* DLPack allows data to begin at an offset. */
+/* DLPack lets the data begin at an offset. */
 static char *bytes_of(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
 
 int64_t worker_elements(const DLTensor *t) {
@@ -29,8 +30,8 @@ void worker_unravel(const DLTensor *t, int64_t flat, int64_t *index) {
   }
 }
 
-/* All bits set are a NaN in every float format, so an element that nobody wrote compares as wrong with
- * any reference. */
+/* All bits set are a NaN in every float format, so an element that nobody wrote compares as wrong with any
+ * reference. */
 static void poison(DLTensor *t, tn_dtype dtype, int64_t begin, int64_t end) {
   size_t bytes = tn_dtype_bytes(dtype);
   memset(bytes_of(t) + (size_t)begin * bytes, tn_dtype_is_float(dtype) ? 0xFF : 0xA5, (size_t)(end - begin) * bytes);
@@ -75,8 +76,8 @@ double worker_typical(const DLTensor *t, tn_dtype dtype) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-/* WORST is the element of the largest error; it counts only when n_wrong > 0. SOME are up to SOME_WRONG of the wrong ones,
- * each with the same chance. */
+/* The outcome of a comparison. WORST is the element of the largest error and means something only if
+ * n_wrong > 0. SOME holds up to SOME_WRONG of the wrong elements, each with equal probability. */
 typedef struct difference {
   double max_error;
   int64_t worst, n_wrong, n_compared;
@@ -84,14 +85,14 @@ typedef struct difference {
   runtime_rng rng;
 } difference;
 
-/* Element I is wrong by the tolerance. Those in SOME give way by chance (reservoir sampling). */
+/* Notes that element I is wrong. SOME is kept by reservoir sampling. */
 static void add_wrong(difference *out, int64_t i) {
   int64_t place = out->n_wrong < SOME_WRONG ? out->n_wrong : runtime_random_below(&out->rng, out->n_wrong + 1);
   if (place < SOME_WRONG) out->some[place] = i;
   out->n_wrong++;
 }
 
-/* Adds to OUT. The largest error wins, the first of equals. */
+/* Adds the errors of a block to OUT. The largest error counts, the first of equal ones. */
 static void compare_block(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
                           int64_t begin, int64_t end, difference *out) {
   for (int64_t i = begin; i < end; ++i) {
@@ -104,7 +105,8 @@ static void compare_block(const DLTensor *x, const DLTensor *r, tn_dtype dtype, 
   }
 }
 
-/* Blocks of equal bytes need no look at their elements. Integers beyond a double's 53 bits differ in their bytes. */
+/* Blocks of equal bytes need not be looked at by elements. Integers beyond a double's 53 bits may look
+ * equal as doubles, so for them different bytes are an error. */
 static void compare_bytes(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
                           int64_t begin, int64_t end, difference *out) {
   size_t bytes = tn_dtype_bytes(dtype), at = (size_t)begin * bytes;
@@ -120,13 +122,13 @@ static void compare_bytes(const DLTensor *x, const DLTensor *r, tn_dtype dtype, 
 
 /* ---- which blocks ------------------------------------------------------------------------------------------------ */
 
-/* A sample never has more blocks than the output. */
+/* The number of blocks that are compared. */
 static int64_t count_blocks(const worker_sample *sample, int64_t n) {
   int64_t all = (n + BLOCK - 1) / BLOCK;
   return sample->whole || n <= WHOLE ? all : RUNTIME_MIN(all, (int64_t)STRATA + 2);
 }
 
-/* The K-th of those compared: the first, the last, and one at random in each of STRATA equal parts. */
+/* The K-th block that is compared: the first, the last, and then one at random in each of STRATA equal parts. */
 static int64_t block_at(const worker_sample *sample, int64_t n, int64_t k) {
   int64_t all = (n + BLOCK - 1) / BLOCK;
   if (count_blocks(sample, n) == all) return k;
@@ -148,7 +150,7 @@ void worker_poison_outputs(const worker_program *p, const worker_sample *sample)
   }
 }
 
-/* Over the sample's blocks only; every element where the sample says so. */
+/* Compares the sample's blocks of one output. */
 static difference compare(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
                           const worker_sample *sample) {
   difference out = {.rng = {.state = sample->seed}};
@@ -170,7 +172,7 @@ void worker_print_element(runtime_str *out, const char *name, const DLTensor *t,
   if (t->ndim) runtime_str_add(out, "]");
 }
 
-/* Elements are shown with nine digits: enough to tell two floats apart. */
+/* Names the worst element in the answer. Nine digits are enough to tell any two floats apart. */
 static void explain(const worker_program *p, int arg, const difference *d, worker_answer *answer) {
   const worker_data *data = p->data;
   const DLTensor *x = data->args[arg], *r = data->reference[arg - data->n_inputs];
@@ -186,7 +188,7 @@ static void explain(const worker_program *p, int arg, const difference *d, worke
   runtime_str_free(&at);
 }
 
-/* In blocks; 1 for outputs of no elements. */
+/* The share of blocks that is compared; 1 if the outputs have no elements. */
 static double share_compared(const worker_data *data, const worker_sample *sample) {
   double compared = 0, all = 0;
   for (int i = data->n_inputs; i < data->n_args; ++i) {
@@ -197,8 +199,8 @@ static double share_compared(const worker_data *data, const worker_sample *sampl
   return all > 0 ? compared / all : 1;
 }
 
-/* Whether what is beyond the tolerance may have come of roundings: the worst element, and as many of the others as there is
- * time for. */
+/* Whether roundings may explain all elements beyond the tolerance. The worst element is judged, and as many
+ * of the others as time allows. */
 static bool is_rounding(const worker_program *p, int arg, const difference *d) {
   const DLTensor *x = p->data->args[arg];
   tn_dtype dtype = p->args[arg].dtype;
@@ -210,7 +212,7 @@ static bool is_rounding(const worker_program *p, int arg, const difference *d) {
   return is_it;
 }
 
-/* Stops at the first wrong output: its worst element is the message. */
+/* Stops at the first wrong output; the message names its worst element. */
 bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer) {
   const worker_data *data = p->data;
   answer->share = share_compared(data, sample);

@@ -1,7 +1,7 @@
-/* worker_data.c: the arguments that candidates get: inputs in pages of their own, which are made read-only once they
- * are filled, and outputs; and for each output what it shall be.
+/* worker_data.c: the arguments that candidates get: outputs, and inputs in pages of their own that are made
+ * read-only once they are filled. Each output also has a second array for its reference.
  *
- * worker_data owns all arrays. Inputs may be written to again only when they are made anew. */
+ * worker_data owns all arrays. */
 #include <float.h>
 #include <math.h>
 
@@ -21,8 +21,9 @@ void worker_data_free(worker_data *data) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits.
- * What is stored as f16 or bf16 may fall on either side of a tie. */
+/* The relative error that the program's floats may have. The roundings of N terms add up like a random
+ * walk; the constant leaves room for errors in the last bits of library functions. A value stored as f16 or
+ * bf16 may fall on either side of a tie. */
 static double float_tolerance(const tn_program *program) {
   double terms = 0, epsilon = 0, half = 0;
   for (int i = 0; i < program->n_ops; ++i) {
@@ -40,7 +41,7 @@ static double float_tolerance(const tn_program *program) {
   return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
 }
 
-/* Two arrays: the candidate's, and the reference's. */
+/* Makes an output's two arrays: the candidate's, and the reference's. */
 static bool allocate_output(worker_program *p, worker_data *data, int i, worker_answer *answer) {
   const runtime_kernel_arg *arg = &p->args[i];
   DLTensor **reference = &data->reference[i - data->n_inputs];
@@ -49,7 +50,7 @@ static bool allocate_output(worker_program *p, worker_data *data, int i, worker_
   return *reference || worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
 }
 
-/* Inputs are mapped, since whole pages are what can be made read-only; outputs need not be. */
+/* Inputs are mapped, since only whole pages can be made read-only. Outputs need not be. */
 static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer *answer) {
   for (int i = 0; i < data->n_args; ++i) {
     const runtime_kernel_arg *arg = &p->args[i];

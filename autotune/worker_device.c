@@ -1,13 +1,14 @@
-/* worker_device.c: candidates that run on a device. This machine compiles them, makes inputs and the reference, which is
- * proved here as for any other candidate, and sends both once; tenon-runner times and checks. What goes wrong on the device,
- * or on the way to it, costs the candidate under way. */
+/* worker_device.c: candidates that run on a device. This machine compiles them, makes the inputs and proves
+ * the reference as for any candidate, and sends both once. The program tenon-runner on the device times and
+ * checks. Whatever goes wrong on the device or on the way to it costs only the candidate under way. */
 #include <math.h>
 #include <stdio.h>
 
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 
-/* As worker_run.c times on this machine; a device's clock may be coarser, and its line slower. */
+/* Thresholds as in worker_run.c; a device's clock may be coarser, and its line slower. LINE_S: how long an
+ * answer of the line itself may take. */
 #define ONCE 1.3
 #define SLACK_S 1e-3
 #define LONG_CALL_S 0.25
@@ -15,7 +16,7 @@
 static const uint64_t batch_ns = 500000, budget_ns = 30000000;
 enum { SAMPLES = 24, FINAL_SAMPLES = 12 };
 
-/* Where the inputs and the reference are made. */
+/* The target for which inputs and reference are made: this machine. */
 static const char home[] = "native";
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
@@ -26,12 +27,13 @@ static device_dtype dtype_of(tn_dtype dtype) {
   return of[dtype];
 }
 
-/* Which arguments the device is to hold; never 0. */
+/* A hash of the data that the device is to hold: program, seed and fill. Never 0, which means none. */
 static uint64_t data_key(const worker_program *p) {
   uint64_t key = runtime_hash(p->text, strlen(p->text), p->data->seed);
   return (p->data->fill ? runtime_hash(p->data->fill, strlen(p->data->fill), key) : key) | 1;
 }
 
+/* Whether the device can take the program's arguments. False: the answer says why not. */
 static bool fits_device(const worker_program *p, worker_answer *answer) {
   if (p->n_args > DEVICE_MAX_ARGS)
     return worker_fail(answer, TN_MEASURE_INSTANTIATION, "a device's kernels have at most %d arguments, this one %d",
@@ -44,11 +46,12 @@ static bool fits_device(const worker_program *p, worker_answer *answer) {
   return true;
 }
 
-/* False: the answer has what the runner did instead. */
+/* Reports what the runner did instead of answering. Returns false. */
 static bool lose(const worker *w, worker_answer *answer) {
   return worker_fail(answer, TN_MEASURE_RUNTIME, "%s", w->device.why);
 }
 
+/* Sends an input, or an output's reference with what comparing it needs. */
 static bool send_argument(worker *w, const worker_program *p, int i, worker_answer *answer) {
   const worker_data *data = p->data;
   bool is_output = i >= data->n_inputs;
@@ -66,6 +69,7 @@ static bool send_argument(worker *w, const worker_program *p, int i, worker_answ
          lose(w, answer);
 }
 
+/* Sends all arguments unless the device has them already. */
 static bool send_arguments(worker *w, const worker_program *p, worker_answer *answer) {
   uint64_t key = data_key(p);
   if (w->device.sent == key) return true;
@@ -79,7 +83,7 @@ static bool send_arguments(worker *w, const worker_program *p, worker_answer *an
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-/* An element's bytes as a number. */
+/* One element's bytes as a number. */
 static double element_of(const uint8_t bytes[8], tn_dtype dtype) {
   int64_t one = 1;
   uint64_t copy;
@@ -88,6 +92,7 @@ static double element_of(const uint8_t bytes[8], tn_dtype dtype) {
   return worker_element(&t, dtype, 0);
 }
 
+/* Puts the device's worst element into the answer. Indices from the device are checked first. */
 static bool say_wrong(const worker_program *p, const device_result *r, worker_answer *answer) {
   int i = (int)r->detail, output = i - p->data->n_inputs;
   if (output < 0 || i >= p->n_args || (int64_t)r->worst >= worker_elements(p->data->args[i]))
@@ -103,7 +108,7 @@ static bool say_wrong(const worker_program *p, const device_result *r, worker_an
   return false;
 }
 
-/* True: there are times. */
+/* Turns the device's outcome into an error of the answer. True: there are times. */
 static bool take_outcome(const worker_program *p, const device_result *r, double limit_s, worker_answer *answer) {
   const char *import = device_import_name(r->detail - DEVICE_MAX_ARGS);
   switch ((device_outcome)r->outcome) {
@@ -128,7 +133,7 @@ static int compare_times(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Quartiles, as of candidates on this machine. */
+/* Takes the quartiles as costs, as for candidates of this machine. */
 static bool take_times(device_result *r, worker_answer *answer) {
   int n = (int)RUNTIME_MIN(r->n_samples, (uint32_t)DEVICE_MAX_SAMPLES);
   if (n == 0) return worker_fail(answer, TN_MEASURE_UNKNOWN, "the runner sent no time");
@@ -148,13 +153,14 @@ static bool take_times(device_result *r, worker_answer *answer) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* What a request asks for. */
+/* What a request asks for. ARCHITECTURE is in the caller's buffer. */
 typedef struct device_request {
   const char *architecture;
   double best_s, timeout_s;
   bool is_final;
 } device_request;
 
+/* Sends a linked image, and takes its outcome and times. */
 static bool run_image(worker *w, const worker_program *p, const device_image *image, const device_request *q,
                       worker_answer *answer) {
   double limit_s = 0.8 * q->timeout_s, once_s = q->best_s > 0 ? ONCE * q->best_s + SLACK_S : LONG_CALL_S;
@@ -178,7 +184,7 @@ static bool run_image(worker *w, const worker_program *p, const device_image *im
   return came && take_outcome(p, &result, limit_s, answer) && take_times(&result, answer);
 }
 
-/* Links, opens the line where it is not open, sends what the device has not. */
+/* Links an object, opens the line if it is closed, sends the arguments the device lacks, and runs. */
 static bool run_object(worker *w, const worker_program *p, const void *object, size_t n, const device_request *q,
                        worker_answer *answer) {
   char why[DEVICE_WHY_BYTES];
@@ -192,7 +198,7 @@ static bool run_object(worker *w, const worker_program *p, const void *object, s
   return ran;
 }
 
-/* The first part of the target's triple, in BUFFER. */
+/* Reads a request. BUFFER gets the architecture: the first part of the target's triple. */
 static device_request take_request(const protocol_message *request, char buffer[32]) {
   const char *target = protocol_text(request->header, "target", ""), *triple = strstr(target, "triple=");
   snprintf(buffer, 32, "%.*s", triple ? (int)strcspn(triple + 7, "-") : 0, triple ? triple + 7 : "");
@@ -202,7 +208,7 @@ static device_request take_request(const protocol_message *request, char buffer[
                           .is_final = json_is_true(json_object_get(request->header, "final"))};
 }
 
-/* The program for this machine, with its data. NULL: the answer has the error. */
+/* The program as compiled for this machine, with its data. NULL: the answer has the error. */
 static worker_program *home_program(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = worker_program_for(w, protocol_text(request->header, "program", ""), home, answer);
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
@@ -222,7 +228,7 @@ void worker_device_run(worker *w, const protocol_message *request, worker_answer
 
 /* ---- the unscheduled program ------------------------------------------------------------------------------------- */
 
-/* Compiled for the device; the caller frees the object. */
+/* Compiles the unscheduled program for the device; the caller frees the object. */
 static bool compile_default(worker *w, const protocol_message *request, worker_answer *answer, codegen_bytes *object) {
   worker_program *p = worker_program_get(w, request->header, answer);
   tn_schedule *schedule = p ? tn_schedule_new(p->program) : NULL;
@@ -231,7 +237,7 @@ static bool compile_default(worker *w, const protocol_message *request, worker_a
   return compiled;
 }
 
-/* Its time is the device's. */
+/* The reference is made here, but the unscheduled program's time is the device's. */
 void worker_device_prepare(worker *w, const protocol_message *request, worker_answer *answer) {
   char architecture[32];
   codegen_bytes object = {0};

@@ -1,23 +1,24 @@
-/* How long the unscheduled program would take, without running it: its loop nests are cut short, the same share of
- * each, and what is left is timed. Buffers keep their shapes, so that memory is walked as it would be. */
+/* worker_estimate.c: how long the unscheduled program would take, without running all of it. Its loop nests
+ * are cut short, each to the same share, and what is left is timed. Buffers keep their shapes, so that
+ * memory is walked as it would be. */
 #include <math.h>
 
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 
-/* Stores that the part may execute; a program that has no more is not cut. */
+/* How many stores the part may execute; a program with no more is not cut. */
 static const double part_stores = 4e6;
 
 /* ---- counting and cutting ---------------------------------------------------------------------------------------- */
 
-/* A loop whose extent is not constant counts once: the share of work is then too large and the estimate
- * too low. */
+/* A loop whose extent is not constant counts as one iteration. The share of work is then overestimated, and
+ * the time underestimated. */
 static double extent_of(const tir_stmt *loop) {
   int64_t extent;
   return tir_is_int(loop->u.loop.extent, &extent) ? (double)extent : 1;
 }
 
-/* How often a statement inside S is executed. */
+/* How many stores, prefetches and calls S executes; of an if, both branches count. */
 static double stores_of(const tir_stmt *s) {
   double sum = 0;
   switch (s->kind) {
@@ -39,9 +40,9 @@ static double stores_of(const tir_stmt *s) {
 
 static const tir_stmt *cut(runtime_arena *arena, const tir_stmt *s, double share);
 
-/* Outer loops are cut first, to one iteration if need be, and only then the loops inside: inner loops
- * keep the way in which they walk memory. SHARE may come out larger than asked, since a loop runs once
- * at least. */
+/* Outer loops are cut first, to a single iteration if need be, and only then the loops inside. So inner
+ * loops keep walking memory in their way. The result may keep more than SHARE, since a loop runs at least
+ * once. */
 static const tir_stmt *cut_loop(runtime_arena *arena, const tir_stmt *s, double share) {
   double extent = extent_of(s), kept = fmax(1, ceil(extent * share));
   const tir_stmt *body = s->u.loop.body;
@@ -51,7 +52,7 @@ static const tir_stmt *cut_loop(runtime_arena *arena, const tir_stmt *s, double 
   return tir_for(arena, s->u.loop.var, s->u.loop.min, bound, s->u.loop.kind, body);
 }
 
-/* Each nest gets the same share, so that their proportions stay. */
+/* Cuts each nest to the same share, so that their proportions stay. */
 static const tir_stmt *cut_all(runtime_arena *arena, const tir_stmt *s, double share) {
   const tir_stmt **parts = RUNTIME_NEW_ARRAY(arena, const tir_stmt *, s->u.seq.n);
   for (int i = 0; parts && i < s->u.seq.n; ++i) parts[i] = cut(arena, s->u.seq.stmts[i], share);
@@ -76,8 +77,7 @@ static const tir_stmt *cut(runtime_arena *arena, const tir_stmt *s, double share
 
 /* ---- the part as a kernel ---------------------------------------------------------------------------------------- */
 
-/* *SHARE is what is left, counted again after the cut: rounding up may leave much more than was asked
- * for. */
+/* Sets *SHARE to what is left, counted after the cut: rounding up may leave much more than was asked for. */
 tir_func *worker_lower_part(worker_program *p, const tn_schedule *schedule, double *share) {
   tir_func *f = schedule_lower(schedule, WORKER_SYMBOL, &p->scratch);
   *share = 1;
@@ -92,7 +92,7 @@ tir_func *worker_lower_part(worker_program *p, const tn_schedule *schedule, doub
   return tir_run_pipeline(&passes, f);
 }
 
-/* The second call counts: the first pays for the pages. */
+/* The second call counts: the first also pays for fresh pages. */
 bool worker_estimate(worker_program *p, worker_data *data, worker_answer *answer, double *seconds) {
   double share = 1;
   tn_schedule *schedule = tn_schedule_new(p->program);

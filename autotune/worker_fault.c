@@ -1,4 +1,4 @@
-/* Faults on demand: what a bad candidate does to its worker, for the tests of the tuner's side. */
+/* worker_fault.c: faults on demand, for tests of the tuner's side: what a bad candidate does to its worker. */
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,7 +20,7 @@ static const char *const fault_words[] = {[WORKER_NO_FAULT] = "",
 
 static const char *const request_words[] = {"hello", "build", "prepare", "run"};
 
-/* "run-crash@3": False: not of that form, an unknown word, or no positive number. */
+/* "run-crash@3". False: not of that form, an unknown word, or no positive number. */
 bool worker_fault_parse(const char *text, worker_fault *out) {
   char fault[32];
   long long at = 0;
@@ -40,21 +40,21 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
-/* The functions below break one promise of a worker each; tests strike with them. */
+/* Each of the functions below breaks one promise that a worker gives. */
 static void crash(int out_fd) {
   (void)out_fd;
   if (!worker_last_is_on()) signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
   raise(SIGSEGV);
 }
 
-/* As a failed assertion would. */
+/* Like a failed assertion. */
 static void die_by_abort(int out_fd) {
   (void)out_fd;
   if (!worker_last_is_on()) signal(SIGABRT, SIG_DFL);
   abort();
 }
 
-/* As a kernel that calls exit: no answer follows. */
+/* Like a kernel that calls exit: no answer follows. */
 static void leave(int out_fd) {
   (void)out_fd;
   if (worker_last_is_on()) exit(3);
@@ -66,14 +66,14 @@ static void hang(int out_fd) {
   for (;;) pause();
 }
 
-/* Burns its processor, so only the time limit ends it. */
+/* Keeps its processor busy, so that only the time limit ends it. */
 static void spin(int out_fd) {
   (void)out_fd;
   for (volatile uint64_t n = 0;; ++n) continue;
 }
 
-/* By mmap, since a sanitizer's malloc ends the process in its own way. Stops at 64 GiB, should there be no limit: the
- * pages are not touched. */
+/* Maps memory, since a sanitizer's malloc would end the process in its own way. Without a limit it stops at
+ * 64 GiB; the pages are not touched. */
 static void eat_memory(int out_fd) {
   static const char words[] = "terminate called after throwing an instance of 'std::bad_alloc'\n";
   const size_t bite = 16 << 20;
@@ -85,19 +85,19 @@ static void eat_memory(int out_fd) {
   _exit(4);
 }
 
-/* As a kernel that prints: what comes is no frame. */
+/* Like a kernel that prints: what comes is no frame. */
 static void babble(int out_fd) {
   protocol_write(out_fd, "C[0, 0] = 42\n", 13);
   hang(out_fd);
 }
 
-/* Announces 64 bytes, sends 8. */
+/* Announces 64 bytes, sends 8, and exits. */
 static void truncate_answer(int out_fd) {
   protocol_write(out_fd, "\x40\0\0\0{\"error\"", 12);
   _exit(0);
 }
 
-/* A frame that is right in form, for a request that nobody made. */
+/* A well-formed frame that answers a request nobody made. */
 static void answer_stranger(int out_fd) {
   static const char text[] = "{\"id\":-7,\"error\":\"none\"}";
   runtime_str out = {0};
@@ -107,20 +107,20 @@ static void answer_stranger(int out_fd) {
   hang(out_fd);
 }
 
-/* On a socket only, which is what the pool gives its workers. */
+/* Closes the sending side only. That works on sockets, which is what the pool gives its workers. */
 static void close_and_hang(int out_fd) {
   shutdown(out_fd, SHUT_WR);
   hang(out_fd);
 }
 
-/* Until the pipe is full, and then for ever. */
+/* Writes words until the pipe is full, and then blocks there. */
 static void chatter(int out_fd) {
   static const char text[] = "Welcome to this machine. ";
   while (protocol_write(out_fd, text, sizeof text - 1)) continue;
   _exit(0);
 }
 
-/* Whether another process can be signalled by the calls for threads, limited, or made. */
+/* Whether the calls meant for threads can signal another process, change its limits, or make one. */
 static bool reaches_processes(void) {
   pid_t parent = getppid(), child = fork();
   struct rlimit now;
@@ -129,7 +129,8 @@ static bool reaches_processes(void) {
          prlimit(parent, RLIMIT_CORE, NULL, &now) == 0;
 }
 
-/* Ways out: a program, a socket, files written and removed, another process. Where one is open it exits. */
+/* Tries ways out of the sandbox: a program, a socket, files written and removed, another process. Exits if
+ * one is open; crashes if all are refused. */
 static void break_out(int out_fd) {
   const char *const argv[] = {"/bin/true", NULL};
   char file[] = "/tmp/tenon-break-out";

@@ -1,17 +1,20 @@
-/* worker_guard.c: two things that a candidate must not do, caught while it runs, without losing the worker and what it
- * holds:
+/* worker_guard.c: two things that a candidate must not do are caught while it runs, without losing the
+ * worker and the data it holds:
  *
- *  - write to an input. Inputs are mapped read-only; the fault of a write is noted, the input made writable, and the
- *    instruction run again. Who asks afterwards is told which input it was.
- *  - run on when it is clearly slower than the best. A thread sleeps until the time is over and then signals all threads
- *    of the process, again and again, until the call has ended. The handler leaves by siglongjmp, but only from the
- *    candidate's own code: that holds no lock. A thread of a parallel loop leaves its part of the loop, further parts
- *    are skipped, and the caller leaves when the loop has been joined.
+ *  - Writing to an input. Inputs are mapped read-only. A write faults; the handler notes which input it
+ *    was, makes the input writable, and lets the instruction run again. worker_guard_written tells
+ *    afterwards.
+ *  - Running on when it is clearly slower than the best. A thread sleeps until the time is over and then
+ *    signals all threads of the process, again and again, until the call has ended. The handler leaves by
+ *    siglongjmp, but only out of the candidate's own code, which holds no lock. A thread of a parallel loop
+ *    leaves its part of the loop, further parts are skipped, and the caller leaves once the loop has been
+ *    joined.
  *
- * Signal handlers have no argument of ours, so there is one guard a process: a worker owns its process.
+ * Signal handlers get no argument of ours, so there is one guard for a process. That is enough, since a
+ * worker has its process to itself.
  *
- * All of it is static: `guard` under its lock, and for each thread where it lands. Nothing is owned but the
- * guard's thread. */
+ * All state is static: `guard`, part of it under a lock, and for each thread the place where it lands.
+ * Nothing is allocated but the guard's thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -28,26 +31,28 @@
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 
+/* STRIKE: the signal that ends a call, sent every STRIKE_NS until the call has ended. */
 enum { STRIKE = SIGUSR2, STRIKE_NS = 200000, GUARD_STACK_BYTES = 256 << 10 };
 
-/* Where a thread goes when it is struck; NULL: it is not running a candidate. */
+/* Where a thread goes when it is struck; NULL: it is not running a candidate. initial-exec: the handler
+ * reads it without a call that might allocate. */
 static _Thread_local sigjmp_buf *landing __attribute__((tls_model("initial-exec")));
 static _Thread_local bool is_open_to_strikes __attribute__((tls_model("initial-exec")));
 
 static struct worker_guard {
   bool is_started;
-  const worker_data *data; /* whose inputs are watched */
-  _Atomic int written;     /* the input that was written to, counted from 1; 0: none */
-  struct sigaction before; /* what handled SIGSEGV */
+  const worker_data *data; /* the data whose inputs are watched; borrowed */
+  _Atomic int written;     /* the input that was written to, from 1; 0: none */
+  struct sigaction before; /* the handler of SIGSEGV before ours */
 
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* of the members up to the blank line */
   pthread_cond_t changed;
   bool is_armed;
   uint64_t start_ns, deadline_ns, limit_ns;
-  worker_waits waits; /* at the start */
-  pid_t thread;       /* of the guard itself */
+  worker_waits waits; /* of all threads when the call began */
+  pid_t thread;       /* the guard's own, which is not struck */
 
-  atomic_bool is_over; /* the call shall end */
+  atomic_bool is_over; /* the call is to end */
   uintptr_t code, code_bytes;
   sigjmp_buf *out; /* the caller's landing */
 } guard;
@@ -64,7 +69,8 @@ static int input_at(const void *address) {
   return 0;
 }
 
-/* A fault elsewhere is handled as it would have been without us: on return the instruction faults again. */
+/* A fault elsewhere goes to the handler that was there before. Without one the default action is restored,
+ * and on return the instruction faults again, which ends the process. */
 static void on_fault(int number, siginfo_t *info, void *context) {
   int input = input_at(info->si_addr);
   if (input) {
@@ -78,7 +84,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL);
 }
 
-/* DATA must stay until another is set. Of data that are guarded already nothing was written to since, or it is told. */
+/* DATA must live until other data, or NULL, is set. For data that is guarded already nothing changes. */
 void worker_guard_inputs(const worker_data *data) {
   if (data && data == guard.data) return;
   guard.data = data;
@@ -91,7 +97,7 @@ int worker_guard_written(void) { return atomic_load(&guard.written) - 1; }
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
-/* Where the thread was interrupted, from the signal's context. */
+/* The address at which the thread was interrupted, from the signal's context; 0 on other processors. */
 static uintptr_t program_counter(const void *context) {
   const ucontext_t *c = context;
 #if defined(__x86_64__)
@@ -103,15 +109,14 @@ static uintptr_t program_counter(const void *context) {
 #endif
 }
 
-/* Async-signal-safe but for siglongjmp, which is safe here because candidate code holds no lock and
- * owns nothing. */
+/* Async-signal-safe but for siglongjmp. That is safe here, because candidate code holds no lock and owns nothing. */
 static void on_strike(int number, siginfo_t *info, void *context) {
   (void)number, (void)info;
   if (!landing || !atomic_load(&guard.is_over)) return;
   if (program_counter(context) - guard.code < guard.code_bytes) siglongjmp(*landing, 1);
 }
 
-/* By the kernel's list of threads: a runtime's threads are not known to us. */
+/* Takes the threads from the kernel's list, since a threading runtime's are not known to us. */
 static void strike_all(void) {
   DIR *tasks = opendir("/proc/self/task");
   for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
@@ -121,13 +126,14 @@ static void strike_all(void) {
   if (tasks) closedir(tasks);
 }
 
-/* With the lock held, as a condition variable wants it. Returns early when the guard is armed anew. */
+/* Called with the lock held, as the condition variable wants it. Returns early when the guard is armed again. */
 static void wait_until(uint64_t ns) {
   struct timespec at = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
   pthread_cond_timedwait(&guard.changed, &guard.lock, &at);
 }
 
-/* Time is over: but what other processes took of the processors is not the candidate's. */
+/* The deadline has passed. Extends it by what other processes took of the processors since the start; where
+ * it is passed even so, strikes. */
 static void end_or_extend(void) {
   uint64_t robbed = worker_waited_ns(&guard.waits), end = guard.start_ns + guard.limit_ns + robbed;
   if (end > guard.deadline_ns) {
@@ -139,7 +145,7 @@ static void end_or_extend(void) {
   wait_until(runtime_now_ns() + STRIKE_NS);
 }
 
-/* Never returns: the thread ends with the process. */
+/* The guard's thread. Never returns: it ends with the process. */
 static void *guard_main(void *unused) {
   (void)unused;
   pthread_mutex_lock(&guard.lock);
@@ -157,14 +163,14 @@ static void *guard_main(void *unused) {
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* SA_NODEFER: leaving by siglongjmp would else leave the signal blocked. */
+/* SA_NODEFER: otherwise leaving by siglongjmp would leave the signal blocked. */
 static void handle(int number, void (*handler)(int, siginfo_t *, void *), struct sigaction *before) {
   struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, before);
 }
 
-/* All signals are blocked in the guard's own thread: the program's signals are not for it. */
+/* All signals are blocked in the guard's thread, so that none meant for the program is delivered there. */
 static bool start_thread(void) {
   pthread_attr_t attributes;
   pthread_condattr_t clock;
@@ -195,7 +201,7 @@ bool worker_guard_start(void) {
 
 /* ---- a call with a limit ----------------------------------------------------------------------------------------- */
 
-/* The mapping that holds the kernel's code. */
+/* Finds the mapping that holds the kernel's code. False: unknown. */
 static bool find_code(const tn_kernel *kernel) {
   char line[512];
   uintptr_t at = (uintptr_t)kernel->fn;
@@ -211,7 +217,7 @@ static bool find_code(const tn_kernel *kernel) {
   return guard.code != 0;
 }
 
-/* The limit counts from here: the waits of all threads are noted, to be taken off. */
+/* The limit counts from here. The waits of all threads so far are noted, to be subtracted. */
 static void arm(double limit_s) {
   pthread_mutex_lock(&guard.lock);
   atomic_store(&guard.is_over, false);
@@ -224,7 +230,7 @@ static void arm(double limit_s) {
   pthread_mutex_unlock(&guard.lock);
 }
 
-/* Under the lock: the guard is then not between its look at the clock and its strikes. */
+/* Takes the lock, so that the guard is not between its look at the clock and its strikes. */
 static void disarm(void) {
   pthread_mutex_lock(&guard.lock);
   guard.is_armed = false;
@@ -232,14 +238,14 @@ static void disarm(void) {
   pthread_mutex_unlock(&guard.lock);
 }
 
-/* A parallel loop as the guard passes it on; on the caller's stack, which outlives the loop. */
+/* A parallel loop as the guard passes it on. It lives on the caller's stack, which outlives the loop. */
 typedef struct guarded_loop {
   tn_parallel_body body;
   void *loop;
 } guarded_loop;
 
-/* Threads of the pool are born with signals blocked; each opens once, in the first part of a loop that
- * it gets. */
+/* The pool starts its threads with signals blocked. Each unblocks STRIKE once, in the first part of a
+ * guarded loop that it gets. */
 static void open_to_strikes(void) {
   sigset_t strikes;
   if (is_open_to_strikes) return;
@@ -249,7 +255,7 @@ static void open_to_strikes(void) {
   is_open_to_strikes = true;
 }
 
-/* A part of a parallel loop, on any thread. */
+/* Runs a part of a parallel loop, on any thread. */
 static void guarded_body(void *user, int64_t begin, int64_t end) {
   const guarded_loop *l = user;
   sigjmp_buf here, *volatile outer = landing;
@@ -262,7 +268,7 @@ static void guarded_body(void *user, int64_t begin, int64_t end) {
   landing = outer;
 }
 
-/* The caller's own part may have been left too: then it leaves here, after the join, since the others
+/* Runs a parallel loop. If the call is over the caller leaves here, after the join, since the other threads
  * use its stack. */
 static void guarded_for(void *pool, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop) {
   guarded_loop l = {body, loop};
@@ -270,8 +276,8 @@ static void guarded_for(void *pool, int threads, int64_t begin, int64_t end, tn_
   if (atomic_load(&guard.is_over) && landing == guard.out) siglongjmp(*guard.out, 1);
 }
 
-/* sigsetjmp without the mask: SA_NODEFER leaves it unchanged, and saving it is a system call in every
- * call that is timed. */
+/* sigsetjmp without the signal mask: SA_NODEFER leaves the mask unchanged, and saving it is a system call
+ * in every timed call. */
 static bool call_armed(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status) {
   sigjmp_buf out;
@@ -288,7 +294,7 @@ static bool call_armed(tn_context *ctx, const tn_kernel *kernel, DLTensor *const
   return !has_ended;
 }
 
-/* Without a limit, or where the code cannot be found, the call runs as it is. */
+/* Without a limit, or where the code cannot be found, the kernel is called unguarded. */
 bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status) {
   runtime_pool *pool = runtime_pool_of(ctx);

@@ -1,21 +1,23 @@
-/* worker_inputs.c: numbers for the inputs: those that were asked for, or random ones that the program can take. What is
- * used as an index gets indices. Other numbers are in [-1, 1) at first; where the evaluator finds the result infinite or not
- * a number at some points (log, sqrt, pow, acosh, a division), other ranges are tried, and the first kept that has fewer such
- * points than those before. Where a point takes the evaluator too long, a kernel is asked. */
+/* worker_inputs.c: numbers for the inputs: those that were asked for, or random ones that the program can
+ * take. Inputs used as indices get indices. Other numbers are in [-1, 1) at first. Where the evaluator then
+ * finds infinities or NaN at some points of the result (log, sqrt, pow, acosh, a division), other ranges
+ * are tried, and the one with the fewest such points is kept. Where a point takes the evaluator too long, a
+ * kernel is asked instead. */
 #include <math.h>
 
 #include "autotune/internal.h"
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 
+/* How many points of an output the evaluator is asked for; as few as LEAST_POINTS where time runs out. */
 enum { POINTS = 16, LEAST_POINTS = 2 };
-static const double looking_s = 0.02; /* of the evaluator, for one choice of ranges */
+static const double looking_s = 0.02; /* the evaluator's time for one output of one choice of ranges */
 
-/* In the order in which they are tried, for all inputs that nobody spoke of. */
+/* Ranges for all inputs that nobody specified, in the order in which they are tried. */
 static const char *const ranges[] = {"uniform(0.1, 2)", "uniform(1.01, 3)", "uniform(-0.9, 0.9)",
                                      "uniform(0.05, 0.95)"};
 
-/* Inputs whose values nobody asked for; those of integers stay as they are, since they may be indices. */
+/* Whether an input's range may be chosen: nobody specified it, and it is of floats. Integers may be indices. */
 static bool is_free(const worker_program *p, const worker_data *data, int i) {
   const tn_tensor *tensor = tn_program_arg(p->program, i);
   return tn_dtype_is_float(tn_tensor_dtype(tensor)) && !autotune_fill_names(data->fill, tensor->name);
@@ -31,7 +33,7 @@ static bool fill_one(worker_program *p, worker_data *data, int i, worker_answer 
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
 }
 
-/* How many of the points of an output are odd; they count as one more than all when the evaluator fails. */
+/* How many of the points of an output are infinite or NaN. POINTS + 1 if the evaluator fails. */
 static int count_odd_of(worker_program *p, const worker_data *data, int output) {
   const DLTensor *t = data->args[data->n_inputs + output];
   int64_t n = worker_elements(t), index[TN_MAX_RANK];
@@ -51,7 +53,7 @@ static int count_odd_of(worker_program *p, const worker_data *data, int output) 
   return odd;
 }
 
-/* Infinite or not a number. Elements of four bytes, which are most, in a loop that becomes vectors. */
+/* Counts infinities and NaN. The loop for elements of four bytes, by far the most frequent, can be vectorized. */
 static int64_t count_odd_elements(const DLTensor *t, tn_dtype dtype) {
   const uint32_t exponent = 0x7f800000;
   const uint32_t *bits = (const uint32_t *)((const char *)t->data + t->byte_offset);
@@ -63,7 +65,8 @@ static int64_t count_odd_elements(const DLTensor *t, tn_dtype dtype) {
   return odd;
 }
 
-/* Over the outputs of floats: those of integers are always finite. KERNEL NULL: the evaluator says it. */
+/* Counts infinities and NaN in the outputs of floats, by the kernel or, if KERNEL is NULL, by the evaluator
+ * at some points. */
 static int64_t count_odd(worker_program *p, const worker_data *data, const tn_kernel *kernel) {
   int64_t odd = 0;
   if (kernel && runtime_call_quiet(p->ctx, kernel, data->args, data->n_args) != TN_OK) return INT64_MAX;
@@ -75,7 +78,7 @@ static int64_t count_odd(worker_program *p, const worker_data *data, const tn_ke
   return odd;
 }
 
-/* RANGE NULL: as at first. */
+/* Fills the free inputs with a range; NULL: with the first one, [-1, 1). */
 static bool fill_free(worker_program *p, worker_data *data, const char *range, worker_answer *answer) {
   for (int i = 0; i < data->n_inputs; ++i) {
     if (!is_free(p, data, i)) continue;
@@ -86,7 +89,7 @@ static bool fill_free(worker_program *p, worker_data *data, const char *range, w
   return true;
 }
 
-/* Tries ranges of values until the outputs are ordinary, and keeps the best one. */
+/* Tries ranges until all results are finite, and keeps the best. */
 static bool try_ranges(worker_program *p, worker_data *data, const tn_kernel *kernel, worker_answer *answer) {
   int64_t least = count_odd(p, data, kernel);
   const char *best = NULL;
@@ -100,7 +103,7 @@ static bool try_ranges(worker_program *p, worker_data *data, const tn_kernel *ke
   return least == 0 || fill_free(p, data, best, answer);
 }
 
-/* Without a generic schedule the first range stays: the evaluator would take hours. */
+/* Without a generic schedule the first range stays, since the evaluator would take hours. */
 static bool choose_ranges(worker_program *p, worker_data *data, worker_answer *answer) {
   if (!worker_is_deep(p->program)) return try_ranges(p, data, NULL, answer);
   tn_schedule *schedule = worker_generic_schedule(p, false);

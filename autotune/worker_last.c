@@ -1,9 +1,9 @@
-/* worker_last.c: what a worker on a host says before a candidate ends it. The tuner sees of a host no exit status and no
- * signal: without these words a crash would look as if the host, or the way to it, was lost. So the worker also ends by itself
- * a request that takes longer than its limit.
+/* worker_last.c: what a worker on a host says before a candidate ends it. The tuner sees no exit status and
+ * no signal of a process on a host, so without these words a crash would look as if the host, or the way to
+ * it, were lost. For the same reason the worker itself ends a request that takes longer than its limit.
  *
- * The words are made before a request is served; the handlers only write them. Signal handlers have no argument of ours, so
- * all is static: a worker owns its process. */
+ * The words are prepared before a request is served; the handlers only write them. Signal handlers get no
+ * argument of ours, so all state is static: a worker has its process to itself. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 enum { WORDS_BYTES = 160, STACK_BYTES = 64 << 10, LENGTH_BYTES = 4 };
 
-/* How a worker ends. X(NAME, signal, is it the time limit, "words") */
+/* The ways in which a worker ends. X(NAME, signal, whether it is the time limit, "words") */
 #define ENDS(X)                                                              \
   X(EXIT, 0, false, "exited")                                                \
   X(SEGV, SIGSEGV, false, "was killed by signal 11 (Segmentation fault)")    \
@@ -44,11 +44,12 @@ static const struct end_row {
 #undef X
 };
 
+/* All state of this file. */
 static struct worker_last {
   bool is_started;
   int fd;
-  pid_t pid;            /* a child of the worker is not the worker */
-  atomic_bool is_armed; /* a request is being served, and nothing was said */
+  pid_t pid;            /* so that a forked child stays silent */
+  atomic_bool is_armed; /* a request is served and nothing was said yet */
   struct {
     char bytes[WORDS_BYTES];
     size_t n;
@@ -57,7 +58,7 @@ static struct worker_last {
 
 /* ---- the words --------------------------------------------------------------------------------------------------- */
 
-/* A message as protocol_encode makes it: fixed words and a number, so nothing needs quoting. */
+/* Prepares a message in the form of protocol_encode. It has fixed words and a number, so nothing needs quoting. */
 static void compose(last_end end, int64_t id) {
   char *bytes = last.messages[end].bytes;
   int n = snprintf(bytes + LENGTH_BYTES, WORDS_BYTES - LENGTH_BYTES, "{\"id\":%lld,\"died\":\"%s\",\"late\":%s}",
@@ -66,7 +67,7 @@ static void compose(last_end end, int64_t id) {
   last.messages[end].n = LENGTH_BYTES + (size_t)n;
 }
 
-/* Async-signal-safe. Who comes second says nothing. */
+/* Async-signal-safe. Only the first of several threads says anything. */
 static void say(last_end end) {
   bool was_armed = atomic_exchange(&last.is_armed, false);
   if (was_armed && getpid() == last.pid) protocol_write(last.fd, last.messages[end].bytes, last.messages[end].n);
@@ -74,7 +75,7 @@ static void say(last_end end) {
 
 /* ---- handlers ---------------------------------------------------------------------------------------------------- */
 
-/* Says how it ends, and ends so. An alarm that comes when the request is over does nothing. */
+/* Says how the worker ends, and ends it in that way. An alarm that comes after the request is over does nothing. */
 static void on_signal(int number, siginfo_t *info, void *context) {
   (void)info, (void)context;
   last_end end = END_EXIT;
@@ -88,7 +89,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 
 static void on_exit_call(void) { say(END_EXIT); }
 
-/* A stack of its own: an overflow of the main one is a death, too. */
+/* Handlers get a stack of their own, so that an overflow of the main one can be told, too. */
 static void give_stack(void) {
   void *memory = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) sigaltstack(&(stack_t){.ss_sp = memory, .ss_size = STACK_BYTES}, NULL);
@@ -124,7 +125,7 @@ void worker_last_arm(int64_t id, double limit_s) {
   if (limit_s > 0) set_alarm(limit_s < 1e9 ? limit_s : 1e9);
 }
 
-/* Where another thread is about to say its words, this one does not speak any more: the process ends. */
+/* If another thread is about to say its words, this one must not answer any more: it waits for the process to end. */
 void worker_last_disarm(void) {
   if (!last.is_started) return;
   set_alarm(0);

@@ -1,4 +1,4 @@
-/* worker_machine.c: what a worker tells a tuner elsewhere of the machine that it is on. */
+/* worker_machine.c: what a worker tells a distant tuner about its machine. */
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -15,7 +15,7 @@ const char *worker_host(worker *w) {
 
 /* ---- its processor ----------------------------------------------------------------------------------------------- */
 
-/* As the fault has it: another processor's. */
+/* For the fault WORKER_OTHER: makes the text that of another processor. */
 static void claim_other(runtime_str *text) {
   char cpu[128] = "", triple[128] = "";
   autotune_target_word(text->data, "cpu", cpu, sizeof cpu);
@@ -35,7 +35,7 @@ const char *worker_target(worker *w) {
 
 /* ---- its costs --------------------------------------------------------------------------------------------------- */
 
-/* Three times as slow, as the fault has it. */
+/* For the fault WORKER_SLOW: costs three times as high. */
 static const char *slow_down(tn_context *ctx, const char *costs) {
   runtime_str text = {0};
   runtime_str_add(&text, "costs=");

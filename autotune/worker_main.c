@@ -1,9 +1,9 @@
-/* worker_main.c: the worker process: limits on itself, a greeting, then one answer for every request until its input
- * ends. The process is the worker's own: it sets limits, keeps strays from its output channel, and dies with whoever
- * started it.
+/* worker_main.c: the worker process: limits on itself, a greeting, then one answer for every request until
+ * its input ends. The process belongs to the worker: it sets limits, keeps foreign output off its channel,
+ * and dies with whoever started it.
  *
- * One `worker` (worker.h) on the stack of tn_worker_main owns programs, their data and the decoder; an answer owns
- * its message and object until it is sent. */
+ * One `worker` (worker.h) on the stack of tn_worker_main owns programs, their data and the decoder. An
+ * answer owns its message and object until it is sent. */
 #include <fcntl.h>
 #include <float.h>
 #include <math.h>
@@ -52,14 +52,14 @@ void worker_lap(worker_answer *answer, worker_phase phase) {
   answer->lap_ns = now;
 }
 
-/* JSON has no infinity: the largest double stands for it. */
+/* JSON has no infinity; the largest double stands for it. */
 static json_t *json_numbers(const double *values, int n) {
   json_t *list = json_array();
   for (int i = 0; i < n; ++i) json_array_append_new(list, json_real(fmin(values[i], DBL_MAX)));
   return list;
 }
 
-/* How the costs were come by; what is zero is left out. */
+/* How the costs were measured; zeros are left out. */
 static void add_samples(json_t *header, const worker_answer *a) {
   const struct {
     const char *name;
@@ -74,7 +74,8 @@ static void add_samples(json_t *header, const worker_answer *a) {
     if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
 }
 
-/* The caller owns it. A message that is not UTF-8 is replaced: losing the answer would cost the worker. */
+/* The caller owns the header. A message that is not UTF-8 is replaced, since losing the answer would cost
+ * the worker. */
 static json_t *answer_header(const worker_answer *a) {
   json_t *header = json_pack("{s:s, s:b, s:f, s:o, s:o}", "error", tn_measure_error_word(a->error), "checked",
                              (int)a->checked, "max_error", fmin(a->max_error, DBL_MAX), "phase_s",
@@ -86,8 +87,8 @@ static json_t *answer_header(const worker_answer *a) {
   return header;
 }
 
-/* Takes over HEADER. The object's bytes are copied only when events follow them. False: no memory, or
- * the tuner is gone. */
+/* Sends an answer and takes over HEADER. The object's bytes are copied only if events follow them. False:
+ * no memory, or the tuner is gone. */
 static bool send_header(worker *w, json_t *header, int64_t id, const codegen_bytes *object) {
   size_t n_events;
   char *events = worker_profile_take(w, header, &n_events);
@@ -108,7 +109,7 @@ static bool send_header(worker *w, json_t *header, int64_t id, const codegen_byt
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
-/* Lowers a soft limit; the hard one stays. */
+/* Lowers a soft limit; the hard limit stays. */
 static void limit(int resource, int64_t value) {
   struct rlimit now;
   if (getrlimit((__rlimit_resource_t)resource, &now) != 0) return;
@@ -116,7 +117,7 @@ static void limit(int resource, int64_t value) {
   setrlimit((__rlimit_resource_t)resource, &now);
 }
 
-/* A line of /proc/self/status in bytes: "VmSize", "VmData". */
+/* The value in bytes of a line of /proc/self/status, such as "VmSize" or "VmData". */
 static int64_t memory_in_use(const char *name) {
   char line[256];
   long long kib = 0;
@@ -128,7 +129,8 @@ static int64_t memory_in_use(const char *name) {
   return kib * 1024;
 }
 
-/* Data counts what can be written; address space also what is only reserved, and threads reserve much. */
+/* Limits memory to BYTES more than now. The limit on data counts what can be written. That on address space
+ * also counts what is only reserved, and threads reserve much. */
 static void limit_memory(worker *w, int64_t bytes) {
   w->memory_bytes = bytes;
   w->idle_bytes = memory_in_use("VmData");
@@ -136,8 +138,8 @@ static void limit_memory(worker *w, int64_t bytes) {
   limit(RLIMIT_AS, memory_in_use("VmSize") + bytes + (int64_t)tn_thread_count() * THREAD_BYTES);
 }
 
-/* The tuner's clock ends a request that takes too long; this ends it where the tuner's signal does not reach, behind
- * ssh. */
+/* Usually the tuner's clock ends a request that takes too long. This limit ends it where the tuner's
+ * signals do not arrive, behind ssh. */
 static void limit_cpu(double timeout_s) {
   struct rusage used;
   if (timeout_s <= 0 || getrusage(RUSAGE_SELF, &used) != 0) return;
@@ -145,8 +147,9 @@ static void limit_cpu(double timeout_s) {
   limit(RLIMIT_CPU, (int64_t)fmin(seconds, 1e9));
 }
 
-/* Over half of its limit, beyond what it keeps on purpose: LLVM and allocators do not give everything
- * back. Better to be replaced between two candidates than to fail one for want of memory. */
+/* Whether the worker should be replaced: it has grown, beyond what it keeps on purpose, by more than half
+ * of its limit. LLVM and allocators do not give everything back, and it is better to be replaced between
+ * two candidates than to fail one for want of memory. */
 static bool has_grown(const worker *w) {
   int64_t kept = worker_kept_bytes(w);
   return w->memory_bytes > 0 && memory_in_use("VmData") - w->idle_bytes - kept > w->memory_bytes / 2;
@@ -154,8 +157,8 @@ static bool has_grown(const worker *w) {
 
 /* ---- dying in time ----------------------------------------------------------------------------------------------- */
 
-/* Waits until the other end of the socket is closed; the main thread, if it is idle, has then a moment to end by
- * itself. */
+/* Waits until the other end of the socket is closed. Then an idle main thread has a moment to end by itself
+ * before the process is ended. */
 static void *watch(void *user) {
   struct pollfd input = {.fd = (int)(intptr_t)user, .events = POLLRDHUP};
   while (poll(&input, 1, -1) <= 0) continue;
@@ -178,16 +181,16 @@ static void start_watch(int in_fd) {
   pthread_attr_destroy(&attributes);
 }
 
-/* Behind ssh standard input is a pipe, which ends with the connection. Not for every pipe: who writes all requests and closes
- * it wants to read the answers. */
+/* Behind ssh standard input is a pipe that ends with the connection. Other pipes are not watched: who
+ * writes all requests and closes the pipe still wants to read the answers. */
 static void watch_pipe(int in_fd) {
   struct stat info;
   if (fstat(in_fd, &info) == 0 && S_ISFIFO(info.st_mode)) start_watch(in_fd);
 }
 
-/* The kernel's signal comes when the starting thread ends, at once and whatever this process does. The watch covers
- * what it cannot: a starter that died before the signal was asked for, and one that is not the parent (a shell in
- * between). */
+/* The kernel's signal comes when the starting thread ends, at once and whatever this process is doing. The
+ * watch covers what it cannot: a starter that died before the signal was asked for, and one that is not the
+ * parent (a shell in between). */
 static void die_with_starter(int in_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (is_socket(in_fd)) start_watch(in_fd);
@@ -195,7 +198,7 @@ static void die_with_starter(int in_fd) {
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
 
-/* SITE, EVENT: what a request is called in recordings; a finalist's run is a "final". */
+/* A kind of request. EVENT and SITE: its name in recordings; a finalist's run is called "final". */
 typedef struct handler {
   const char *type;
   void (*serve)(worker *w, const protocol_message *request, worker_answer *answer);
@@ -216,10 +219,10 @@ static const handler *find_handler(const char *type) {
   return h->type ? h : NULL;
 }
 
-/* More than any machine has; sums with it do not overflow. */
+/* In bits: more than any machine has, and sums do not overflow. */
 enum { MOST_MEMORY_BITS = 50 };
 
-/* What a tuner elsewhere compares: what this machine is called, what it is, and what it takes. */
+/* Tells a distant tuner what it compares: the machine's name, its processor, and its costs. */
 static void add_machine(worker *w, const json_t *request, json_t *header) {
   double clock_s = (double)time(NULL) + (w->fault_now == WORKER_CLOCK ? 3600 : 0);
   if (json_is_true(json_object_get(request, "wants_costs")))
@@ -229,14 +232,14 @@ static void add_machine(worker *w, const json_t *request, json_t *header) {
   json_object_set_new(header, "clock", json_real(clock_s));
 }
 
-/* A tuner elsewhere reaches no signal and no process of this machine. */
+/* The tuner is elsewhere: its signals and files are out of reach. */
 static void begin_remote(worker *w) {
   w->is_remote = true;
   worker_last_start(w->out_fd);
   watch_pipe(w->in_fd);
 }
 
-/* Limits are set before the first program is parsed, so that what it takes counts. */
+/* Limits are set before the first program is parsed, so that its memory counts. */
 static bool greet(worker *w, const protocol_message *request) {
   int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
   int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
@@ -252,7 +255,7 @@ static bool greet(worker *w, const protocol_message *request) {
   return send_header(w, header, protocol_int(request->header, "id", 0), &(codegen_bytes){0});
 }
 
-/* The request's event; a step of the arrow from the tuner's submitting to its learning. */
+/* Opens the request's event, which is a step of the arrow from the tuner's submitting to its learning. */
 static tn_scope open_event(const handler *h, const protocol_message *request) {
   tn_scope scope = TN_NO_SCOPE;
   if (!h || !tn_profile_wants(h->site.category, h->site.level)) return scope;
@@ -264,7 +267,7 @@ static tn_scope open_event(const handler *h, const protocol_message *request) {
   return scope;
 }
 
-/* Faults of tests strike here, before the handler: as a candidate's would at any time. */
+/* Serves a request of a known type. Faults of tests strike before the handler, as a candidate's might at any time. */
 static void serve_with(worker *w, const char *type, const protocol_message *request, worker_answer *answer) {
   const handler *h = find_handler(type);
   w->event = open_event(h, request);
@@ -277,7 +280,7 @@ static void serve_with(worker *w, const char *type, const protocol_message *requ
   tn_scope_end(&w->event);
 }
 
-/* The answer carries "retire" when the worker had better be replaced. */
+/* Serves a request and answers. The answer says "retire" when the worker should be replaced. */
 static bool serve_request(worker *w, const char *type, const protocol_message *request) {
   worker_answer answer = {.lap_ns = runtime_now_ns()};
   worker_last_arm(protocol_int(request->header, "id", 0), protocol_number(request->header, "timeout_s", 0));
@@ -294,7 +297,7 @@ static bool serve_request(worker *w, const char *type, const protocol_message *r
   return sent;
 }
 
-/* hello is apart: it comes before anything is known of the tuner. */
+/* The greeting is served apart, since it comes before anything is known of the tuner. */
 static bool serve(worker *w, const protocol_message *request) {
   const char *type = protocol_text(request->header, "type", "");
   w->received_ns = profiler_now_ns();
@@ -304,7 +307,7 @@ static bool serve(worker *w, const protocol_message *request) {
   return greet(w, request);
 }
 
-/* Until the input ends, is not the protocol, or an answer cannot be sent. Returns the exit status. */
+/* Serves requests until the input ends, is not the protocol, or an answer cannot be sent. Returns the exit status. */
 static int serve_all(worker *w) {
   protocol_message request;
   protocol_read_result read = PROTOCOL_READ;
@@ -319,7 +322,7 @@ static int serve_all(worker *w) {
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* Standard error is where a worker talks to people: its starter keeps the last words. */
+/* Errors go to standard error, of which the starter keeps the last words. */
 static bool read_options(worker *w, int argc, char **argv) {
   static const char inject[] = "--inject=", runner[] = "--runner=";
   for (int i = argc > 0 && argv[0][0] != '-' ? 1 : 0; i < argc; ++i) {
@@ -349,7 +352,7 @@ static bool read_options(worker *w, int argc, char **argv) {
   return true;
 }
 
-/* Who asked for a sandbox gets one, or no worker. */
+/* False: a sandbox was asked for and cannot be had. Then there must be no worker. */
 static bool enter_sandbox(worker *w) {
   char why[160];
   if (!w->is_boxed) return true;
@@ -359,7 +362,8 @@ static bool enter_sandbox(worker *w) {
   return false;
 }
 
-/* What libraries or kernels print must not get between the messages: it goes to standard error. */
+/* Moves the channel for answers away from standard output, so that what libraries or kernels print goes to
+ * standard error instead of between the messages. */
 static bool guard_output(worker *w, int out_fd) {
   w->out_fd = fcntl(out_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   return w->out_fd >= 0 && (out_fd != STDOUT_FILENO || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);

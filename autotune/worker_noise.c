@@ -1,4 +1,4 @@
-/* What else the machine does while a kernel is timed, as the system tells it. */
+/* worker_noise.c: what else the machine does while a kernel is timed, as the system tells it. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "autotune/worker.h"
 
-/* What a small file holds; "" when it cannot be read. */
+/* Reads a small file; "" if it cannot be read. */
 static void read_text(const char *path, char *text, size_t size) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
@@ -14,8 +14,8 @@ static void read_text(const char *path, char *text, size_t size) {
   text[n > 0 ? n : 0] = '\0';
 }
 
-/* From schedstat, whose second number is the time that the thread was ready but did not run. Threads
- * beyond WORKER_MAX_WAITS are left out. */
+/* The second number of schedstat is the time that the thread was ready but did not run. Threads beyond
+ * WORKER_MAX_WAITS are left out. */
 void worker_take_waits(worker_waits *out) {
   out->n = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -31,14 +31,14 @@ void worker_take_waits(worker_waits *out) {
   if (tasks) closedir(tasks);
 }
 
-/* 0 for a thread that is newer than the snapshot: all it waited was since then. */
+/* 0 for a thread that is newer than the snapshot: all its waiting came after it. */
 static uint64_t waited_by(const worker_waits *w, long id) {
   for (int i = 0; i < w->n; ++i)
     if (w->threads[i].id == id) return w->threads[i].waited_ns;
   return 0;
 }
 
-/* The most and not the sum: a parallel loop lasts as long as its slowest thread. */
+/* The maximum and not the sum: a parallel loop takes as long as its slowest thread. */
 uint64_t worker_waited_ns(const worker_waits *since) {
   worker_waits now;
   uint64_t most = 0;
@@ -48,7 +48,7 @@ uint64_t worker_waited_ns(const worker_waits *since) {
   return most;
 }
 
-/* In ticks of a hundredth of a second, so short calls see 0 mostly. */
+/* The kernel counts in hundredths of a second, so short calls mostly see 0. */
 double worker_stolen_s(void) {
   char text[256];
   unsigned long long steal;

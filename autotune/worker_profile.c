@@ -1,5 +1,6 @@
-/* The worker records itself when the tuner's greeting asks for it: into the tuner's file where it can be opened, else
- * every answer carries the events of its request. Nothing is recorded between the start and the end of a timed call. */
+/* worker_profile.c: the worker records itself if the tuner's greeting asks for it: into the tuner's file
+ * where that can be opened, otherwise every answer carries the events of its request. Nothing is recorded
+ * between the start and the end of a timed call. */
 #include <unistd.h>
 
 #include "autotune/worker.h"
@@ -7,14 +8,14 @@
 
 enum { MAX_BYTES = 64 << 20 };
 
-/* Without a file it records into memory; a file that cannot be written is the caller's matter. */
+/* Starts recording; without a file, into memory. False: the file cannot be written, which the caller deals with. */
 static bool start(worker *w) {
   w->is_recording = tn_profile_start(NULL, &w->profile) == TN_OK;
   if (w->is_recording) tn_thread_name("worker");
   return w->is_recording;
 }
 
-/* Once a worker: a second greeting does not begin again. */
+/* Only the first greeting starts a recording. */
 void worker_profile_start(worker *w, const json_t *hello) {
   const json_t *wanted = json_object_get(hello, "profile");
   if (!wanted || w->is_recording) return;
@@ -35,7 +36,7 @@ const char *worker_profile_mode(const worker *w) {
   return !w->is_recording ? NULL : w->sends_profile ? "sent" : "file";
 }
 
-/* Ends the recording and begins the next; the events as the bytes of a .tnprof, NULL without memory. */
+/* Ends the recording and begins the next. Returns the events as the bytes of a .tnprof; NULL without memory. */
 static char *take_events(worker *w, size_t *n) {
   tn_profile_stop(NULL);
   tn_recording *r = tn_profile_collect(NULL);
@@ -45,7 +46,7 @@ static char *take_events(worker *w, size_t *n) {
   return bytes;
 }
 
-/* Times around it are of the worker's clock; the tuner works out the offset from them
+/* The times that it adds to the header are of the worker's clock; from them the tuner works out the offset
  * (measure_profile.c). */
 char *worker_profile_take(worker *w, json_t *header, size_t *n) {
   *n = 0;
@@ -65,7 +66,7 @@ void worker_profile_stop(worker *w) {
 
 /* ---- what requests are about ------------------------------------------------------------------------------------- */
 
-/* "f32[64,64] f32[64,64] f32[64,64]" */
+/* Appends, for example, "f32[64,64] f32[64,64] f32[64,64]". */
 static void add_shapes(runtime_str *out, const worker_program *p) {
   for (int a = 0; a < p->n_args; ++a) {
     const runtime_kernel_arg *arg = &p->args[a];
@@ -75,7 +76,7 @@ static void add_shapes(runtime_str *out, const worker_program *p) {
   }
 }
 
-/* Only when the event is being recorded: the shapes cost a walk over the program. */
+/* Does nothing unless the event is recorded, since the shapes cost a walk over the program. */
 void worker_profile_describe(tn_scope *scope, const worker_program *p) {
   if (scope->state != 1 || !p->program) return;
   runtime_str shapes = {0};

@@ -1,15 +1,18 @@
-/* worker_program.c: the programs a worker keeps: parsed once, with their target, and the lowering and compiling of
- * their schedules. Memory stays flat over thousands of candidates: a candidate lives in the scratch arena and in a
- * schedule that is freed; what its context still gathers goes when the context is made anew.
+/* worker_program.c: the programs that a worker keeps, parsed once with their target, and lowering and
+ * compiling their schedules. Memory stays flat over thousands of candidates: a candidate lives in the
+ * scratch arena and in a schedule that is freed, and what its context still gathers goes when the context
+ * is replaced.
  *
- * A worker_program owns its context, and with that the program and target; its data, which outlive the context;
- * and the arena of one lowering at a time. */
+ * A worker_program owns its context, and with it the program and target; its data, which outlive the
+ * context; and the arena for one lowering at a time. */
 #include "autotune/worker.h"
 
+/* A context that holds more than MAX_CONTEXT_BYTES is replaced. Programs may keep one part in KEPT_SHARE of
+ * the memory limit, or of usual_memory_bytes without a limit. */
 enum { MAX_CONTEXT_BYTES = 64 << 20, KEPT_SHARE = 4 };
 static const int64_t usual_memory_bytes = INT64_C(4) << 30;
 
-/* Text and data stay: the program is parsed again when it is asked for. */
+/* Frees the context. Text and data stay, and the program is parsed again when it is next asked for. */
 static void drop_context(worker_program *p) {
   tn_context_free(p->ctx);
   p->ctx = NULL;
@@ -27,7 +30,7 @@ void worker_program_free(worker_program *p) {
   *p = (worker_program){0};
 }
 
-/* By text, not by key: a hash could be wrong, and texts are compared in microseconds. */
+/* Compares texts rather than keys: hashes may collide, and comparing takes microseconds. */
 static worker_program *find(worker *w, const char *text, const char *target) {
   for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
     worker_program *p = &w->programs[i];
@@ -48,7 +51,8 @@ int64_t worker_kept_bytes(const worker *w) {
   return bytes;
 }
 
-/* The one that was asked for longest ago; of unused places the first, unless it has to be IN_USE. NULL: there is none. */
+/* The program that was asked for longest ago; an empty place counts as the oldest, unless IN_USE excludes
+ * them. NULL: there is none. */
 static worker_program *least_used(worker *w, bool in_use) {
   worker_program *oldest = NULL;
   for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
@@ -59,7 +63,7 @@ static worker_program *least_used(worker *w, bool in_use) {
   return oldest;
 }
 
-/* What programs keep, contexts too. */
+/* What all programs keep, including their contexts. */
 static int64_t all_bytes(const worker *w) {
   int64_t bytes = worker_kept_bytes(w);
   for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i)
@@ -67,7 +71,7 @@ static int64_t all_bytes(const worker *w) {
   return bytes;
 }
 
-/* The place for the next program, once those that were not asked for longest have made room. */
+/* An empty place for the next program. Programs not asked for longest are freed to make room. */
 static worker_program *make_place(worker *w) {
   int64_t most = (w->memory_bytes > 0 ? w->memory_bytes : usual_memory_bytes) / KEPT_SHARE;
   worker_program *oldest;
@@ -77,7 +81,7 @@ static worker_program *make_place(worker *w) {
   return oldest;
 }
 
-/* On failure what was made stays in P, for worker_program_free. */
+/* On failure, what was made stays in P, for worker_program_free. */
 static bool parse(worker_program *p, worker_answer *answer) {
   p->ctx = tn_context_new(NULL);
   if (!p->ctx) return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a context");
@@ -96,15 +100,15 @@ static bool parse(worker_program *p, worker_answer *answer) {
   return true;
 }
 
-/* Both texts are the key that the program is found by. */
+/* Keeps both texts, by which the program is found. */
 static bool name_program(worker_program *p, const char *text, const char *target, worker_answer *answer) {
   p->text = strdup(text);
   p->target_text = strdup(target);
   return (p->text && p->target_text) || worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a program's text");
 }
 
-/* Many programs, since the tasks of a network take turns: the least recently used goes when there is no room. A program
- * whose context has grown beyond MAX_CONTEXT_BYTES is parsed anew, its data stay. */
+/* The cache holds many programs, since the tasks of a network take turns; the least recently used gives
+ * way. A program whose context has grown beyond MAX_CONTEXT_BYTES is parsed again, and its data stay. */
 worker_program *worker_program_for(worker *w, const char *text, const char *target, worker_answer *answer) {
   worker_program *p = find(w, text, target);
   if (p && p->ctx->arena.total > MAX_CONTEXT_BYTES) drop_context(p);
@@ -123,7 +127,7 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
   return worker_program_for(w, protocol_text(request, "program", ""), protocol_text(request, "target", ""), answer);
 }
 
-/* A program's constants are packed once, outside of what is timed: the object has a function for that, too. */
+/* Compiles two functions: one that packs the program's constants once, outside of what is timed, and the kernel. */
 static bool compile_parts(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
                           codegen_bytes *object) {
   tir_pass_options options = codegen_pass_options(p->target);
@@ -137,7 +141,7 @@ static bool compile_parts(worker_program *p, const tn_schedule *schedule, worker
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
 }
 
-/* SHARE chooses between two pipelines: the candidate's, and the shortened unscheduled program's. */
+/* With SHARE, compiles the shortened unscheduled program; otherwise the candidate. */
 static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                               codegen_bytes *object) {
   tir_pass_options options = codegen_pass_options(p->target);
@@ -150,8 +154,8 @@ static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, do
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
 }
 
-/* The arena jumps here when memory runs out: lowering has a thousand allocations and no error path for
- * each of them. */
+/* The arena jumps back here when memory runs out: lowering allocates in a thousand places and has no error
+ * path for each. */
 static bool compile_safely(worker_program *p, const tn_schedule *schedule, bool in_parts, double *share,
                            worker_answer *answer, codegen_bytes *object) {
   jmp_buf out_of_memory;
@@ -178,7 +182,7 @@ bool worker_compile_candidate(worker_program *p, const tn_schedule *schedule, wo
   return compile_safely(p, schedule, schedule_has_parts(schedule), NULL, answer, object);
 }
 
-/* The caller frees it. The object is not kept. */
+/* The object is not kept. */
 tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer) {
   codegen_bytes object = {0};
   tn_kernel *kernel = NULL;

@@ -1,25 +1,27 @@
-/* What a candidate is compared with, and the proof of it.
+/* worker_reference.c: what a candidate is compared with, and the proof of it.
  *
- * Where the unscheduled program is quick it is the reference: the default schedule, compiled and run. Where it is
- * not, the generic schedule's kernel is, held against a second kernel whose loops have another shape: the generic
- * schedule for a machine with other vectors and caches. Either is held against the evaluator, which walks the graph
- * and shares no code with lowering, at sampled points of every output, or of every tensor (worker_stages.c). When a
- * generic reference cannot be proved, the unscheduled program is run after all. Only a program that calls C functions is evaluated in full, since a call
- * computes a whole tensor; such a program is not tuned. */
+ * Where the unscheduled program is quick, it is the reference: the default schedule, compiled and run.
+ * Otherwise the generic schedule's kernel is, compared with a second kernel of other loops: the generic
+ * schedule for a machine with other vectors and caches. Either is also compared with the evaluator, which
+ * walks the graph and shares no code with lowering, at sampled points of every output, or of every tensor
+ * (worker_stages.c). If a generic reference cannot be proved, the unscheduled program is run after all.
+ * Only a program that calls C functions is evaluated in full, since each call computes a whole tensor; such
+ * a program is not tuned. */
 #include <math.h>
 
 #include "autotune/internal.h"
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 
+/* How many points of an output the evaluator is asked for; as few as MIN_SAMPLES where time runs out. */
 enum { SAMPLES = 64, MIN_SAMPLES = 2 };
 
-static const double sampling_s = 0.1;      /* of the evaluator, all outputs together */
+static const double sampling_s = 0.1;      /* the evaluator's time for all outputs together */
 static const double short_default_s = 0.2; /* an unscheduled program that takes less is run */
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* Runs the kernel on the candidates' arrays, every byte of the outputs poisoned before. */
+/* Runs the kernel on the candidates' arrays. Every byte of the outputs is poisoned before. */
 static bool run_kernel(worker_program *p, worker_data *data, const tn_kernel *kernel, double *seconds,
                        worker_answer *answer) {
   for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], p->args[i].dtype);
@@ -29,7 +31,7 @@ static bool run_kernel(worker_program *p, worker_data *data, const tn_kernel *ke
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
 }
 
-/* The scale is taken from the reference, since a candidate's output may be garbage. */
+/* Makes the outputs the reference. The scale is the reference's, since a candidate's output may be garbage. */
 static void keep_outputs(worker_program *p, worker_data *data) {
   for (int i = data->n_inputs; i < data->n_args; ++i) {
     const DLTensor *output = data->args[i];
@@ -38,7 +40,7 @@ static void keep_outputs(worker_program *p, worker_data *data) {
   }
 }
 
-/* What the kernel of SCHEDULE computes becomes the reference. */
+/* Makes what SCHEDULE's kernel computes the reference. SCHEDULE may be NULL: no memory. */
 static bool compute_reference(worker_program *p, worker_data *data, const tn_schedule *schedule, double *seconds,
                               worker_answer *answer) {
   tn_kernel *kernel = schedule ? worker_kernel(p, schedule, NULL, answer) : NULL;
@@ -50,7 +52,7 @@ static bool compute_reference(worker_program *p, worker_data *data, const tn_sch
 
 /* ---- the evaluator's word ---------------------------------------------------------------------------------------- */
 
-/* Element FLAT of an output, of which the evaluator says VALUE. */
+/* Whether element FLAT of the reference agrees with VALUE, which the evaluator says. */
 static bool agrees_with(worker_program *p, worker_data *data, int output, int64_t flat, double value,
                         worker_answer *answer) {
   const DLTensor *reference = data->reference[output];
@@ -68,8 +70,8 @@ static bool agrees_with(worker_program *p, worker_data *data, int output, int64_
   return false;
 }
 
-/* O(work of one element), which for a chain of reductions may be large: sampling_s bounds how many are
- * asked. */
+/* Computing one element may take long, for a chain of reductions. Therefore sampling_s limits how many are
+ * asked for. */
 static bool agrees_at(worker_program *p, worker_data *data, int output, int64_t flat, worker_answer *answer) {
   int64_t index[TN_MAX_RANK];
   double value = 0;
@@ -80,7 +82,7 @@ static bool agrees_at(worker_program *p, worker_data *data, int output, int64_t 
   return agrees_with(p, data, output, flat, value, answer);
 }
 
-/* The first and the last element, and others at random. */
+/* Compares the first and the last element, and others at random. */
 static bool verify_output(worker_program *p, worker_data *data, int output, worker_answer *answer) {
   int64_t n = worker_elements(data->reference[output]);
   runtime_rng rng = {.state = data->seed};
@@ -93,15 +95,15 @@ static bool verify_output(worker_program *p, worker_data *data, int output, work
   return true;
 }
 
-/* The default kernel against the interpreter, output by output: a reference that is wrong itself must not judge
- * others. */
+/* Compares the reference kernel with the evaluator, output by output: a reference that is wrong itself must
+ * not judge others. */
 static bool verify_samples(worker_program *p, worker_data *data, worker_answer *answer) {
   for (int i = 0; i < data->n_args - data->n_inputs; ++i)
     if (!verify_output(p, data, i, answer)) return false;
   return true;
 }
 
-/* Every element: the evaluator's outputs are in the candidates' arrays, which nobody needs yet. */
+/* Compares every element. The evaluator writes to the candidates' arrays, which nobody needs yet. */
 static bool verify_whole(worker_program *p, worker_data *data, worker_answer *answer) {
   if (tn_evaluate(p->program, data->args, data->n_args) != TN_OK)
     return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
@@ -114,14 +116,14 @@ static bool verify_whole(worker_program *p, worker_data *data, worker_answer *an
   return true;
 }
 
-/* For tests: every candidate is then found wrong. */
+/* The fault WORKER_DISAGREE: changes the reference of the last output. */
 static void spoil_reference(worker_data *data) {
   DLTensor *last = data->reference[data->n_args - data->n_inputs - 1];
   unsigned char *bytes = last->data;
   for (size_t i = 0; i < tn_array_bytes(last); ++i) bytes[i] ^= 0x15;
 }
 
-/* SPOIL is the test's fault: the proof must notice it. */
+/* Proves the reference. SPOIL changes it first; the proof must notice. */
 static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   if (spoil) spoil_reference(data);
   if (te_has_externs(p->program)) return verify_whole(p, data, answer);
@@ -131,8 +133,7 @@ static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answ
 
 /* ---- which reference --------------------------------------------------------------------------------------------- */
 
-/* Runs the whole program in its default loops: it may take minutes for a large one, within the tuner's
- * limit. */
+/* Runs the whole program in its default loops, which may take minutes; the tuner's limit applies. */
 static bool prove_unscheduled(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   double seconds = 0;
   data->is_generic = false;
@@ -158,7 +159,7 @@ tn_schedule *worker_generic_schedule(worker_program *p, bool other) {
   return NULL;
 }
 
-/* The second kernel computes every element of what the first one did. */
+/* Whether a second kernel computes the same as the first in every element. */
 static bool agree(worker_program *p, worker_data *data, const tn_schedule *second, worker_answer *answer) {
   double seconds;
   tn_kernel *kernel = worker_kernel(p, second, NULL, answer);
@@ -170,7 +171,7 @@ static bool agree(worker_program *p, worker_data *data, const tn_schedule *secon
   return same;
 }
 
-/* Two schedules that hash alike would prove nothing by agreeing. */
+/* Two schedules of equal hash would prove nothing by agreeing, so that fails. */
 static bool prove_generic(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   double seconds;
   tn_schedule *first = worker_generic_schedule(p, false), *second = worker_generic_schedule(p, true);
@@ -183,14 +184,14 @@ static bool prove_generic(worker_program *p, worker_data *data, bool spoil, work
   return proved;
 }
 
-/* The failed attempt is not the answer: the next way may do. */
+/* The failed attempt is not the answer, since another way may succeed. */
 static void forget_error(worker_answer *answer) {
   answer->error = TN_MEASURE_NONE;
   answer->max_error = 0;
   runtime_str_free(&answer->message);
 }
 
-/* The estimate comes first: it decides which way is quicker. */
+/* The time is estimated first: it decides which way is quicker. */
 static bool make_reference(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   if (te_has_externs(p->program)) return prove_unscheduled(p, data, spoil, answer);
   if (data->default_s == 0 && !worker_estimate(p, data, answer, &data->default_s)) return false;
@@ -199,13 +200,13 @@ static bool make_reference(worker_program *p, worker_data *data, bool spoil, wor
   return prove_unscheduled(p, data, spoil, answer);
 }
 
-/* Whether what is kept was made from the same seed and fill. */
+/* Whether the data that is kept was made for this seed and fill. */
 static bool has_data(const worker_program *p, uint64_t seed, const char *fill) {
   const worker_data *d = p->data;
   return d && d->seed == seed && strcmp(d->fill ? d->fill : "", fill ? fill : "") == 0;
 }
 
-/* p->data is replaced only by proved data; on failure it is NULL, and the next request tries again. */
+/* p->data only ever holds proved data. On failure it is NULL, and the next request tries again. */
 bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
                          worker_answer *answer) {
   if (has_data(p, seed, fill)) {

@@ -1,19 +1,20 @@
-/* worker_rounding.c: whether an element that is beyond the tolerance is wrong, or is only what roundings may make of it.
+/* worker_rounding.c: whether an element beyond the tolerance is wrong, or whether roundings can explain it.
  *
- * One tolerance serves all elements of a program, and most programs are well within it. But a sigmoid of a large sum, or a
- * difference of nearly equal ones, magnifies the roundings of what it is made of, in some elements more than in others. So
- * the evaluator computes such an element several times, with roundings that chance chooses: as far as these answers lie
- * apart, times a margin, a kernel may be off. */
+ * One tolerance serves all elements of a program, and most programs stay well within it. But a sigmoid of a
+ * large sum, or a difference of nearly equal values, magnifies the roundings of its operands, in some
+ * elements more than in others. So the evaluator computes such an element several times with randomly
+ * chosen roundings. A kernel may be off by as much as these answers differ, times a margin. */
 #include <math.h>
 
 #include "autotune/worker.h"
 #include "te/graph.h"
 
+/* Evaluations with random roundings. */
 enum { ANSWERS = 5 };
 
 static const double margin = 16;
 
-/* The largest distance of ANSWERS answers with other roundings from EXACT; negative where one cannot be had. */
+/* The largest distance from EXACT of ANSWERS evaluations with random roundings; negative if one fails. */
 static double spread_at(tn_program *program, const worker_data *data, const tn_tensor *tensor, const int64_t *index,
                         double exact) {
   runtime_rng chance = {.state = data->seed};

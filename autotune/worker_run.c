@@ -1,10 +1,9 @@
-/* worker_run.c: requests to run: an object in, its time and whether it is right out. The first call is the checked
- * one; what will be compared of the outputs is poisoned before it. It is ended when it is clearly slower than the
- * best. A candidate that is slower than NEAR times the best has only this call; the others are timed, and checked
- * again after the last call, since a race need not show in the first. What would be the new best, and finalists, are
- * compared whole.
- *
- * A kernel lives for one request; its object is the request's payload. */
+/* worker_run.c: requests to run: an object in; its time, and whether it is right, out. The first call is
+ * checked: those outputs that will be compared are poisoned before it. It is ended when it is clearly
+ * slower than the best. A candidate slower than NEAR times the best gets only this call. Others are timed,
+ * and checked again after the last call, since a race need not show in the first. A possible new best and
+ * the finalists are compared whole.
+ *   A kernel lives for one request; its object is the request's payload. */
 #include <assert.h>
 #include <math.h>
 #include <time.h>
@@ -12,13 +11,15 @@
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 
-/* A run is ended after END times the best, but not before END_S. */
+/* A first call is ended after END times the best time, but not before END_S. */
 #define END 1.5
 #define END_S 5e-3
-/* What is slower than NEAR times the best is called once; SLACK is what a first call may cost for waking threads. */
+/* A kernel slower than NEAR times the best is called only once. SLACK_S is what a first call may cost for
+ * waking threads. */
 #define NEAR 1.3
 #define SLACK_S 1e-3
-/* Longer calls vary little, and several of them could overrun the time limit. */
+/* Longer calls vary little, and several of them could exceed the time limit. A first call under
+ * QUICK_CALL_S is timed by quick_timing. A finalist's turn above LONG_TURN_S is one call. */
 #define LONG_CALL_S 0.25
 #define QUICK_CALL_S 1e-3
 #define LONG_TURN_S 1e-2
@@ -26,7 +27,8 @@
 #define LONGEST_COOLDOWN_S 10.0
 enum { MOST_REPEATS = 1000, LINE_BYTES = 64, FLUSHED_BYTES = 128 << 20 };
 
-/* A quick kernel is sampled by shares of a millisecond; who is clearly slower than the best is dropped after two. */
+/* A quick kernel is timed in samples of a quarter of a millisecond; one clearly slower than the best is
+ * dropped after two. */
 static const tn_timing_options quick_timing = {.min_batch_s = 0.00025,
                                                .max_total_s = 0.006,
                                                .min_samples = 6,
@@ -39,23 +41,23 @@ static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .max_samples = 40,
                                          .tight = 0.002,
                                          .median_within = 0.01};
-/* A finalist is timed in several turns: each is short. */
+/* A finalist is timed in several turns, each of them short. */
 static const tn_timing_options final_timing = {
     .min_batch_s = 0.00025, .max_total_s = 0.002, .min_samples = 3, .max_samples = 4, .tight = 0.001};
 
 /* What a request asks for. */
 typedef struct run_request {
-  double best_s; /* fastest so far, 0: none */
+  double best_s; /* the fastest so far; 0: none */
   bool is_final;
-  bool is_proved; /* compared whole before: it is only timed */
+  bool is_proved; /* its outputs were compared whole before: it is only timed */
   worker_sample sample;
-  tn_repeat_options repeats; /* zeros: as the kernel asks for */
+  tn_repeat_options repeats; /* the user's wishes; 0: what suits the kernel */
 } run_request;
 
 /* ---- plausibility ------------------------------------------------------------------------------------------------ */
 
-/* Operations a second that no machine like the target reaches: two multiply-adds a cycle of full vectors on every core.
- */
+/* Operations a second that no machine of the target's kind reaches: two multiply-adds a cycle with full
+ * vectors, on every core. */
 static double peak_flops(const worker_program *p) {
   size_t bytes = 8;
   for (int i = 0; i < p->n_args; ++i) bytes = RUNTIME_MIN(bytes, tn_dtype_bytes(p->args[i].dtype));
@@ -63,7 +65,7 @@ static double peak_flops(const worker_program *p) {
   return tn_target_threads(p->target) * 2 * lanes * 2 * PEAK_HZ;
 }
 
-/* Integers are left out: a compiler may find a closed form for their sums. */
+/* Whether the time is possible. Programs of integers are left out: a compiler may find a closed form for their sums. */
 static bool is_plausible(const worker_program *p, double seconds, worker_answer *answer) {
   for (int i = 0; i < p->n_args; ++i)
     if (!tn_dtype_is_float(p->args[i].dtype)) return true;
@@ -77,21 +79,21 @@ static bool is_plausible(const worker_program *p, double seconds, worker_answer 
 
 /* ---- calling ----------------------------------------------------------------------------------------------------- */
 
-/* Changes the element in the middle. */
+/* Changes an element in the middle of T. */
 static void change_element(DLTensor *t) {
   size_t bytes = t->dtype.bits / 8u;
   unsigned char *element = (unsigned char *)t->data + (size_t)(worker_elements(t) / 2) * bytes;
   for (size_t i = 0; i < bytes; ++i) element[i] ^= 0x55;
 }
 
-/* For the tests, between the call and the check: a wrong result, or an input that was written to. */
+/* Commits a test's fault between call and check: a wrong result, or a write to an input. */
 static void spoil(const worker *w, worker_program *p) {
   assert(p->data && "the arguments of the call");
   if (w->fault_now == WORKER_WRONG) change_element(p->data->args[p->data->n_inputs]);
   if (w->fault_now == WORKER_SPOIL && p->data->n_inputs > 0) change_element(p->data->args[0]);
 }
 
-/* Whether an input was written to. Changed inputs are made anew with the next request. */
+/* Whether an input was written to; the inputs are then made again for the next request. */
 static bool wrote_input(worker_program *p, worker_answer *answer) {
   int input = worker_guard_written();
   if (input < 0) return false;
@@ -101,7 +103,7 @@ static bool wrote_input(worker_program *p, worker_answer *answer) {
   return true;
 }
 
-/* Whether outputs are right and inputs as they were. */
+/* Whether the outputs are right and the inputs untouched. */
 static bool check(worker_program *p, const worker_sample *sample, worker_answer *answer) {
   TN_SCOPE(WORKER, 3, "Runner/check");
   bool right = !wrote_input(p, answer) && worker_check_outputs(p, sample, answer);
@@ -109,7 +111,7 @@ static bool check(worker_program *p, const worker_sample *sample, worker_answer 
   return right;
 }
 
-/* Timed without an event of its own: what is recorded of it is written when the time has been taken. False: it failed
+/* The call is timed without an open event: its event is written after its time was taken. False: it failed
  * or was ended. */
 static bool call_once(worker_program *p, const tn_kernel *kernel, double limit_s, worker_answer *answer,
                       double *seconds) {
@@ -126,13 +128,13 @@ static bool call_once(worker_program *p, const tn_kernel *kernel, double limit_s
   return !answer->ended_early;
 }
 
-/* One call's time as the cost. */
+/* Takes one call's time as the cost. */
 static void take_one(worker_answer *answer, double seconds) {
   answer->n_costs = answer->n_samples = 1;
   answer->costs[0] = answer->min_s = seconds;
 }
 
-/* Quartiles rather than all samples: their median is the samples' median, and their distance the spread. */
+/* Takes quartiles rather than all samples: their median is the samples' median, and their distance the spread. */
 static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->n_costs = t->n_samples > 1 ? 3 : 1;
   answer->costs[0] = t->n_samples > 1 ? t->p25_s : t->median_s;
@@ -143,14 +145,14 @@ static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->noise = 1.57 * t->spread / sqrt((double)RUNTIME_MAX(t->n_samples, 1));
 }
 
-/* Reads more than the caches hold. What is read is added up into the buffer, so that no compiler leaves it out. */
+/* Reads more than the caches hold. The sum is written to the buffer, so that no compiler leaves the reads out. */
 static void flush_caches(void *user) {
   unsigned char *bytes = user, sum = 0;
   for (size_t i = 1; bytes && i < FLUSHED_BYTES; i += LINE_BYTES) sum = (unsigned char)(sum + bytes[i]++);
   if (bytes) bytes[0] = sum;
 }
 
-/* A fixed number of repeats switches off all that would stop the timing early. */
+/* Applies what the user asks for. A fixed number of repeats switches off all that would end the timing early. */
 static void apply_repeats(tn_timing_options *options, const tn_repeat_options *r) {
   if (r->repeat > 0) options->min_samples = options->max_samples = r->repeat;
   if (r->repeat > 0) options->max_total_s = INFINITY;
@@ -160,14 +162,14 @@ static void apply_repeats(tn_timing_options *options, const tn_repeat_options *r
   if (r->flushes_cache) options->min_batch_s = 1e-12;
 }
 
-/* At most LONGEST_COOLDOWN_S, whatever the request says. */
+/* Sleeps, at most LONGEST_COOLDOWN_S whatever the request says. */
 static void cool_down(const tn_repeat_options *r) {
   double seconds = fmin(r->cooldown_s, LONGEST_COOLDOWN_S);
   if (seconds > 0) nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)}, NULL);
 }
 
-/* What else the machine does. It is taken around the whole timing, not each call: reading it costs more than a short
- * kernel. */
+/* What else the machine did before the timing. It is read around the whole timing rather than each call,
+ * since reading costs more than a short kernel. */
 typedef struct around {
   worker_waits waits;
   double stolen_s;
@@ -184,14 +186,14 @@ static void tell_around(const around *before, worker_answer *answer) {
   answer->load = worker_load();
 }
 
-/* Whether two calls are more than a timing may take: then the first one has warmed up, and one more says enough. */
+/* Whether two calls exceed what a timing may take. Then the first has warmed up, and one more is enough. */
 static bool is_long(const run_request *r, double first_s) {
   const tn_repeat_options *o = &r->repeats;
   bool is_asked = o->repeat > 0 || o->number > 0 || o->min_repeat_ms > 0 || o->flushes_cache;
   return first_s > timing.max_total_s && !r->is_final && !is_asked;
 }
 
-/* The better one of two calls: what else the machine does only adds to a time. */
+/* Takes the better of two calls, since other work only adds to a time. */
 static bool time_once_more(worker_program *p, const tn_kernel *kernel, double first_s, worker_answer *answer) {
   around before;
   double second_s;
@@ -203,6 +205,7 @@ static bool time_once_more(worker_program *p, const tn_kernel *kernel, double fi
   return is_plausible(p, answer->min_s, answer);
 }
 
+/* Times the kernel and takes the result. False: it failed, or the time is not possible. */
 static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
                        worker_answer *answer) {
   TN_SCOPE_AS(scope, KERNEL, 3, "Runner/time");
@@ -227,14 +230,14 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   return is_plausible(p, t.median_s, answer);
 }
 
-/* Inputs are not touched: they are the same for all candidates of a program. */
+/* Inputs are left alone: they are the same for all candidates of a program. */
 static void make_arguments(worker_program *p, const worker_sample *sample, worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/alloc_argument");
   worker_poison_outputs(p, sample);
   worker_lap(answer, WORKER_ARGUMENTS);
 }
 
-/* A call whose outputs, of which every element is poisoned before, are compared whole. */
+/* Calls the kernel once more with all outputs poisoned, and compares all of them. */
 static bool check_whole(worker_program *p, const tn_kernel *kernel, worker_answer *answer) {
   static const worker_sample whole = {.whole = true};
   double seconds;
@@ -243,19 +246,19 @@ static bool check_whole(worker_program *p, const tn_kernel *kernel, worker_answe
   return call_once(p, kernel, 0, answer, &seconds) && check(p, &whole, answer);
 }
 
-/* First calls of a finalist are never too slow: it is timed to be compared, whatever it takes. */
+/* Whether the first call is enough. Against the best, a finalist is never too slow: it is timed to be compared. */
 static bool is_slow(const run_request *r, double first_s) {
   if (first_s > (r->is_final ? LONG_TURN_S : LONG_CALL_S)) return true;
   return !r->is_final && r->best_s > 0 && first_s > NEAR * r->best_s + SLACK_S;
 }
 
-/* Seconds; 0: none. */
+/* The limit for the first call in seconds; 0: none. */
 static double time_limit(const run_request *r) {
   return r->best_s > 0 && !r->is_final ? fmax(END * r->best_s, END_S) : 0;
 }
 
-/* A turn of a finalist: outputs were compared before, and are not now. A long kernel is called twice, since the first call
- * finds other data in the caches. */
+/* Times a turn of a finalist whose outputs were compared before. A long kernel is called twice, since the
+ * first call finds other data in the caches. */
 static void time_proved(worker_program *p, const tn_kernel *kernel, const run_request *r, worker_answer *answer) {
   double first_s, second_s;
   if (!call_once(p, kernel, 0, answer, &first_s) || wrote_input(p, answer)) return;
@@ -265,7 +268,7 @@ static void time_proved(worker_program *p, const tn_kernel *kernel, const run_re
     take_one(answer, fmin(first_s, second_s));
 }
 
-/* What will be compared of the outputs is poisoned. */
+/* Calls, checks and times a candidate. The outputs to be compared are poisoned already. */
 static void measure(const worker *w, worker_program *p, const tn_kernel *kernel, const run_request *r,
                     worker_answer *answer) {
   double first_s;
@@ -288,7 +291,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* NULL: the answer has the error. Costs nothing when the worker holds program and data already. */
+/* The program with its data, which costs nothing if the worker holds them. NULL: the answer has the error. */
 static worker_program *prepared_program(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = worker_program_get(w, request->header, answer);
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
@@ -300,7 +303,7 @@ static worker_program *prepared_program(worker *w, const protocol_message *reque
   return p;
 }
 
-/* The unscheduled program's time, when the reference is what it computed: measured as a candidate's is. */
+/* Times the unscheduled program in the way of candidates, for the case that it is the reference. */
 static void measure_default(const worker *w, worker_program *p, worker_answer *answer) {
   static const run_request whole = {.sample = {.whole = true}};
   tn_schedule *schedule = tn_schedule_new(p->program);
@@ -326,7 +329,7 @@ void worker_prepare(worker *w, const protocol_message *request, worker_answer *a
     measure_default(w, p, answer);
 }
 
-/* The caller frees it with clean_up, so that the recording shows both. */
+/* Loads the object. The caller frees the kernel with clean_up, so that a recording shows both. */
 static tn_kernel *load(worker_program *p, const protocol_message *request, worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/load_module");
   tn_kernel *kernel = codegen_load(p->ctx, request->payload, request->payload_bytes, WORKER_SYMBOL, p->n_args, p->args);
@@ -343,7 +346,8 @@ static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel
   for (int i = 0; w->fault_now == WORKER_TIMELESS && i < answer->n_costs; ++i) answer->costs[i] = 0;
 }
 
-/* Once, before anything is timed; a kernel without such a function packs at each call, or there is nothing to pack. */
+/* Packs the constants once, before anything is timed. A kernel without such a function packs at each call,
+ * or has nothing to pack. */
 bool worker_pack(worker_program *p, const tn_kernel *kernel, worker_answer *answer) {
   bool has_constants = false;
   for (int i = 0; i < p->program->n_inputs; ++i) has_constants |= p->program->args[i]->is_layout_free;
@@ -357,13 +361,13 @@ bool worker_pack(worker_program *p, const tn_kernel *kernel, worker_answer *answ
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
 }
 
-/* Timed by itself: unmapping code is part of what a candidate costs. */
+/* An event of its own: unmapping the code is part of what a candidate costs. */
 static void clean_up(tn_kernel *kernel) {
   TN_SCOPE(WORKER, 2, "Runner/cleanup");
   tn_kernel_free(kernel);
 }
 
-/* Numbers are cut to what the types hold: the request may come from another version. */
+/* Numbers are clipped to what their types hold, since the request may come from another version. */
 static tn_repeat_options take_repeats(const protocol_message *request) {
   const json_t *h = request->header;
   return (tn_repeat_options){.repeat = (int)fmin(protocol_number(h, "repeat", 0), MOST_REPEATS),
@@ -373,7 +377,7 @@ static tn_repeat_options take_repeats(const protocol_message *request) {
                              .flushes_cache = protocol_number(h, "flush", 0) > 0};
 }
 
-/* Every candidate is compared in other blocks. */
+/* The blocks to compare are seeded by the object, too, so that each candidate is compared in others. */
 static run_request take_request(const protocol_message *request) {
   double best_s = protocol_number(request->header, "best_s", 0);
   bool is_final = json_is_true(json_object_get(request->header, "final"));
@@ -384,8 +388,7 @@ static run_request take_request(const protocol_message *request) {
       best_s, is_final, is_proved, {.whole = best_s <= 0 || is_final, .seed = blocks}, take_repeats(request)};
 }
 
-/* The kernel is freed before the next request: code of a thousand candidates would fill the address
- * space. */
+/* The kernel is freed before the next request: the code of thousands of candidates would fill the address space. */
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer) {
   if (w->device.command) {
     worker_device_run(w, request, answer);

@@ -1,7 +1,8 @@
-/* worker_sandbox.c: `tenon worker --sandbox`: from here on the process can compute, read files and answer, and nothing else. No
- * program is started, no socket opened, no file written, made or removed, no other process touched; where the kernel gives a
- * user namespace, there is no network either. The filter is a list of system calls that are refused with EPERM: what computing needs
- * (memory, threads, signals among its own) stays. */
+/* worker_sandbox.c: `tenon worker --sandbox`: from here on the process can compute, read files and answer,
+ * and nothing else. It cannot start programs, open sockets, write, make or remove files, or touch other
+ * processes; where the kernel grants a user namespace, it has no network either. The filter lists system
+ * calls that are refused with EPERM. What computing needs stays allowed: memory, threads, and signals among
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -135,9 +136,10 @@ static const int refused[] = {
 #endif
 };
 
-/* Opening a file is refused when any of these flags says that it is to be written or made. */
+/* A file is not opened if any of these flags is set: it would be written or made. */
 enum { WRITING = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND, RULES = 2 * RUNTIME_COUNT(refused) + 48 };
 
+/* A seccomp filter being composed: a program for the kernel's BPF machine. */
 typedef struct filter {
   struct sock_filter rules[RULES];
   int n;
@@ -148,11 +150,12 @@ static void add(filter *f, struct sock_filter rule) { f->rules[f->n++] = rule; }
 #define LOAD(field) \
   (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 #define ANSWER(what) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, (unsigned)(what))
-/* Goes on with the next rule when the word is VALUE, and passes over it otherwise. */
+/* Goes on with the next rule if the word is VALUE, and skips one rule otherwise. */
 #define IF_EQUAL(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), 0, 1)
 
-/* System call NUMBER is refused by its argument I: where TEST, a jump by that word, goes on, and not where it passes over one
- * rule. Only the low half of the word is looked at, on machines of this order of bytes. */
+/* Refuses system call NUMBER by its argument I. TEST is a jump by that word: where it goes on, the call is
+ * refused; where it skips one rule, not. Only the low half of the argument is looked at, at the place where
+ * little-endian machines have it. */
 static void refuse_by(filter *f, int number, int i, struct sock_filter test) {
   add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
   add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -166,9 +169,9 @@ static void refuse_by(filter *f, int number, int i, struct sock_filter test) {
 #define UNLESS_BITS(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)(value), 1, 0)
 #define UNLESS_EQUAL(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), 1, 0)
 
-/* Signals reach its own threads only, limits are its own, and what it makes are threads: a process of its own would outlive it.
- * Flags of clone3 cannot be looked at: it is said to be missing, at which libraries take clone. TIOCSTI and TIOCLINUX would type
- * into a terminal. */
+/* Signals may reach only the worker's own threads, and limits only itself. It may make threads but no
+ * processes, which would outlive it. The flags of clone3 cannot be examined, so that call is reported as
+ * missing, and libraries fall back to clone. TIOCSTI and TIOCLINUX would type into a terminal. */
 static void refuse_others(filter *f) {
   refuse_by(f, SYS_tgkill, 0, UNLESS_EQUAL(getpid()));
   refuse_by(f, SYS_prlimit64, 0, UNLESS_EQUAL(0));
@@ -181,7 +184,7 @@ static void refuse_others(filter *f) {
 #endif
 }
 
-/* A call of another architecture's numbering is the end. */
+/* A call in another architecture's numbering ends the process. */
 static void compose(filter *f) {
   add(f, LOAD(arch));
   add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCH, 1, 0));
@@ -201,7 +204,7 @@ static void compose(filter *f) {
   add(f, ANSWER(SECCOMP_RET_ALLOW));
 }
 
-/* Without a thread yet, which a user namespace wants. */
+/* Call it before the first thread is started, since a user namespace can only be made then. */
 bool worker_sandbox(char *why, size_t n) {
   filter f = {.n = 0};
   bool has_namespace = unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0;

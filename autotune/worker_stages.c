@@ -1,25 +1,29 @@
-/* worker_stages.c: the proof of a reference where one element depends on too much to be asked of the evaluator, as the last
- * tensor of a network depends on all of it.
+/* worker_stages.c: proves a reference where an element depends on too much to be computed by the evaluator,
+ * as the last tensor of a network depends on all of it.
  *
- * A second program computes the same and gives out every tensor. The evaluator takes what a definition reads from there,
- * so that an element costs no more than its own definition does, and is asked at sampled points of every tensor. The
- * outputs that both programs have must be equal in all elements. So each step is proved, and with the steps the whole.
+ * A second program computes the same and gives out every tensor. The evaluator reads a definition's
+ * operands from there, so that an element costs no more than its own definition, and is asked at sampled
+ * points of every tensor. Outputs that both programs have must be equal in all elements. Thus each step is
+ * proved, and with the steps the whole.
  *
- * Such an `all_tensors` owns the arrays of its outputs; those of the inputs are the reference's. */
+ * An `all_tensors` owns the arrays of its outputs; the arrays of inputs are the reference's. */
 #include "autotune/worker.h"
 #include "codegen/codegen.h"
 #include "runtime/kernel.h"
 
+/* Points of each tensor at which the evaluator is asked, besides the ends. */
 enum { POINTS = 4 };
 
-static const double most_terms = 1e7; /* of sums, for one element: about a second of the evaluator */
+static const double most_terms = 1e7; /* terms of sums for one element: about a second of the evaluator's time */
 
+/* The second program and its arguments. */
 typedef struct all_tensors {
-  worker_program p; /* of it only the context, program, target and arguments */
+  worker_program p; /* only context, program, target and arguments are used */
   DLTensor **args;
 } all_tensors;
 
-/* What the steps of a scan give lies in no array of its own. */
+/* Counts the terms of one element. Programs with scans or calls are not deep: the evaluator cannot read a
+ * scan's steps from an array. */
 bool worker_is_deep(const tn_program *program) {
   double terms = 0;
   for (int i = 0; i < program->n_ops; ++i)
@@ -31,14 +35,15 @@ bool worker_is_deep(const tn_program *program) {
 
 /* ---- the second program ------------------------------------------------------------------------------------------ */
 
+/* Whether the program itself has the tensor as an output. */
 static bool is_given_out(const tn_program *program, const tn_tensor *tensor) {
   bool is_it = false;
   for (int i = program->n_inputs; i < program->n_args; ++i) is_it |= program->args[i] == tensor;
   return is_it;
 }
 
-/* Of all computed values, or of each STEP-th and those that the program gives out itself. Returns how many; OUT may be
- * NULL. */
+/* Chooses all computed tensors, or every STEP-th and those that the program gives out itself. Returns how
+ * many; OUT may be NULL. */
 static int choose(const tn_program *whole, int step, tn_arg *out) {
   int n = 0, count = 0;
   for (int i = 0; i < whole->n_ops; ++i)
@@ -51,8 +56,8 @@ static int choose(const tn_program *whole, int step, tn_arg *out) {
   return n;
 }
 
-/* The inputs in their order, then what is computed: all of it where a kernel can take so many arguments. What it does not
- * give out the evaluator computes from what it does. */
+/* The second program: the inputs in their order, then what is computed; all of it if a kernel can take so
+ * many arguments. What it does not give out, the evaluator computes from what it does. */
 static tn_program *give_out(const worker_program *p) {
   const tn_program *whole = p->program;
   int step = 1, n_inputs = whole->n_inputs;
@@ -65,6 +70,7 @@ static tn_program *give_out(const worker_program *p) {
   return tn_program_array(p->ctx, n, tensors);
 }
 
+/* Makes the outputs' arrays, poisoned. False: no memory. */
 static bool allocate(all_tensors *all, const worker_data *data) {
   tn_context *ctx = all->p.ctx;
   all->args = calloc((size_t)all->p.n_args + 1, sizeof *all->args);
@@ -84,6 +90,7 @@ static void free_all(all_tensors *all, const worker_data *data) {
   free(all->args);
 }
 
+/* Runs the generic schedule of the second program, or the default one where that is refused. */
 static bool compute_all(all_tensors *all, worker_answer *answer) {
   tn_schedule *schedule = worker_generic_schedule(&all->p, false);
   if (!schedule) schedule = tn_schedule_new(all->p.program);
@@ -97,6 +104,7 @@ static bool compute_all(all_tensors *all, worker_answer *answer) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
+/* Reports a wrong element; returns false. */
 static bool disagrees(const all_tensors *all, int arg, int64_t flat, double got, const char *who, double wanted,
                       worker_answer *answer) {
   runtime_str at = {0};
@@ -108,7 +116,7 @@ static bool disagrees(const all_tensors *all, int arg, int64_t flat, double got,
   return false;
 }
 
-/* Element FLAT of an output by its own definition. */
+/* Compares element FLAT of an output with its own definition. */
 static bool agrees_at(const all_tensors *all, int arg, int64_t flat, double scale, double tolerance,
                       worker_answer *answer) {
   const DLTensor *array = all->args[arg];
@@ -123,7 +131,7 @@ static bool agrees_at(const all_tensors *all, int arg, int64_t flat, double scal
          disagrees(all, arg, flat, got, "the evaluator", wanted, answer);
 }
 
-/* The first and the last element, and others at random. */
+/* Compares the first and the last element, and others at random. */
 static bool tensor_agrees(const all_tensors *all, int arg, const worker_data *data, worker_answer *answer) {
   int64_t n = worker_elements(all->args[arg]);
   double scale = worker_typical(all->args[arg], all->p.args[arg].dtype);
@@ -135,7 +143,7 @@ static bool tensor_agrees(const all_tensors *all, int arg, const worker_data *da
   return true;
 }
 
-/* ARG, which the program itself gives out as its OUTPUT-th. */
+/* Whether ARG equals the program's own OUTPUT in every element. */
 static bool output_agrees(const all_tensors *all, int arg, const worker_data *data, int output, worker_answer *answer) {
   const DLTensor *reference = data->reference[output];
   tn_dtype dtype = all->p.args[arg].dtype;

@@ -1,4 +1,4 @@
-/* xgboost.c: finding XGBoost's C functions in the library that is installed. */
+/* xgboost.c: finds XGBoost's C functions in the installed library. */
 #include "autotune/xgboost.h"
 
 #include <dlfcn.h>
@@ -8,9 +8,8 @@
 
 static const char *const usual_names[] = {"libxgboost.so.0", "libxgboost.so", "libxgboost.dylib"};
 
-/* RTLD_NODELETE: XGBoost starts OpenMP threads, which would run on in code that is gone. RTLD_LOCAL:
- * its symbols must not shadow those of the program. WHY tells of the first name only, which is the
- * usual one. */
+/* RTLD_NODELETE: XGBoost starts OpenMP threads, which would go on running code that is gone. RTLD_LOCAL:
+ * its symbols must not shadow the program's. WHY speaks of the first name only, which is the usual one. */
 static void *open_library(const char *library, char *why, size_t n_why) {
   const char *const given[] = {library};
   const char *const *names = library ? given : usual_names;

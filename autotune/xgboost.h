@@ -1,4 +1,4 @@
-/* xgboost.h: XGBoost's C functions, found when the first model is trained: Tenon works without the library. */
+/* xgboost.h: XGBoost's C functions, found when the first model is trained, so that Tenon works without the library. */
 #ifndef TENON_AUTOTUNE_XGBOOST_H
 #define TENON_AUTOTUNE_XGBOOST_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <xgboost/c_api.h>
 
-/* Those that the cost model calls; the newest is of XGBoost 1.5. X(name without XG) */
+/* The functions that the cost model calls; the newest came with XGBoost 1.5. X(name without XG) */
 #define XGBOOST_FUNCTIONS(X)   \
   X(BoostVersion)              \
   X(BRegisterLogCallback)      \
@@ -24,14 +24,15 @@
   X(BoosterSaveModel)          \
   X(BoosterLoadModel)
 
+/* The functions' addresses, filled in by autotune_xgboost_load. */
 typedef struct autotune_xgboost {
 #define X(name) __typeof__(XG##name) *name;
   XGBOOST_FUNCTIONS(X)
 #undef X
 } autotune_xgboost;
 
-/* Loads the library (LIBRARY NULL: by its usual names) and finds the functions. False: WHY says what is missing. The
- * library stays loaded: its threads outlive their work. */
+/* Loads the library (NULL: by its usual names) and finds the functions. False: WHY says what is missing.
+ * The library is never unloaded, since its threads outlive their work. */
 bool autotune_xgboost_load(const char *library, autotune_xgboost *out, char *why, size_t n_why);
 
 #endif
