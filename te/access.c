@@ -1,21 +1,21 @@
-/* access.c: what a read can touch. Each index is bounded by tir's analysis of linear forms
- * (tir/linear.h); the conditions around a read (select, && and || are lazy) are facts for it. Used to
- * refuse reads that leave their tensor and to find the shapes of inputs that were not declared. An
- * analysis lives on the stack of the call; only te_access.end is made in an arena. */
+/* access.c: which elements a read can touch. Each index is bounded by tir's analysis of linear forms
+ * (tir/linear.h). The conditions around a read serve as facts for that, since select, && and || are lazy.
+ * The result is used to refuse reads outside their tensor, and to find the shapes of inputs that were not
+ * declared. An analysis lives on the stack of the call; only te_access.end is made in an arena. */
 #include "te/internal.h"
 #include "tir/linear.h"
 
-/* Intervals worked out for one compute: after that, everything can have any value. */
+/* The work spent on the indices of one compute. When it is used up, an index counts as possibly anything. */
 enum { MAX_WORK = 1 << 20 };
 
-/* A variable is an axis or a symbol (graph.h). */
+/* The values of an axis or a symbol: every variable of a te expression is one of the two (graph.h). */
 static tir_interval axis_range(const tir_var *var) {
   const tn_axis *axis = te_var_axis(var);
   if (!axis) return TIR_UNBOUNDED;
   return axis->is_symbol ? (tir_interval){axis->least, axis->extent} : (tir_interval){0, axis->extent - 1};
 }
 
-/* Nothing is known yet but the ranges of axes and symbols. */
+/* Begins an analysis that knows the ranges of axes and symbols and nothing else. */
 static void know_axes(tir_known *known) {
   tir_known_init(known, NULL);
   known->is_thorough = true;
@@ -25,7 +25,7 @@ static void know_axes(tir_known *known) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-/* NULL for a symbol and for what is no variable. */
+/* The axis that an atom of a linear form is; NULL for symbols and other expressions. */
 static const tn_axis *axis_of(const tir_expr *atom) {
   return atom->op == TIR_VAR && !te_var_axis(atom->u.var)->is_symbol ? te_var_axis(atom->u.var) : NULL;
 }
@@ -40,8 +40,8 @@ static bool add_end_of(tir_known *known, tir_linear *f, const tir_term *t, const
   return tir_linear_add_const(&end, -1) && tir_linear_add(f, &end, t->coef);
 }
 
-/* F with its axes at the ends where F is greatest (or least): what is left are symbols and what is not linear. False:
- * too long. Axes of constant extent stay unless ALL. */
+/* Replaces axes in F by the values at which F is greatest (or least), so that only symbols and what is not
+ * linear remain. Axes of constant extent are replaced only if ALL. False: the form is too long. */
 static bool at_ends(tir_known *known, const tir_linear *f, bool greatest, bool all, tir_linear *out) {
   tir_linear_zero(out);
   out->constant = f->constant;
@@ -55,35 +55,36 @@ static bool at_ends(tir_known *known, const tir_linear *f, bool greatest, bool a
   return true;
 }
 
-/* The greatest value of a form (or the least, negated): by its terms' ranges, or with axes at their symbolic ends. */
+/* The greatest value of a form, or a bound above it: the better of the bounds from its terms' ranges and
+ * from axes at their symbolic ends. */
 static int64_t greatest(tir_known *known, const tir_linear *f) {
   tir_linear ends;
   int64_t plain = tir_linear_bounds(known, f).hi;
   return at_ends(known, f, true, false, &ends) ? RUNTIME_MIN(plain, tir_linear_bounds(known, &ends).hi) : plain;
 }
 
-/* The better of two bounds: of the form as it is, and of the form with loops at the ends that make it least. */
+/* The least value of a form, or a bound below it, as in `greatest`. */
 static int64_t least(tir_known *known, const tir_linear *f) {
   tir_linear ends;
   int64_t plain = tir_linear_bounds(known, f).lo;
   return at_ends(known, f, false, false, &ends) ? RUNTIME_MAX(plain, tir_linear_bounds(known, &ends).lo) : plain;
 }
 
-/* Stops where symbols have a part: at one itself, or at an axis whose extent they decide. */
+/* Stops where symbols take part: at a symbol itself, or at an axis whose extent depends on one. */
 static tir_walk stop_at_symbolic(void *user, const tir_expr *e) {
   (void)user;
   const tn_axis *axis = e->op == TIR_VAR ? te_var_axis(e->u.var) : NULL;
   return axis && (axis->is_symbol || axis->size) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* An expression that is walked to its end is made of symbols and constants alone. */
+/* A walk that reaches the end has seen only symbols and constants. */
 static tir_walk stop_unless_symbol(void *user, const tir_expr *e) {
   (void)user;
   bool is_other = e->op == TIR_READ || (e->op == TIR_VAR && !te_var_axis(e->u.var)->is_symbol);
   return is_other ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* F + 1 as an expression of symbols; NULL: it has other parts. */
+/* F + 1 as an expression of symbols; NULL: F has other parts. */
 static const tir_expr *size_of(runtime_arena *arena, const tir_linear *f) {
   const tir_expr *sum = NULL;
   for (int i = 0; i < f->n; i++) {
@@ -95,8 +96,8 @@ static const tir_expr *size_of(runtime_arena *arena, const tir_linear *f) {
   return sum ? tir_binary(arena, TIR_ADD, sum, tir_int(arena, TN_I32, f->constant + 1)) : NULL;
 }
 
-/* Forms are compared, not texts: M*2 + 4 and 2*(M + 1) differ by 2. False also where they are equal in
- * a way that linear forms do not see. */
+/* Compares linear forms, not texts: M*2 + 4 and 2*(M + 1) differ by 2. False also where two sizes differ by
+ * a constant in a way that linear forms do not show. */
 bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *difference) {
   tir_known known;
   tir_linear f, g;
@@ -108,7 +109,7 @@ bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *differenc
   return true;
 }
 
-/* What the index of dimension D can be, where symbols have a part in it or in the extent. */
+/* Refines what is known of the index of dimension D where symbols take part in the index or in the extent. */
 static void look_at_symbols(tir_known *known, runtime_arena *arena, const tir_expr *index, int d, te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;
   tir_interval *range = &access->range[d];
@@ -127,15 +128,16 @@ static void look_at_symbols(tir_known *known, runtime_arena *arena, const tir_ex
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
+/* One walk over the reads of a body. */
 typedef struct walk {
-  runtime_arena *arena; /* for te_access.end; NULL: not wanted */
+  runtime_arena *arena; /* for te_access.end; NULL: that is not wanted */
   te_access_fn visit;
   void *user;
 } walk;
 
 static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e);
 
-/* The reads in an index come first, then the read itself. */
+/* Visits the reads within the indices first, then the read itself. */
 static bool visit_read(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e) {
   te_access access = {.read = e, .is_guarded = is_guarded};
   for (int d = 0; d < e->n_args; d++) {
@@ -147,7 +149,7 @@ static bool visit_read(const walk *w, tir_known *known, bool is_guarded, const t
   return w->visit(w->user, &access);
 }
 
-/* Walks what is only evaluated when COND holds (or does not). */
+/* Walks an expression that is evaluated only if COND is HOLDS. */
 static bool walk_guarded(const walk *w, tir_known *known, const tir_expr *cond, bool holds, const tir_expr *e) {
   int n_facts = known->n_facts, n_conds = known->n_conds;
   tir_known_push(known, cond, holds);
@@ -156,7 +158,7 @@ static bool walk_guarded(const walk *w, tir_known *known, const tir_expr *cond, 
   return goes_on;
 }
 
-/* A reduction's sources count only where its condition holds. */
+/* The sources of a reduction are evaluated only where its condition holds. */
 static bool walk_where(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e) {
   const tir_expr *where = tir_reduce_where(e);
   int n = tir_n_values(e);
@@ -167,8 +169,8 @@ static bool walk_where(const walk *w, tir_known *known, bool is_guarded, const t
   return ok;
 }
 
-/* What a select, AND or OR does not always compute is walked with the conditions known that lead to it: a read there
- * needs to be in bounds only when it happens. False at the first access that the visitor refuses. */
+/* Walks the operands that a select, && or || does not always compute with the conditions that lead to them:
+ * such a read need be in bounds only when it happens. False at the first access that the visitor refuses. */
 static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e) {
   if (e->op == TIR_READ) return visit_read(w, known, is_guarded, e);
   if (tir_reduce_where(e)) return walk_where(w, known, is_guarded, e);
@@ -180,15 +182,15 @@ static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const ti
   return e->op != TIR_SELECT || walk_guarded(w, known, e->arg[0], false, e->arg[2]);
 }
 
-/* Every path to a shared read is visited, since the conditions on the way may differ; MAX_WORK bounds
- * what is known, not the walk, which TE_MAX_SIZE does. */
+/* A shared read is visited on every path, since the conditions on the way may differ. MAX_WORK limits the
+ * analysis, not the number of visits; TE_MAX_SIZE does that. */
 bool te_walk_accesses(const te_op *op, runtime_arena *arena, te_access_fn visit, void *user) {
   tir_known known;
   know_axes(&known);
   return walk_expr(&(walk){arena, visit, user}, &known, false, op->body);
 }
 
-/* USER is not used. Stops at the first read that may leave its tensor. */
+/* Stops at the first read that may leave its tensor. */
 static bool stays_inside(void *user, const te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;
   (void)user;
@@ -197,18 +199,18 @@ static bool stays_inside(void *user, const te_access *access) {
   return true;
 }
 
-/* The search for te_index_limit: the least of all extents that are indexed by values of a tensor. */
+/* The search of te_index_limit for the least extent that is indexed by values of a tensor. */
 typedef struct limit {
   const tn_tensor *of;
   int64_t least; /* 0: none yet */
 } limit;
 
-/* Whether an index is computed from the tensor. */
+/* Stops the walk where an index is computed from the tensor. */
 static tir_walk stop_at_read_of(void *user, const tir_expr *e) {
   return e->op == TIR_READ && e->u.tensor == ((const limit *)user)->of ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* Indices of indices are walked as well: the walk goes on below a read. */
+/* The walk also goes on below a read, to find indices of indices. */
 static tir_walk find_limit(void *user, const tir_expr *e) {
   limit *l = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
@@ -219,7 +221,7 @@ static tir_walk find_limit(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* For test data: values below the limit are inside wherever they are used as an index. */
+/* For test data: integers below the limit are in bounds wherever they are used as an index. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
   limit l = {tensor, 0};
   if (tn_dtype_is_float(tensor->dtype) || tensor->dtype == TN_BOOL) return 0;
@@ -228,10 +230,10 @@ int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
   return l.least;
 }
 
-/* Called when a compute is made, and once more when its program is, as inferred inputs grow in between. */
+/* Called when a compute is made and again when its program is, since inferred inputs may grow in between. */
 void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, NULL, stays_inside, NULL); }
 
-/* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */
+/* Under a condition, or where an index depends on data, only reads that are out of bounds for certain are refused. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;
   for (int d = 0; d < tensor->ndim; d++) {

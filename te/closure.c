@@ -1,11 +1,12 @@
-/* closure.c: expressions as trees of function pointers, one small function an operation: the meaning of
- * each operator, written directly from the semantics in tir/ir.h. It shares neither the folder nor the
- * arithmetic of tir/fold.c: two implementations that agree are worth more than one. Nodes lie in the
- * run's arena and die with it. Doubles are not rounded between operators: only casts and stores round. */
+/* closure.c: expressions compiled to trees of function pointers, with a small function for each operation.
+ * They define each operator directly from the semantics in tir/ir.h. They deliberately share neither the
+ * folder nor the arithmetic of tir/fold.c: two implementations that agree are worth more than one. Nodes
+ * live in the run's arena. Doubles are not rounded between operators; only casts and stores round. */
 #include <math.h>
 
 #include "te/evaluate.h"
 
+/* The value of argument k, as an integer, a float, and an integer without overflow. */
 #define I(k) n->arg[k]->eval.i(n->arg[k], run)
 #define F(k) n->arg[k]->eval.f(n->arg[k], run)
 #define U(k) (uint64_t)I(k)
@@ -35,22 +36,22 @@ int64_t te_wrap(tn_dtype dtype, uint64_t value) {
   return (int64_t)value;
 }
 
-/* Division rounding down; the divisor 0 gives 0, and INT64_MIN // -1 wraps. */
+/* Division that rounds down. Dividing by 0 gives 0, and INT64_MIN // -1 wraps. */
 static int64_t quotient(int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return (int64_t)(0 - (uint64_t)a);
   return a / b - ((a % b < 0) != (b < 0) && a % b != 0 ? 1 : 0);
 }
 
-/* By the quotient, so that x == (x // y) * y + x % y holds by construction, at INT64_MIN as well. */
+/* Defined by the quotient, so that x == (x // y) * y + x % y holds even for INT64_MIN. */
 static int64_t remainder_of(int64_t a, int64_t b) {
   return b == 0 ? 0 : (int64_t)((uint64_t)a - (uint64_t)quotient(a, b) * (uint64_t)b);
 }
 
-/* Functions for what is used twice: an argument of a macro would be evaluated twice. */
+/* Functions, since a macro would evaluate an argument twice. */
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-/* Unsigned, since the magnitude of INT64_MIN is no int64_t. */
+/* Unsigned, since the magnitude of INT64_MIN fits no int64_t. */
 static uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
 
 INTEGER(add_int, te_wrap(n->dtype, U(0) + U(1)))
@@ -74,28 +75,27 @@ INTEGER(select_int, I(0) ? I(1) : I(2))
 
 static int width(const te_node *n) { return 8 * (int)tn_dtype_bytes(n->dtype); }
 
-/* The value's bits at its dtype's width. */
+/* The bits of VALUE at the width of the node's dtype. */
 static uint64_t bits_of(const te_node *n, int64_t value) { return (uint64_t)value & (UINT64_MAX >> (64 - width(n))); }
 
-/* Total, as tir/ir.h says: C leaves shifts by the width or more undefined. */
+/* Defined for every shift, as tir/ir.h demands; C leaves shifts by the width or more undefined. */
 static int64_t shift_left(const te_node *n, int64_t a, int64_t by) {
   return by < 0 || by >= width(n) ? 0 : te_wrap(n->dtype, (uint64_t)a << by);
 }
 
-/* What is shifted out entirely leaves the sign. */
+/* A shift by the width or more leaves only the sign. */
 static int64_t shift_right(const te_node *n, int64_t a, int64_t by) {
   return by < 0 || by >= width(n) ? (a < 0 ? -1 : 0) : a >> by;
 }
 
-/* Bit by bit, without the compiler's intrinsic: this is the reference that the intrinsic is compared
- * with. */
+/* Counts bit by bit, without the compiler's intrinsic: this is what the intrinsic is tested against. */
 static int64_t leading_zeros(const te_node *n, int64_t a) {
   int count = 0;
   while (count < width(n) && !(bits_of(n, a) >> (width(n) - 1 - count) & 1)) count++;
   return count;
 }
 
-/* Takes the lowest one away until none is left. */
+/* Counts the ones: removes the lowest until none is left. */
 static int64_t ones(const te_node *n, int64_t a) {
   int count = 0;
   for (uint64_t rest = bits_of(n, a); rest != 0; rest &= rest - 1) count++;
@@ -113,7 +113,7 @@ INTEGER(clz_int, leading_zeros(n, I(0)))
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
-/* Not fmin, which differs for a NaN (tir/ir.h). */
+/* Not fmin and fmax, which treat NaN differently (tir/ir.h). */
 static double smaller_float(double a, double b) { return a < b ? a : b; }
 static double larger_float(double a, double b) { return a > b ? a : b; }
 
@@ -170,7 +170,7 @@ INTEGER(ge_float, F(0) >= F(1))
 
 /* ---- casts ------------------------------------------------------------------------------------------------------- */
 
-/* Truncates, saturates at the dtype's ends; NaN gives 0. */
+/* Truncates, and saturates at the ends of the dtype; NaN gives 0. */
 static int64_t saturate(tn_dtype dtype, double value) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   bool is_signed = tn_dtype_is_signed(dtype);
@@ -192,6 +192,7 @@ FLOAT(to_half, runtime_rounded(n->dtype, F(0)))
 
 /* ---- leaves and reads -------------------------------------------------------------------------------------------- */
 
+/* Leaves: constants, axes, and the two sides of a combiner. */
 static int64_t constant_int(const te_node *n, te_run *run) { return (void)run, n->u.constant.i; }
 static double constant_float(const te_node *n, te_run *run) { return (void)run, n->u.constant.f; }
 static int64_t variable(const te_node *n, te_run *run) { return run->vars[n->u.slot]; }
@@ -210,7 +211,7 @@ static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *ind
   return false;
 }
 
-/* The element a read means; false: outside (reported). */
+/* Finds the element that a read addresses. False: it is out of bounds, which is reported. */
 static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat) {
   const int64_t *shape = n->u.source->shape, *stride = n->u.source->stride;
   *flat = 0;
@@ -222,7 +223,7 @@ static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat)
   return true;
 }
 
-/* load_I8 and so on: a read of an array. */
+/* load_int_I8 and so on: a read of an array, one function for each dtype. */
 #define LOAD(name, text, bytes, code, ctype)                                                     \
   static int64_t load_int_##name(const te_node *n, te_run *run) {                                \
     int64_t index[TN_MAX_RANK], flat;                                                            \
@@ -241,19 +242,19 @@ static double load_half(const te_node *n, te_run *run) {
   return is_there ? runtime_half_value(n->dtype, ((const uint16_t *)n->u.source->data)[flat]) : 0;
 }
 
-/* 0 after a failure, which the run remembers. */
+/* A read of a tensor without an array. Gives 0 after a failure, which the run remembers. */
 static int64_t demand_int(const te_node *n, te_run *run) {
   int64_t index[TN_MAX_RANK], flat;
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).i : 0;
 }
 
-/* An access out of bounds is reported, and reads 0. */
+/* The same for floats. An access out of bounds is reported and reads 0. */
 static double demand_float(const te_node *n, te_run *run) {
   int64_t index[TN_MAX_RANK], flat;
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).f : 0;
 }
 
-/* By the dtype at run time, for single elements; compiled reads have a function each. */
+/* Chooses by dtype at run time, for single elements; a compiled read has its own function. */
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
   if (runtime_is_half(dtype)) return (te_cell){.f = runtime_half_value(dtype, ((const uint16_t *)data)[flat])};
   switch (dtype) {
@@ -270,7 +271,7 @@ te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
-/* How an operator is computed on integers and on floats (by its first operand; select by its second). */
+/* The functions for each operator, by whether its first operand (of a select, its second) is an integer or a float. */
 static const struct {
   int64_t (*ints)(const te_node *, te_run *);
   double (*floats)(const te_node *, te_run *);
@@ -341,6 +342,7 @@ static const struct {
     [TIR_ISFINITE] = {NULL, NULL, isfinite_float},
 };
 
+/* The functions for reads of arrays, by dtype. */
 static int64_t (*const int_loads[])(const te_node *, te_run *) = {
 #define X(name, text, bytes, code, ctype) load_int_##name,
     TN_DTYPES(X)
@@ -352,15 +354,15 @@ static double (*const float_loads[])(const te_node *, te_run *) = {
 #undef X
 };
 
-/* One compilation. DEPTH is that of the path being compiled, DEEPEST the result. */
+/* One compilation. DEPTH is that of the path being compiled, DEEPEST the greatest so far. */
 typedef struct compiler {
   te_run *run;
-  const te_op *op;                 /* whose axes are variables; NULL: none */
-  const tir_tuple_combiner *tuple; /* and whose sides; NULL: none */
+  const te_op *op;                 /* its axes may occur as variables; NULL: no axes may */
+  const tir_tuple_combiner *tuple; /* its sides may occur as variables; NULL: none may */
   int depth, deepest;
 } compiler;
 
-/* Where a variable's value stands in run->vars; -1: it is no axis of the op. */
+/* The index in run->vars of a variable; -1: it is no axis of OP. */
 static int slot_of(const te_op *op, const tir_var *var) {
   for (int i = 0; op && i < op->n_axes; i++)
     if (&op->axes[i]->var == var) return i;
@@ -369,7 +371,7 @@ static int slot_of(const te_op *op, const tir_var *var) {
   return -1;
 }
 
-/* Where it stands in run->pair; -1: it is none of the combiner's. */
+/* The index in run->pair of a variable; -1: it is no side of the combiner. */
 static int pair_slot_of(const tir_tuple_combiner *tuple, const tir_var *var) {
   for (int v = 0; tuple && v < tuple->n_values; v++) {
     if (tuple->lhs[v] == var) return v;
@@ -378,7 +380,7 @@ static int pair_slot_of(const tir_tuple_combiner *tuple, const tir_var *var) {
   return -1;
 }
 
-/* Leaves eval NULL for a variable that is none of these, which compile refuses. */
+/* Leaves eval NULL for any other variable, which `compile` refuses. */
 static void set_variable(te_node *n, const compiler *c, const tir_var *var) {
   n->u.slot = pair_slot_of(c->tuple, var);
   if (n->u.slot >= 0 && n->is_float)
@@ -389,7 +391,7 @@ static void set_variable(te_node *n, const compiler *c, const tir_var *var) {
     n->eval.i = variable;
 }
 
-/* Symbols have a value in this run and are compiled as constants. */
+/* A symbol has one value in a run, so it is compiled as a constant. */
 static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
   if (e->op == TIR_INT) {
     n->u.constant.i = te_wrap(n->dtype, (uint64_t)e->u.i);
@@ -405,7 +407,7 @@ static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
   }
 }
 
-/* The kind of load is chosen here, once, and not at each element. */
+/* The kind of load is chosen here once, not for each element. */
 static void set_read(te_node *n, te_run *run, const tir_expr *e) {
   n->u.source = te_source_of(run, e->u.tensor);
   if (!n->u.source) return;
@@ -416,7 +418,7 @@ static void set_read(te_node *n, te_run *run, const tir_expr *e) {
     n->eval.i = is_demand ? demand_int : int_loads[n->dtype];
 }
 
-/* By the kinds of the two dtypes. */
+/* Chooses a cast by the kinds of its two dtypes. */
 static void set_cast(te_node *n) {
   bool from_float = n->arg[0]->is_float;
   if (runtime_is_half(n->dtype))
@@ -431,7 +433,7 @@ static void set_cast(te_node *n) {
     n->eval.i = int_to_int;
 }
 
-/* A test of floats gives a bool: its node is an integer over a float argument. */
+/* Chooses an operator's function. A comparison of floats is an integer node over float arguments. */
 static void set_operator(te_node *n, tir_op op) {
   if (n->is_float)
     n->eval.f = handlers[op].floats;
@@ -439,7 +441,7 @@ static void set_operator(te_node *n, tir_op op) {
     n->eval.i = n->arg[0]->is_float ? handlers[op].float_test : handlers[op].ints;
 }
 
-/* Chooses the function that computes a node whose arguments are compiled. */
+/* Chooses the function of a node whose arguments are compiled already. */
 static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
   if (e->op == TIR_INT || e->op == TIR_FLOAT || e->op == TIR_VAR)
     set_leaf(n, c, e);
@@ -455,7 +457,7 @@ static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
 
 static const te_node *compile(compiler *c, const tir_expr *e);
 
-/* The results and the identities of a tuple's reduction, behind its arguments. */
+/* Compiles a tuple reduction's results and identities, and puts them behind the arguments. */
 static bool compile_combiner(compiler *c, const tir_tuple_combiner *tuple, te_node *n) {
   c->tuple = tuple;
   for (int i = 0; i < 2 * tuple->n_values; i++) {
@@ -467,7 +469,7 @@ static bool compile_combiner(compiler *c, const tir_tuple_combiner *tuple, te_no
   return true;
 }
 
-/* Compiles arguments first; a node is as deep as the path to it. */
+/* Compiles the arguments first. NULL: failed, with a message. */
 static const te_node *compile(compiler *c, const tir_expr *e) {
   const tir_tuple_combiner *tuple = e->op == TIR_REDUCE ? e->u.reduce->tuple : NULL;
   int n_more = tuple ? 2 * tuple->n_values : 0;

@@ -1,5 +1,5 @@
-/* compute.c: axes, placeholders, computes: checking the parts and putting them together. An axis that another compute
- * owns is replaced by a copy, so that users can share i, j and k between computes. */
+/* compute.c: axes, placeholders and computes: checks the parts and puts them together. An axis that another
+ * compute owns is replaced by a copy, so that users can share i, j and k between computes. */
 #include <stdio.h>
 
 #include "te/internal.h"
@@ -14,7 +14,7 @@ tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const t
   return axis;
 }
 
-/* The extent is checked here, and the name; te_axis_make is for those who know that both are right. */
+/* Checks name and extent. te_axis_make is for callers who know that both are right. */
 tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce) {
   if (!te_check_name(site, "an axis", name)) return NULL;
   if (extent.most >= 1 && extent.most <= TE_MAX_EXTENT)
@@ -24,7 +24,8 @@ tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool i
   return NULL;
 }
 
-/* A text for the message is built before it is needed: extents are checked far from here. */
+/* Makes an axis whose extent is given as an argument. The text for messages is built beforehand, since
+ * extents are checked elsewhere. */
 static tn_axis *axis_of(tn_context *ctx, const char *name, tn_arg extent, bool is_reduce) {
   te_site site = {.ctx = ctx};
   te_extent e;
@@ -51,7 +52,7 @@ tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
 
-/* An op without axes, inputs and body; its outputs have neither dtype nor shape yet. */
+/* An op without axes, inputs and body. Its outputs have neither dtype nor shape yet. */
 static te_op *new_op(tn_context *ctx, te_op_kind kind, int n_outputs, const char *const *names, int ndim) {
   te_op *op = RUNTIME_NEW(&ctx->arena, te_op);
   tn_tensor *outputs = RUNTIME_NEW_ARRAY(&ctx->arena, tn_tensor, n_outputs);
@@ -72,8 +73,7 @@ bool te_is_hidden(const tn_tensor *tensor) {
   return extends && strcmp(tensor->name + n, ".value") == 0;
 }
 
-/* A tensor is found by its address, so two inputs of one name exist side by side until a program is
- * made of them. */
+/* Tensors are identified by address, so two inputs of one name can exist until a program is made of them. */
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape) {
   if (!te_check_name(site, "a tensor", name)) return NULL;
   if (ndim > TN_MAX_RANK) {
@@ -90,7 +90,7 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
   return te_check_shape(site, &op->outputs[0]) ? &op->outputs[0] : NULL;
 }
 
-/* The flag is on the tensor and holds in all programs that it is in. */
+/* The mark belongs to the tensor, and holds in every program that uses it. */
 tn_tensor *tn_layout_free(tn_tensor *tensor) {
   if (!tensor) return NULL;
   te_site site = {.ctx = tensor->ctx};
@@ -104,7 +104,7 @@ tn_tensor *tn_layout_free(tn_tensor *tensor) {
   return NULL;
 }
 
-/* Rank 0 and 1 have no stride but the last, which is 1 by contract. */
+/* Tensors of rank 0 and 1 are refused: the only stride they could have is the last one, which is 1 by contract. */
 bool te_make_strided(const te_site *site, tn_tensor *tensor) {
   if (tensor->by_value) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' is a scalar: only an input or an output that is an array can be strided",
@@ -127,7 +127,7 @@ tn_tensor *tn_strided(tn_tensor *tensor) {
   return te_make_strided(&site, tensor) ? tensor : NULL;
 }
 
-/* An input of rank 0 whose flag says how it is passed. */
+/* An input of rank 0, with the mark that it is passed by value. */
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
   tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
   if (scalar) scalar->by_value = true;
@@ -142,8 +142,8 @@ tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype) {
   return NULL;
 }
 
-/* NDIM is n - 1. The dtype comes as a number among the extents, because C has no other way to pass a
- * list of one type. */
+/* The rank is n - 1. The dtype comes as a number before the extents, since a C macro can only pass a list
+ * of one type. */
 tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
   if (!ctx || !RUNTIME_GIVEN(ctx, name) || !RUNTIME_GIVEN(ctx, dtype_and_shape) || n < 1) return NULL;
   te_site site = {.ctx = ctx};
@@ -155,7 +155,7 @@ tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const 
   return NULL;
 }
 
-/* As tn_placeholder_array, with extents that symbols may decide. */
+/* As tn_placeholder_array, but extents may be made of symbols. */
 tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents) {
   te_site site = {.ctx = ctx};
   te_extent shape[TN_MAX_RANK];
@@ -184,7 +184,7 @@ static tir_walk collect_input(void *user, const tir_expr *e) {
   return RUNTIME_PUSH(list, e->u.tensor) ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
-/* Linear in the reads times the distinct tensors, of which a body has a few. */
+/* Takes time proportional to the reads times the distinct tensors; a body has few of the latter. */
 static bool set_inputs(te_op *op, runtime_arena *arena) {
   tensor_list list = {0};
   bool ok = tir_walk_expr(op->body, collect_input, &list);
@@ -195,7 +195,8 @@ static bool set_inputs(te_op *op, runtime_arena *arena) {
   return ok;
 }
 
-/* The body is not copied; NULL: there was no memory for it. Axes are, but are not owned by the op yet: see own_axes. */
+/* BODY is not copied; NULL means that memory ran out. The list of axes is copied. The op does not own its
+ * axes yet: see own_axes. */
 te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body) {
   te_op *op = body ? new_op(ctx, TE_COMPUTE, tir_n_values(body), names, n_axes) : NULL;
   if (!op) return NULL;
@@ -216,7 +217,7 @@ te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis 
 
 /* ---- axes of a compute ------------------------------------------------------------------------------------------- */
 
-/* A compute in the making: its own axes and, where one had to be copied, what replaces what in the body. */
+/* A compute being made: its own axes and, for those that were copied, what replaces them in the body. */
 typedef struct making {
   const te_site *site;
   const char *name;
@@ -225,7 +226,7 @@ typedef struct making {
   tir_binding bindings[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
 } making;
 
-/* Takes an axis, or a copy when another compute owns it. */
+/* Takes an axis, or a copy if another compute owns it. */
 static tn_axis *adopt(making *m, tn_axis *axis) {
   if (!axis->op) return axis;
   tn_context *ctx = m->site->ctx;
@@ -234,7 +235,7 @@ static tn_axis *adopt(making *m, tn_axis *axis) {
   return copy;
 }
 
-/* Data and reduction axes of a compute have different names. */
+/* Refuses two axes of one name, be they data or reduction axes. */
 static bool check_distinct(const making *m, int n, tn_axis *const *axes, int n_more, tn_axis *const *more) {
   for (int i = 0; i < n + n_more; i++) {
     const char *name = (i < n ? axes[i] : more[i - n])->var.name;
@@ -247,7 +248,7 @@ static bool check_distinct(const making *m, int n, tn_axis *const *axes, int n_m
   return true;
 }
 
-/* Before the axes are adopted, so that a refusal changes nothing. */
+/* Checked before axes are taken over, so that a refusal changes nothing. */
 static bool check_data_axes(const making *m, int n, tn_axis *const *axes) {
   if (n > TN_MAX_RANK) {
     te_fail(m->site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", m->name, n, (int)TN_MAX_RANK);
@@ -262,7 +263,7 @@ static bool check_data_axes(const making *m, int n, tn_axis *const *axes) {
   return true;
 }
 
-/* Checks the axes and makes them the compute's own. */
+/* Checks the axes and takes them over. */
 static bool adopt_axes(making *m, int n, tn_axis *const *axes, const tir_expr *body) {
   tn_axis *const *reduce = body->op == TIR_REDUCE ? body->u.reduce->axes : NULL;
   int n_reduce = body->op == TIR_REDUCE ? body->u.reduce->n_axes : 0;
@@ -276,7 +277,7 @@ static bool adopt_axes(making *m, int n, tn_axis *const *axes, const tir_expr *b
   return true;
 }
 
-/* The body over the compute's own axes. */
+/* The body in terms of the compute's own axes. */
 static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
   runtime_arena *arena = &m->site->ctx->arena;
   if (m->n_bindings == 0) return body;
@@ -291,7 +292,7 @@ static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
   return tir_reduce_args(arena, reduce, args);
 }
 
-/* Stops at the first variable that is none of the compute's axes. */
+/* Stops at the first variable that is none of the compute's axes, with a message. */
 static tir_walk check_var(void *user, const tir_expr *e) {
   const making *m = user;
   if (e->op != TIR_VAR || te_var_axis(e->u.var)->is_symbol) return TIR_WALK_ON;
@@ -306,32 +307,33 @@ static tir_walk check_var(void *user, const tir_expr *e) {
 
 /* ---- computes ---------------------------------------------------------------------------------------------------- */
 
-/* What te_check_access needs beside the access. */
+/* What te_check_access needs besides the access. */
 typedef struct default_check {
   const te_site *site;
   const char *name;
 } default_check;
 
-/* For te_each_access: false ends the walk at the first access that was refused. */
+/* For te_walk_accesses: false ends the walk at the first access that is refused. */
 static bool check_one_access(void *user, const te_access *access) {
   const default_check *check = user;
   return te_check_access(check->site, check->name, access);
 }
 
-/* VISIT stands in for the usual check where the parser still infers shapes. */
+/* VISIT replaces the usual check while the parser still infers shapes. */
 static bool check_accesses(const te_site *site, const te_op *op, te_access_fn visit, void *user) {
   default_check check = {site, op->name};
   runtime_arena *arena = &site->ctx->arena;
   return visit ? te_walk_accesses(op, arena, visit, user) : te_walk_accesses(op, arena, check_one_access, &check);
 }
 
-/* From here on another compute gets copies of these axes. */
+/* From here on another compute that uses these axes gets copies. */
 static void own_axes(te_op *op) {
   for (int i = 0; i < op->n_axes; i++) op->axes[i]->op = op;
   for (int i = 0; i < op->n_reduce; i++) op->reduce_axes[i]->op = op;
 }
 
-/* As many names as values; argmax and argmin may keep the values to themselves (te_is_hidden). */
+/* There must be as many names as values. Only argmax and argmin may leave their second value without a name
+ * (te_is_hidden). */
 static bool check_output_names(const te_site *site, const tir_expr *body, int n, const char **names) {
   int wanted = tir_n_values(body);
   for (int v = 0; v < n; v++)
@@ -346,14 +348,14 @@ static bool check_output_names(const te_site *site, const tir_expr *body, int n,
   return false;
 }
 
-/* Only values that fit an array: the product of the extents may overflow although each of them is fine. */
+/* The product of the extents may overflow although each of them is in range. */
 static bool check_output_shapes(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++)
     if (!te_check_shape(site, &op->outputs[v])) return false;
   return true;
 }
 
-/* Nothing is changed before all checks have passed: only then do the axes belong to the op. */
+/* Changes nothing before all checks have passed: only then do the axes belong to the op. */
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given, tn_arg body, int n_axes,
                       tn_axis *const *axes, te_access_fn visit, void *user) {
   const char *names[TIR_MAX_VALUES + 1];
@@ -388,8 +390,8 @@ int te_split_names(const te_site *site, const char *list, const char *names[TIR_
   return n;
 }
 
-/* Values of argmax that were given no name exist, but reading one would give it a name that the text
- * form cannot write. */
+/* The value of an argmax that was given only one name exists, but must not be read: the text form could not
+ * write its name. */
 tn_tensor *tn_output(tn_tensor *tensor, int index) {
   if (!tensor) return NULL;
   te_op *op = tensor->op;
@@ -400,7 +402,7 @@ tn_tensor *tn_output(tn_tensor *tensor, int index) {
   return NULL;
 }
 
-/* ARGS[0] is the expression, the others are axes. */
+/* ARGS[0] is the expression; the others are axes. */
 tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *args) {
   if (!ctx || !name || n < 1 || !args) return NULL;
   te_site site = {.ctx = ctx};

@@ -1,7 +1,8 @@
-/* condition.c: a condition over the axes of a compute, from text: what the schedule's store predicates are. */
+/* condition.c: parses a condition over the axes of a compute, as schedules have them for stores. */
 #include "te/parser.h"
 
-/* NULL with a message at the place in the text. It is evaluated where no tensor is at hand. */
+/* Parses the whole text. NULL after a message with the place. Reads are refused: where the condition is
+ * evaluated, no tensor is at hand. */
 static const tir_expr *parse(te_parser *p) {
   const char *at = p->lexer.site.text;
   te_advance(p);

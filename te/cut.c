@@ -1,10 +1,11 @@
-/* cut.c: some computes of a program as a program of their own. Its names say nothing of the tensors that it is from, so that
- * parts which compute the same of other tensors are equal texts: one task to tune, one key in logs. */
+/* cut.c: makes some computes of a program a program of their own. Its names say nothing about where the
+ * part came from, so parts that compute the same have equal texts, and are one task to tune and one key in
+ * logs. */
 #include "te/internal.h"
 
 #include <stdio.h>
 
-/* A part in the making. Everything lies in the context's arena, but for the map. */
+/* A part being made. Everything but the map lives in the context's arena. */
 typedef struct cutting {
   te_site site;
   const tn_program *from;
@@ -14,7 +15,7 @@ typedef struct cutting {
   tn_tensor **args;
 } cutting;
 
-/* "I3", "T3", and for the value of an argmax that was given no name what te_is_hidden knows. */
+/* A name for a tensor of the part: "I3", "T3"; a hidden value (te_is_hidden) gets the name of one. */
 static const char *name_of(const cutting *c, const tn_tensor *from, const char *first) {
   runtime_arena *arena = &c->site.ctx->arena;
   if (from->value_index == 0) return first;
@@ -22,7 +23,7 @@ static const char *name_of(const cutting *c, const tn_tensor *from, const char *
   return runtime_format(arena, "%s_%d", first, from->value_index);
 }
 
-/* What the part reads and does not compute. */
+/* Adds an input for a tensor that the part reads and does not compute. */
 static bool add_input(cutting *c, const tn_tensor *from) {
   te_extent shape[TN_MAX_RANK];
   char name[32];
@@ -37,14 +38,14 @@ static bool add_input(cutting *c, const tn_tensor *from) {
   return true;
 }
 
-/* Bottom-up: the index is done before. */
+/* Replaces a read. The rewriter works bottom-up, so the index is done already. */
 static const tir_expr *read_twin(void *user, const tir_expr *e) {
   const cutting *c = user;
   if (e->op != TIR_READ) return e;
   return tir_read(&c->site.ctx->arena, runtime_map_get(&c->twins, e->u.tensor), (tn_dtype)e->dtype, e->n_args, e->arg);
 }
 
-/* Axes keep their names: they are part of the text, as layers of one kind have them. */
+/* Axes keep their names, which are part of the text; layers of one kind have equal ones. */
 static bool add_compute(cutting *c, const te_op *op) {
   const char *names[TIR_MAX_VALUES], *first = runtime_format(&c->site.ctx->arena, "T%d", c->n_computes++);
   for (int v = 0; v < op->n_outputs; v++)
@@ -57,7 +58,7 @@ static bool add_compute(cutting *c, const te_op *op) {
   return true;
 }
 
-/* Whether somebody outside of the part sees the tensor. */
+/* Whether the tensor is seen outside the part. */
 static bool is_result(const cutting *c, const tn_tensor *tensor) {
   for (int i = c->from->n_inputs; i < c->from->n_args; i++)
     if (c->from->args[i] == tensor) return true;
@@ -67,13 +68,14 @@ static bool is_result(const cutting *c, const tn_tensor *tensor) {
   return false;
 }
 
+/* Adds the inputs of an op. */
 static bool add_op(cutting *c, const te_op *op) {
   for (int k = 0; k < op->n_inputs; k++)
     if (!add_input(c, op->inputs[k])) return false;
   return true;
 }
 
-/* Inputs in the order in which the computes read them, then what is seen outside. */
+/* Orders the arguments: inputs as the computes read them, then the tensors seen outside. */
 static bool make_tensors(cutting *c) {
   const tn_program *p = c->from;
   for (int i = 0; i < p->n_ops; i++) {
@@ -88,7 +90,7 @@ static bool make_tensors(cutting *c) {
   return true;
 }
 
-/* By their names: the part was parsed from its text, which gives it axes of its own. */
+/* Pairs tensors by name: the part was parsed from its text, so that it has axes of its own. */
 static const te_twin *list_twins(const cutting *c, const tn_program *part, int *n) {
   const tn_program *p = c->from;
   te_twin *twins = RUNTIME_NEW_ARRAY(&c->site.ctx->arena, te_twin, p->n_ops + 1);

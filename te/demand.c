@@ -1,25 +1,25 @@
-/* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers
- * it. The memo of a tensor is a map from the flat index to the bits of its value and belongs to the
- * run. Elements are computed depth first on the C stack, which MAX_DEMAND_DEPTH bounds. */
+/* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers it.
+ * The memo of a tensor maps the flat index to the bits of its value and belongs to the run. Elements are
+ * computed depth first on the C stack, which MAX_DEMAND_DEPTH limits. */
 #include <math.h>
 
 #include "te/evaluate.h"
 
 enum {
-  MAX_DEMAND_DEPTH = 20000, /* levels of expression on the stack, over all producers */
-  LEVELS_OF_DEMAND = 4      /* what a step to a producer counts besides its expression */
+  MAX_DEMAND_DEPTH = 20000, /* levels of expressions on the stack, over all producers */
+  LEVELS_OF_DEMAND = 4      /* what a step to a producer adds to the depth of its expression */
 };
 
 /* ---- remembered elements ----------------------------------------------------------------------------------------- */
 
-/* Keys are the flat index plus 1, for 0 is no key of a map. */
+/* Keys are the flat index plus 1, since a map has no key 0. */
 static bool memo_find(const runtime_map *memo, int64_t flat, te_cell *value) {
   const runtime_map_value *known = runtime_map_find(memo, (uint64_t)flat + 1);
   if (known) value->i = known->i;
   return known != NULL;
 }
 
-/* Keys are FLAT + 1, since a map has no key 0. False when memory ended. */
+/* False: no memory. */
 static bool memo_add(runtime_map *memo, int64_t flat, te_cell value) {
   runtime_map_value *place = runtime_map_at(memo, (uint64_t)flat + 1);
   if (place) place->i = value.i;
@@ -28,7 +28,7 @@ static bool memo_add(runtime_map *memo, int64_t flat, te_cell value) {
 
 /* ---- computing --------------------------------------------------------------------------------------------------- */
 
-/* Evaluates the definition at an index, with the reader's state put aside. */
+/* Evaluates the definition at an index. The reader's state is saved meanwhile. */
 static void compute(te_run *run, const te_source *source, const int64_t *index, te_cell *values) {
   const te_op *op = source->tensor->op, *reader = run->op;
   const te_source *reading = run->source;
@@ -43,14 +43,14 @@ static void compute(te_run *run, const te_source *source, const int64_t *index, 
   run->source = reading;
 }
 
-/* All values of a tuple are computed, and remembered, together. */
+/* Remembers all values of a tuple: they are computed together. */
 static bool remember(te_run *run, te_source *first, int64_t flat, const te_cell *values) {
   bool ok = true;
   for (int v = 0; ok && v < first->tensor->op->n_outputs; v++) ok = memo_add(&first[v].memo, flat, values[v]);
   return ok || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
-/* 0 after a failure, which the run keeps. The body of a tensor is compiled at its first element. */
+/* Gives 0 after a failure, which the run remembers. A definition is compiled at its first element. */
 te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat) {
   te_cell value = {0}, values[TIR_MAX_VALUES] = {0};
   te_source *first = source - source->tensor->value_index;
@@ -74,7 +74,7 @@ te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t 
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-/* Names first: a tensor of another program would be read from where it is not. */
+/* Checks the tensor first: one of another program would be read in the wrong place. */
 static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index, const int64_t *symbols) {
   if (tn_program_find(p, t->name) != t)
     return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "'%s' is no tensor of the program", t->name);
@@ -87,7 +87,7 @@ static tn_status check_place(const tn_program *p, const tn_tensor *t, const int6
   return TN_OK;
 }
 
-/* What was given has an array; everything else, and what is asked for by its definition, is computed. */
+/* Looks the element up if the tensor has an array; otherwise, or if IS_DEFINED, computes it. */
 static te_cell element_at(te_run *run, te_source *source, bool is_defined, const int64_t *index) {
   int64_t flat = 0;
   for (int d = 0; d < source->tensor->ndim; d++) flat += index[d] * source->stride[d];
@@ -95,8 +95,8 @@ static te_cell element_at(te_run *run, te_source *source, bool is_defined, const
   return te_demand(run, source, index, flat);
 }
 
-/* An element of a tensor that has an array is looked up there; IS_DEFINED: is computed all the same, from the arrays of
- * what it reads. CHANCE: NULL, or where roundings go. */
+/* Evaluates one element. IS_DEFINED: by its definition even if its tensor has an array, from the arrays of
+ * what it reads. CHANCE: where random roundings come from, or NULL. */
 static tn_status evaluate_at(tn_program *program, DLTensor *const *args, int n_args, bool is_defined,
                              runtime_rng *chance, const tn_tensor *tensor, const int64_t *index, double *value) {
   int64_t symbols[TE_MAX_SYMBOLS] = {0};
@@ -115,7 +115,7 @@ static tn_status evaluate_at(tn_program *program, DLTensor *const *args, int n_a
   return TN_OK;
 }
 
-/* The cost is that of the elements that this one depends on, each once. */
+/* Costs as much as the elements that this one depends on, each computed once. */
 tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                          const int64_t *index, double *value) {
   tn_context *ctx = program ? program->ctx : NULL;
@@ -137,7 +137,7 @@ tn_status te_evaluate_by_chance(tn_program *program, DLTensor *const *args, int 
 
 /* ---- what it costs ----------------------------------------------------------------------------------------------- */
 
-/* Of a definition: the terms of its sum. */
+/* The terms of a definition's sum; 1 without a reduction. */
 static double terms_of(const te_op *op) {
   double terms = 1;
   for (int r = 0; r < op->n_reduce; r++) terms *= (double)op->reduce_axes[r]->extent;

@@ -1,5 +1,6 @@
-/* evaluate.c: the reference evaluator: walks the te graph itself, in doubles and wrapped 64-bit integers, and shares no
- * code with lowering. tn_evaluate computes whole tensors, producers first; tn_evaluate_at one element on demand. */
+/* evaluate.c: the reference evaluator. It walks the te graph itself, in doubles and wrapped 64-bit
+ * integers, and shares no code with lowering. tn_evaluate computes whole tensors, producers first;
+ * tn_evaluate_at computes one element on demand. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* Row-major without gaps. */
+/* Whether an array is row-major without gaps. */
 static bool is_compact(const DLTensor *a) {
   int64_t stride = 1;
   for (int d = a->ndim; a->strides && d-- > 0; stride *= a->shape[d])
@@ -16,15 +17,15 @@ static bool is_compact(const DLTensor *a) {
   return true;
 }
 
-/* Booleans may come as {uint, 1} or {uint, 8}. */
+/* Booleans may be passed as {uint, 1} or {uint, 8}. */
 static bool same_dtype(DLDataType a, tn_dtype dtype) {
   DLDataType b = tn_dtype_dlpack(dtype);
   bool is_bool = dtype == TN_BOOL && a.code == kDLUInt && (a.bits == 1 || a.bits == 8);
   return a.lanes == 1 && (is_bool || (a.code == b.code && a.bits == b.bits));
 }
 
-/* What TENSOR allows: a strided one is only asked for rows without gaps, and for no way back; no two elements of what
- * is computed share memory. */
+/* Whether the strides of A are allowed for T. A strided tensor needs rows without gaps and strides that are
+ * not negative; if it is computed, no two elements may share memory. */
 static bool strides_fit(const tn_tensor *t, const DLTensor *a) {
   bool fits = true;
   if (!t->is_strided || !a->strides) return is_compact(a);
@@ -35,7 +36,7 @@ static bool strides_fit(const tn_tensor *t, const DLTensor *a) {
   return fits && (te_is_placeholder(t->op) || runtime_elements_are_apart(a));
 }
 
-/* Extents that symbols decide are left to check_sizes. */
+/* Checks all but extents made of symbols, which are left to check_sizes. */
 static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor *a) {
   if (!a || !a->data) return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is NULL", t->name);
   if (!same_dtype(a->dtype, t->dtype))
@@ -54,16 +55,16 @@ static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor
                                                    "elements apart");
 }
 
-/* Where symbols got their values. */
+/* How the symbols get their values from the arguments. */
 typedef struct binding {
   const tn_program *program;
   DLTensor *const *args;
-  int n;            /* arguments that are there */
-  int64_t *symbols; /* 0: none yet */
+  int n;            /* arguments that are present */
+  int64_t *symbols; /* 0: not known yet */
   const char *by[TE_MAX_SYMBOLS];
 } binding;
 
-/* Dimension D of argument I is symbol K. */
+/* Gives symbol K the value of dimension D of argument I. */
 static tn_status bind(binding *b, int i, int d, int k) {
   const tn_axis *symbol = b->program->symbols[k];
   const char *name = b->program->args[i]->name;
@@ -81,7 +82,7 @@ static tn_status bind(binding *b, int i, int d, int k) {
   return TN_OK;
 }
 
-/* In the order of the arguments, as a kernel does: the same argument gives a symbol its value. */
+/* In the order of the arguments, so that a symbol gets its value from the same argument as in a kernel. */
 static tn_status bind_all(binding *b) {
   for (int i = 0; i < b->n; i++)
     for (int d = 0; d < b->program->args[i]->ndim; d++) {
@@ -97,7 +98,7 @@ static tn_status bind_all(binding *b) {
   return TN_OK;
 }
 
-/* Extents made of symbols. */
+/* Checks the extents that are expressions of symbols. */
 static tn_status check_sizes(const binding *b) {
   for (int i = 0; i < b->n; i++)
     for (int d = 0; d < b->program->args[i]->ndim; d++) {
@@ -111,7 +112,7 @@ static tn_status check_sizes(const binding *b) {
   return TN_OK;
 }
 
-/* Messages name the tensor. *SYMBOLS has an entry for each symbol of the program. */
+/* Messages name the tensor. SYMBOLS gets a value for each symbol of the program. */
 tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs, int64_t *symbols) {
   if (n_args != p->n_args)
     return runtime_fail(p->ctx, TN_ERROR_CALL, "%d arguments given, the program has %d", n_args, p->n_args);
@@ -126,7 +127,7 @@ tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, 
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-/* The first failure is also the context's; what follows from it is not said. */
+/* Keeps the first failure, which is also the context's. Later ones only follow from it and are not reported. */
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   char text[1024];
   if (run->failed) return false;
@@ -137,19 +138,20 @@ bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   return false;
 }
 
-/* Of the extents with symbols put in. */
+/* The number of elements with this run's extents. */
 static int64_t element_count(const te_source *source) {
   int64_t n = 1;
   for (int d = 0; d < source->tensor->ndim; d++) n *= source->shape[d];
   return n;
 }
 
-/* Without SIZE it is the number. */
+/* The value of SIZE or, if it is NULL, EXTENT. */
 static int64_t extent_value(const te_run *run, int64_t extent, const tir_expr *size) {
   return size ? te_size_value(run->program, size, run->symbols) : extent;
 }
 
-/* Strides are those of an array without gaps; te_run_start replaces them where an argument has its own. */
+/* Sets extents, and strides of an array without gaps. te_run_start replaces the strides if an argument
+ * brings its own. */
 static void set_extents(const te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
   for (int d = 0; d < t->ndim; d++) source->shape[d] = extent_value(run, t->shape[d], t->size[d]);
@@ -159,14 +161,14 @@ static void set_extents(const te_run *run, te_source *source) {
     source->reduce[i] = extent_value(run, t->op->reduce_axes[i]->extent, t->op->reduce_axes[i]->size);
 }
 
-/* Linear in the tensors of the program: asked while compiling, not at each element. */
+/* Searches all tensors of the program, so it is called while compiling and not for each element. */
 te_source *te_source_of(te_run *run, const tn_tensor *t) {
   for (int i = 0; i < run->n_sources; i++)
     if (run->sources[i].tensor == t) return &run->sources[i];
   return NULL;
 }
 
-/* A run over the program's tensors; inputs (and outputs, when NEED_OUTPUTS) have their arrays. */
+/* Starts a run. Inputs, and with NEED_OUTPUTS also outputs, use the caller's arrays. */
 bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs, const int64_t *symbols) {
   *run = (te_run){.ctx = p->ctx, .program = p};
   int n = 0;
@@ -188,7 +190,7 @@ bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_o
   return true;
 }
 
-/* Arguments' arrays are the caller's and stay. */
+/* The arrays of arguments belong to the caller and stay. */
 void te_run_end(te_run *run) {
   for (int i = 0; i < run->n_sources && run->sources; i++) {
     if (run->sources[i].is_own) free(run->sources[i].data);
@@ -203,7 +205,7 @@ te_cell te_node_value(const te_node *body, te_run *run) {
   return body->is_float ? (te_cell){.f = body->eval.f(body, run)} : (te_cell){.i = body->eval.i(body, run)};
 }
 
-/* As tir/ir.h says for MIN and MAX, NaN included. */
+/* As tir/ir.h defines MIN and MAX, also for NaN. */
 static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   switch (combiner) {
     case TIR_REDUCE_SUM: return (te_cell){.f = a.f + b.f};
@@ -217,7 +219,7 @@ static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   return a;
 }
 
-/* Wraps at the dtype, which sums and products of narrow integers need after each step. */
+/* Sums and products of narrow integers wrap after each step. */
 static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a, te_cell b) {
   switch (combiner) {
     case TIR_REDUCE_SUM: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
@@ -231,7 +233,7 @@ static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a
   return a;
 }
 
-/* Of an integer dtype, by its width. */
+/* The least value of an integer dtype, where a maximum begins. */
 static int64_t lowest(tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   return tn_dtype_is_signed(dtype) ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
@@ -243,7 +245,7 @@ static int64_t highest(tn_dtype dtype) {
   return (int64_t)(UINT64_MAX >> (64 - bits));
 }
 
-/* What a reduction starts from. */
+/* The value that a reduction starts from. */
 static te_cell identity(tir_combiner combiner, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype), is_one = combiner == TIR_REDUCE_PROD || combiner == TIR_REDUCE_ALL;
   if (combiner == TIR_REDUCE_MAX) return is_float ? (te_cell){.f = -INFINITY} : (te_cell){.i = lowest(dtype)};
@@ -258,16 +260,16 @@ static bool next_index(int n, const int64_t *extents, int64_t *index) {
   return false;
 }
 
-/* The compiled parts of a reduction. */
+/* The compiled parts of a reduction; they point into its node. */
 typedef struct parts {
   const tir_reduce *r;
-  int n; /* values */
+  int n; /* number of values */
   const te_node *where;
   const te_node *const *source, *const *init, *const *result, *const *identity; /* NULL: it has none */
 } parts;
 
-/* Pointers into the compiled body. Its arguments stand in the order of the REDUCE node's, those of the
- * combiner behind. */
+/* Finds the parts in the compiled body: its arguments are in the order of the REDUCE node's, followed by
+ * those of the combiner. */
 static parts parts_of(const te_op *op, const te_node *body) {
   const tir_reduce *r = op->body->u.reduce;
   int n = op->n_outputs;
@@ -281,14 +283,13 @@ static parts parts_of(const te_op *op, const te_node *body) {
                  .identity = r->tuple ? own_end + n : NULL};
 }
 
-/* The init is evaluated at the data axes: the reduction axes have no value yet. */
+/* An init is evaluated at the data axes only, since the reduction axes have no value yet. */
 static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) {
   if (p->init) return te_node_value(p->init[v], run);
   return p->identity ? te_node_value(p->identity[v], run) : identity(p->r->combiner, op->outputs[v].dtype);
 }
 
-/* A float with a rounding error of DTYPE that chance chose, up to twice as large as a true one. Sums of halves are
- * made in f32. */
+/* X with a random rounding error of DTYPE, up to twice as large as a real one. Sums of f16 and bf16 are made in f32. */
 static double by_chance(runtime_rng *chance, tn_dtype dtype, double x) {
   return x * (1 + runtime_float_unit(dtype) * (2 * runtime_random_unit(chance) - 1));
 }
@@ -297,7 +298,7 @@ static double sum_by_chance(te_run *run, tn_dtype dtype, double x) {
   return run->chance ? by_chance(run->chance, runtime_is_half(dtype) ? TN_F32 : dtype, x) : x;
 }
 
-/* VALUES combined with MORE, in place. */
+/* Combines VALUES with MORE, in place. */
 static void combine(const parts *p, const te_op *op, te_run *run, te_cell *values, const te_cell *more) {
   assert(p->source && "a reduction");
   if (!p->result) {
@@ -327,8 +328,7 @@ static void reduce(const te_op *op, const te_node *body, te_run *run, te_cell *v
   } while (!run->failed && next_index(op->n_reduce, run->source->reduce, index));
 }
 
-/* RUN->vars must hold the data axes. Sums are made in double: that is why a kernel's f32 result is
- * compared with a tolerance. */
+/* RUN->vars must hold the data axes. Sums are made in double, so a kernel's f32 result is compared with a tolerance. */
 void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values) {
   const te_op *op = source->tensor->op;
   run->op = op;
@@ -367,7 +367,7 @@ static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   }
 }
 
-/* Not zero-filled: all elements are computed. */
+/* The array is not cleared, since every element is computed. */
 static bool allocate(te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
   source->data = malloc((size_t)element_count(source) * tn_dtype_bytes(t->dtype));
@@ -375,7 +375,7 @@ static bool allocate(te_run *run, te_source *source) {
   return source->data || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
-/* The arrays of an op, whose sources begin at SOURCE, are made unless they are arguments. */
+/* Makes arrays for the outputs of an op, beginning at SOURCE, unless they are arguments. */
 static bool allocate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   for (int v = 0; v < op->n_outputs; v++)
@@ -383,7 +383,7 @@ static bool allocate_op(te_run *run, te_source *source) {
   return true;
 }
 
-/* The elements at run->vars into the arrays of the op's outputs. */
+/* Stores the values of the element at run->vars into all outputs of the op. */
 static void store_all(const te_run *run, const te_source *source, const te_cell *values) {
   const te_op *op = source->tensor->op;
   for (int v = 0; v < op->n_outputs; v++) {
@@ -393,7 +393,8 @@ static void store_all(const te_run *run, const te_source *source, const te_cell 
   }
 }
 
-/* Computes the elements of all outputs of an op from run->vars on; with FIRST_ONLY while the first axis stays. */
+/* Computes all outputs of an op from the element at run->vars on. FIRST_ONLY: only while the first axis
+ * keeps its value. */
 static bool fill(te_run *run, te_source *source, const te_node *body, bool first_only) {
   const te_op *op = source->tensor->op;
   te_cell values[TIR_MAX_VALUES];
@@ -404,7 +405,7 @@ static bool fill(te_run *run, te_source *source, const te_node *body, bool first
   return !run->failed;
 }
 
-/* Whole tensors. */
+/* Computes all elements of a compute's outputs. */
 static bool evaluate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   if (te_is_placeholder(op)) return true;
@@ -413,7 +414,7 @@ static bool evaluate_op(te_run *run, te_source *source) {
   return body && fill(run, source, body, false);
 }
 
-/* A tensor's array; a scalar's value. */
+/* A C function's argument: a tensor's array, or a scalar's value. */
 static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
   const te_source *source = te_source_of(run, t);
   if (!t->by_value) return (runtime_c_arg){.is_pointer = true, .u.pointer = source->data};
@@ -422,8 +423,7 @@ static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
   return (runtime_c_arg){.dtype = t->dtype, .u.i = value.i};
 }
 
-/* What a function gets for a number: a literal as it is, a size by what the symbols are in this run, cast to a
- * float or not. */
+/* A C function's argument that is a number: a literal, or a size with this run's symbols, possibly cast to a float. */
 static runtime_c_arg number_argument(const te_run *run, const tir_expr *e) {
   bool is_cast = e->op == TIR_CAST;
   if (e->op != TIR_FLOAT && e->op != TIR_INT) {
@@ -439,7 +439,7 @@ static runtime_c_arg number_argument(const te_run *run, const tir_expr *e) {
   return (runtime_c_arg){.dtype = (tn_dtype)e->dtype, .u.i = e->u.i};
 }
 
-/* The function itself, on whole arrays. */
+/* Calls the C function itself, on whole arrays. */
 static bool evaluate_extern(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   const te_call *call = op->call;
@@ -458,7 +458,7 @@ static bool evaluate_extern(te_run *run, te_source *source) {
   return run->status == TN_OK;
 }
 
-/* All steps of a scan at one time, in order, then the next time. */
+/* Evaluates a scan: all its steps at one time, in order, then at the next time. */
 static bool evaluate_scan(te_run *run, const te_op *scan) {
   for (int i = 0; i < run->n_sources; i++)
     if (run->sources[i].tensor->op->scan == scan && !allocate_op(run, &run->sources[i])) return false;
@@ -475,7 +475,7 @@ static bool evaluate_scan(te_run *run, const te_op *scan) {
   return true;
 }
 
-/* A scan's steps are computed with it. */
+/* A scan's steps are computed when the scan itself is reached. */
 static bool evaluate_next(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   if (te_is_extern(op)) return evaluate_extern(run, source);
@@ -483,8 +483,8 @@ static bool evaluate_next(te_run *run, te_source *source) {
   return op != op->scan || evaluate_scan(run, op);
 }
 
-/* Producers first, in the order of the program's ops. The outputs are the caller's arrays; what lies
- * between is allocated for the run. */
+/* Goes through the program's ops, producers first. Outputs are the caller's arrays; intermediate tensors
+ * are allocated for the run. */
 tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
   if (!program || !RUNTIME_GIVEN(program->ctx, args)) return TN_ERROR_ARGUMENT;
   int64_t symbols[TE_MAX_SYMBOLS] = {0};

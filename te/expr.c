@@ -1,5 +1,5 @@
-/* expr.c: expressions from arguments: operators with their type rules, casts, reads. Rows of TIR_OPS say
- * what an operator is; the class of a row says which rule applies to its operands. */
+/* expr.c: makes expressions from arguments: operators with their type rules, casts, reads. A row of TIR_OPS
+ * says what an operator is; the row's rule says what is asked of its operands. */
 #include <assert.h>
 #include <math.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* The dtype that an argument has already; a plain number has none and is not asked. */
+/* The dtype of an argument that is no plain number. */
 static tn_dtype stored_dtype(tn_arg a) {
   if (a.kind == TN_ARG_AXIS) return a.u.axis->var.dtype;
   return a.kind == TN_ARG_TENSOR ? a.u.tensor->dtype : (tn_dtype)a.u.expr->node->dtype;
@@ -18,7 +18,7 @@ tn_dtype te_arg_dtype(tn_arg a) {
   return runtime_is_half(dtype) ? TN_F32 : dtype;
 }
 
-/* A cast to f32 around f16 and bf16: no operator takes these. */
+/* Casts f16 and bf16 to f32, since no operator takes them. */
 const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   const tir_expr *node = te_stored_node(site, a);
   if (!node || !runtime_is_half((tn_dtype)node->dtype)) return node;
@@ -26,7 +26,7 @@ const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   return te_has_memory(site, node) ? node : NULL;
 }
 
-/* A tensor of rank 0 stands for its only element; of any other rank an index is missing. */
+/* A tensor of rank 0 stands for its only element. For any other rank an index is missing. */
 const tir_expr *te_stored_node(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR) return a.u.expr->node;
   if (a.kind == TN_ARG_TENSOR && a.u.tensor->ndim > 0) {
@@ -40,7 +40,7 @@ const tir_expr *te_stored_node(const te_site *site, tn_arg a) {
   return te_has_memory(site, node) ? node : NULL;
 }
 
-/* Where an argument lives; NULL for numbers and for what an earlier failure left NULL. */
+/* The context of an argument; NULL for numbers, and for arguments that an earlier failure left NULL. */
 static tn_context *arg_context(tn_arg a) {
   switch (a.kind) {
     case TN_ARG_EXPR: return a.u.expr ? a.u.expr->ctx : NULL;
@@ -71,14 +71,14 @@ bool te_check_context(const te_site *site, int n, const tn_arg *args) {
   return true;
 }
 
-/* The context of the first argument that has one: a chain of C calls names it once, at its leaves. */
+/* The context of the first argument that has one. In a chain of C calls only the leaves name a context. */
 bool te_find_site(te_site *site, int n, const tn_arg *args) {
   *site = (te_site){0};
   for (int i = 0; i < n && !site->ctx; i++) site->ctx = arg_context(args[i]);
   return site->ctx && te_check_context(site, n, args);
 }
 
-/* At most 60 characters, the rest as "...". */
+/* At most 60 characters; the rest is shown as "...". */
 const char *te_show(char buffer[64], const tir_expr *e) {
   runtime_str s = {0};
   te_print_expr(&s, e);
@@ -91,7 +91,7 @@ const char *te_show(char buffer[64], const tir_expr *e) {
   return buffer;
 }
 
-/* A tensor by its name, a number by its digits, everything else printed. */
+/* A tensor is shown by its name, a number by its digits, and everything else printed. */
 const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_TENSOR) return a.u.tensor->name;
   const tir_expr *node = te_is_number(a) ? te_convert(site, a, te_number_dtype(a)) : te_arg_node(site, a);
@@ -100,7 +100,7 @@ const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a) {
 
 tn_dtype te_shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype(a) : te_arg_dtype(a); }
 
-/* A reduction has a loop nest of its own and cannot be an operand, as in TVM. */
+/* For places where no reduction may stand, such as an index, a condition or a tuple: it has a loop nest of its own. */
 bool te_check_not_reduction(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR && a.u.expr->node->op == TIR_TUPLE) {
     te_fail(site, TN_ERROR_PROGRAM,
@@ -131,10 +131,10 @@ bool te_check_one_value(const te_site *site, tn_arg a) {
 
 /* An axis, a tensor or a number is a leaf. */
 static int arg_depth(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->depth : 1; }
-/* Sharing expanded, since printing and walking by recursion expand it, too. */
+/* Counts shared nodes each time, as recursive printing and walking visit them each time. */
 static int arg_size(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->size : 1; }
 
-/* NODE may be NULL after running out of memory: that is then said here. */
+/* NODE may be NULL because memory ran out; that is then reported here. */
 tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_arg *args) {
   int depth = 0, size = 1;
   for (int i = 0; i < n; i++) {
@@ -161,12 +161,12 @@ bool te_refuse_operand(const te_site *site, const char *op, tn_arg a, const char
   return false;
 }
 
-/* A number is no condition, as x != 0 says what is meant. */
+/* A number is no condition; x != 0 says what is meant. */
 bool te_check_bool(const te_site *site, const char *op, tn_arg a) {
   return te_shown_dtype(a) == TN_BOOL || te_refuse_operand(site, op, a, "it needs a bool, such as x != 0");
 }
 
-/* Arithmetic: no booleans; "/" is for floats, "//" and "%" for integers. */
+/* Arithmetic takes no booleans; "/" is for floats, "//" and "%" are for integers. */
 static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_arg first) {
   const char *text = tir_op_table[op].text;
   bool is_float = tn_dtype_is_float(dtype);
@@ -182,7 +182,7 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
   return false;
 }
 
-/* The bits of integers. */
+/* Bit operators take integers only. */
 static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *advice =
       dtype == TN_BOOL ? "use &&, ||, != or !, or cast it, as in i32(x)" : "it needs an integer, such as i32(x)";
@@ -195,7 +195,7 @@ static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, co
   return te_refuse_operand(site, tir_op_table[op].text, args[wrong], advice);
 }
 
-/* Functions such as exp take floats; literals become f32. */
+/* Functions such as exp take floats; plain numbers become f32. */
 static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (!te_is_number(args[i]) && !tn_dtype_is_float(te_arg_dtype(args[i])))
@@ -203,8 +203,8 @@ static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *
   return true;
 }
 
-/* By the rule of the operator's class. OWN is a select here: other classes of that rule cannot be
- * written. */
+/* Checks the operands by the operator's rule. TIR_RULE_OWN can only be a select here: the text form has no
+ * other operators of that rule. */
 static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *text = tir_op_table[op].text;
   switch (tir_op_table[op].rule) {
@@ -220,7 +220,7 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
   return true;
 }
 
-/* The dtype the operands are brought to; a select's condition stands apart. */
+/* The dtype that the operands are converted to. A select's condition is not among them. */
 static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   if (op == TIR_SELECT) return te_common_dtype(2, args + 1);
   tn_dtype dtype = te_common_dtype(n, args);
@@ -228,7 +228,7 @@ static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
 }
 
-/* The node over operands of one dtype. */
+/* Makes the node over converted operands. */
 static const tir_expr *build(runtime_arena *arena, tir_op op, int n, const tir_expr *const *nodes) {
   if (op == TIR_SELECT) return tir_select(arena, nodes[0], nodes[1], nodes[2]);
   return n == 1 ? tir_unary(arena, op, nodes[0]) : tir_binary(arena, op, nodes[0], nodes[1]);
@@ -256,8 +256,8 @@ static int find_operator(const te_site *site, const char *text, int n) {
   return op;
 }
 
-/* Refuses with the operand's text and the cast that would help. The operands are converted to one
- * dtype; a select's condition stays bool. */
+/* A refusal shows the operand's text and the cast that would help. Operands are converted to one dtype; a
+ * select's condition stays bool. */
 tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (te_is_null(args[i]) || !te_check_one_value(site, args[i])) return NULL;
@@ -278,7 +278,7 @@ tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg 
   return te_new_expr(site, build(&site->ctx->arena, (tir_op)op, n, nodes), n, args);
 }
 
-/* Without an argument that has a context nothing can be said: NULL alone. */
+/* If no argument has a context there is nowhere to report to: the result is NULL without a message. */
 tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
   te_site site;
   return op && operands && te_find_site(&site, n, operands) ? te_operator(&site, op, n, operands) : NULL;
@@ -286,14 +286,14 @@ tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
 
 /* ---- casts and constants ----------------------------------------------------------------------------------------- */
 
-/* An enum in C holds any number. */
+/* An enum in C may hold any number. */
 static bool check_dtype(const te_site *site, tn_dtype dtype) {
   if ((unsigned)dtype < TN_DTYPE_COUNT) return true;
   te_fail(site, TN_ERROR_ARGUMENT, "%d is no dtype", (int)dtype);
   return false;
 }
 
-/* A number in DTYPE: floats keep all of the number's digits, integers are converted as a cast converts. */
+/* A number as a constant of DTYPE: a float gets all digits of an integer; integers are converted as a cast does. */
 static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a) {
   runtime_arena *arena = &site->ctx->arena;
   bool is_int = a.kind == TN_ARG_INT, is_exact = is_int && tn_dtype_is_float(dtype);
@@ -304,7 +304,7 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
   return te_has_memory(site, node) ? node : NULL;
 }
 
-/* A constant is converted at once. To f16 from an integer goes by f32, as the code does it. */
+/* Constants are converted at once. An integer becomes f16 by way of f32, as generated code does it. */
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_one_value(site, a)) return NULL;
   bool is_stored = !te_is_number(a) && stored_dtype(a) == dtype; /* f16(x) of an f16 */
@@ -315,13 +315,13 @@ tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   return node ? te_new_expr(site, node, 1, &a) : NULL;
 }
 
-/* The context is found in the argument; a cast of a bare number has none and gives NULL. */
+/* The context is that of the argument. A plain number has none, and gives NULL. */
 tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
   te_site site;
   return te_find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;
 }
 
-/* VALUE must be exact for an integer dtype: 0.5 as i32 is refused and not cut. */
+/* VALUE must be a value of an integer dtype: 0.5 as i32 is refused, not truncated. */
 tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
   te_site site = {.ctx = ctx};
   if (!ctx || !check_dtype(&site, dtype)) return NULL;
@@ -333,7 +333,7 @@ tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
 
-/* An index is an integer, but no boolean. */
+/* An index is an integer, and not a boolean. */
 static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_arg a) {
   if (te_is_null(a) || !te_check_not_reduction(site, a)) return false;
   tn_dtype dtype = te_shown_dtype(a);
@@ -344,7 +344,7 @@ static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_
   return false;
 }
 
-/* The index keeps its dtype: conversions to the loops' dtype are lowering's. */
+/* The index keeps its dtype; lowering converts it to the loops' dtype. */
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index) {
   if (n != tensor->ndim) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d, but %d ind%s given", tensor->name, tensor->ndim, n,

@@ -1,11 +1,11 @@
-/* extern.c: stages that are a call of a C function: callees, their results, what a program's calls have in common. */
+/* extern.c: stages that are calls of C functions: callees, their results, and checks of all calls in a program. */
 #include <stdio.h>
 
 #include "te/internal.h"
 
 /* ---- callees ----------------------------------------------------------------------------------------------------- */
 
-/* One for each statement; te_check_externs makes those of one name the same. */
+/* Makes one for each call; te_check_externs makes those of equal names one. */
 tir_callee *te_callee(const te_site *site, const char *name) {
   if (!te_check_name(site, "a function", name)) return NULL;
   tir_callee *callee = RUNTIME_NEW(&site->ctx->arena, tir_callee);
@@ -15,14 +15,14 @@ tir_callee *te_callee(const te_site *site, const char *name) {
   return callee;
 }
 
-/* A function of this process: exported code leaves the symbol open. */
+/* Sets a function of this process. Exported code leaves the symbol undefined instead. */
 static tn_status set_function(tn_context *ctx, tir_callee *callee, void (*function)(void)) {
   if (!function) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the function given for '%s' is NULL", callee->name);
   callee->function = function;
   return TN_OK;
 }
 
-/* What another function of the program was given, if that is the same: code generation links it once. */
+/* An equal module of another call in the program, so that code generation links it once; NULL: none. */
 static const void *find_module(const tn_program *p, const void *module, size_t bytes) {
   for (int i = 0; p && i < p->n_ops; i++) {
     const tir_callee *callee = te_is_extern(p->ops[i]) ? p->ops[i]->call->callee : NULL;
@@ -32,7 +32,7 @@ static const void *find_module(const tn_program *p, const void *module, size_t b
   return NULL;
 }
 
-/* P: that calls it, or NULL. */
+/* P: the program that calls it, or NULL. */
 static tn_status set_module(tn_context *ctx, const tn_program *p, tir_callee *callee, const void *module,
                             size_t bytes) {
   if (!module || bytes == 0)
@@ -60,7 +60,7 @@ tn_callee *tn_callee_llvm(tn_context *ctx, const char *name, const void *module,
   return callee && set_module(ctx, NULL, callee, module, bytes) == TN_OK ? callee : NULL;
 }
 
-/* The first call of a function of that name; NULL, with a message: there is none. */
+/* The callee of the first call of that name. NULL after a message: there is none. */
 static tir_callee *find_callee(const tn_program *p, const char *name) {
   const char *some = NULL;
   for (int i = 0; i < p->n_ops; i++) {
@@ -73,7 +73,7 @@ static tir_callee *find_callee(const tn_program *p, const char *name) {
   return NULL;
 }
 
-/* Takes effect for kernels built from now on, and for tn_evaluate at once. */
+/* Takes effect in kernels built from now on, and in tn_evaluate at once. */
 tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void)) {
   if (!program || !RUNTIME_GIVEN(program->ctx, name)) return TN_ERROR_ARGUMENT;
   tir_callee *callee = find_callee(program, name);
@@ -88,7 +88,7 @@ tn_status tn_program_link(tn_program *program, const char *name, const void *mod
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* A callee takes its results' arrays as arguments too, so both count against the most that a call can pass. */
+/* The arrays of results are arguments of the function, too, so both count. */
 static bool check_count(const te_site *site, const char *callee, int n_results, int n_args) {
   int most = RUNTIME_MAX_C_ARGS - n_results;
   if (n_results >= 1 && n_results <= TIR_MAX_VALUES && n_args <= most) return true;
@@ -101,7 +101,7 @@ static bool check_count(const te_site *site, const char *callee, int n_results, 
   return false;
 }
 
-/* What C passes as it is: other types would be promoted. */
+/* Only types that C passes unchanged: narrower ones would be promoted. */
 static bool check_scalar(const te_site *site, const char *callee, const tn_tensor *t) {
   bool fits = t->dtype == TN_I32 || t->dtype == TN_I64 || t->dtype == TN_F32 || t->dtype == TN_F64;
   if (!t->by_value || fits) return true;
@@ -113,7 +113,7 @@ static bool check_scalar(const te_site *site, const char *callee, const tn_tenso
   return false;
 }
 
-/* Extent D of the result, a number or made of symbols. */
+/* Sets extent D of a result: a number, or an expression of symbols. */
 static bool set_extent(const te_site *site, tn_tensor *t, int d, const tn_result *r) {
   te_extent extent = {r->shape[d], NULL};
   const tn_arg size = tn_arg_expr((tn_expr *)r->size[d]);
@@ -124,7 +124,7 @@ static bool set_extent(const te_site *site, tn_tensor *t, int d, const tn_result
   return fits;
 }
 
-/* The result's name and shape are copied. */
+/* Copies the result's name and shape. */
 static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r) {
   tn_tensor *t = &op->outputs[v];
   if (!r->name || !te_check_name(site, "a tensor", r->name)) return false;
@@ -141,7 +141,7 @@ static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r
   return te_check_shape(site, t);
 }
 
-/* The tensors of a call, each once. */
+/* Lists the tensors that a call reads, each once. */
 static void set_inputs(te_op *op, const te_call *call) {
   op->n_inputs = 0;
   for (int i = 0; i < call->n; i++) {
@@ -153,7 +153,7 @@ static void set_inputs(te_op *op, const te_call *call) {
   }
 }
 
-/* All parts in one go, so that a failure leaves only arena memory behind. N_ARGS counts the results, too. */
+/* Allocates all parts at once. N_ARGS counts the results, too. */
 static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results, int n_args) {
   runtime_arena *arena = &site->ctx->arena;
   te_op *op = RUNTIME_NEW(arena, te_op);
@@ -179,7 +179,7 @@ const char *te_why_not_passed(tn_arg arg) {
   return fits ? NULL : "can be more than an i32 holds: say how large the symbols can be, as in symbol M<=4096";
 }
 
-/* Shows the call as it would be right, with the number in the C type that comes nearest. */
+/* Shows how the call would be right: the number in the nearest C type. */
 static void refuse_dtype(const te_site *site, const char *callee, int i, const tir_expr *number) {
   char text[64];
   if (number->op == TIR_FLOAT || number->op == TIR_INT)
@@ -203,7 +203,7 @@ static const tir_expr *number_at(const te_site *site, const char *callee, int i,
   return fits ? number : NULL;
 }
 
-/* What stands at place I. */
+/* Sets what the call passes at place I. */
 static bool set_arg(const te_site *site, const te_op *op, int i, tn_arg arg) {
   const char *callee = op->call->callee->name;
   te_call_arg *out = &op->call->args[i];
@@ -215,7 +215,7 @@ static bool set_arg(const te_site *site, const te_op *op, int i, tn_arg arg) {
   return false;
 }
 
-/* Each result has one place: behind all others if none was given. */
+/* Gives each result one place; without a given place, behind all others. */
 static bool place_results(const te_site *site, const te_op *op, int n_given) {
   te_call *call = (te_call *)op->call;
   int count[TIR_MAX_VALUES] = {0}, n_placed = 0;
@@ -236,14 +236,14 @@ static bool place_results(const te_site *site, const te_op *op, int n_given) {
   return true;
 }
 
-/* How many of ARGS are no places of results. */
+/* How many of ARGS are not places of results. */
 static int count_given(int n, const tn_arg *args) {
   int n_given = 0;
   for (int i = 0; i < n; i++) n_given += args[i].kind != TN_ARG_RESULT;
   return n_given;
 }
 
-/* The function is not called, and its signature not checked, as C cannot ask for it. */
+/* The function is not called, and its signature cannot be checked, since C cannot tell it. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
                      const tn_arg *args) {
   if (!check_count(site, callee->name, n_results, count_given(n_args, args))) return NULL;
@@ -268,7 +268,7 @@ tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, co
   return te_extern(&site, callee, n_results, results, n, args);
 }
 
-/* For the schedule's cache stages: the call stays the same, with TO in the place of FROM. */
+/* For the schedule's cache stages: the same call with TO in place of FROM. */
 te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor *to) {
   tn_context *ctx = op->outputs[0].ctx;
   te_site site = {.ctx = ctx};
@@ -290,40 +290,41 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* Modules are compared by contents: a program that is parsed twice has two copies. */
+/* Modules are compared by contents, since parsing a program twice makes two copies. */
 static bool is_same_callee(const tir_callee *a, const tir_callee *b) {
   if (a == b) return true;
   bool is_same = a->function == b->function && a->module_bytes == b->module_bytes && !a->module == !b->module;
   return is_same && (!a->module || memcmp(a->module, b->module, a->module_bytes) == 0);
 }
 
-/* A number at place I, or the value of a scalar. */
+/* Whether place I takes a number or the value of a scalar. */
 static bool is_by_value(const te_op *op, int i) {
   const tn_tensor *t = te_call_tensor(op, i);
   return !t || t->by_value;
 }
 
-/* Of the function's argument I, be it a tensor or a number. */
+/* The dtype of argument I, a tensor or a number. */
 static tn_dtype dtype_at(const te_op *op, int i) {
   const tn_tensor *t = te_call_tensor(op, i);
   return t ? t->dtype : (tn_dtype)op->call->args[i].number->dtype;
 }
 
-/* What is written at one place has to be written there by every call: a C type does not tell, but `const` does. */
+/* Whether both calls pass the same type at place I. A place that one call writes must be written by the
+ * other, since the C declarations differ by `const`. */
 static bool is_same_type(const te_op *a, const te_op *b, int i) {
   bool writes_a = !a->call->args[i].input, writes_b = !b->call->args[i].input;
   bool is_same = dtype_at(a, i) == dtype_at(b, i) && is_by_value(a, i) == is_by_value(b, i);
   return is_same && (is_by_value(a, i) || writes_a == writes_b);
 }
 
-/* C has one function of a name: calls with other types cannot both be right. */
+/* C has one function of a name, so calls with different types cannot both be right. */
 static bool is_same_signature(const te_op *a, const te_op *b) {
   bool is_same = a->call->n == b->call->n;
   for (int i = 0; is_same && i < a->call->n; i++) is_same = is_same_type(a, b, i);
   return is_same;
 }
 
-/* OP calls what BEFORE calls, or something of another name. */
+/* Two calls of one name must have the same callee and signature; then OP shares BEFORE's callee. */
 static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   tir_callee *one = before->call->callee, *other = op->call->callee;
   if (strcmp(one->name, other->name) != 0) return true;
@@ -341,7 +342,7 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   return true;
 }
 
-/* A function gets bare pointers, with no place for strides. */
+/* Functions get bare pointers without strides, so results must be compact. */
 static bool check_results(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++) {
     if (!op->outputs[v].is_strided) continue;
@@ -355,7 +356,7 @@ static bool check_results(const te_site *site, const te_op *op) {
   return true;
 }
 
-/* Likewise none of its inputs' strides. */
+/* Inputs must be compact for the same reason. */
 static bool check_inputs(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
@@ -371,7 +372,7 @@ static bool check_inputs(const te_site *site, const te_op *op) {
   return true;
 }
 
-/* Quadratic in the calls of a program, which are few. */
+/* Compares every pair of calls; a program has few. */
 bool te_check_externs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++) {
     if (!te_is_extern(p->ops[i])) continue;
@@ -388,7 +389,7 @@ bool te_has_externs(const tn_program *p) {
   return false;
 }
 
-/* The text of a program does not hold the function, so a worker could not build it. */
+/* A program's text does not contain the function, so a worker could not build it. */
 tn_status te_check_no_externs(const tn_program *p, const char *what) {
   for (int i = 0; i < p->n_ops; i++)
     if (te_is_extern(p->ops[i]))
@@ -399,7 +400,7 @@ tn_status te_check_no_externs(const tn_program *p, const char *what) {
   return TN_OK;
 }
 
-/* Whether the results stand where they stand if nothing is said. */
+/* Whether the results have the places they get when none is given. */
 static bool results_are_last(const te_op *op) {
   const te_call *call = op->call;
   bool are_last = true;
@@ -410,7 +411,7 @@ static bool results_are_last(const te_op *op) {
   return are_last;
 }
 
-/* Results that stand behind all others are left out. */
+/* Results behind all other arguments are left out of the text. */
 void te_print_call(runtime_str *out, const te_op *op) {
   const te_call *call = op->call;
   int n = results_are_last(op) ? call->n - op->n_outputs : call->n;

@@ -1,21 +1,21 @@
-/* flops.c: arithmetic operations of a program, counted by the rules of TVM's FlopEstimator (auto_scheduler's
- * compute_dag.cc), so that GFLOPS figures can be compared: functions such as exp cost nothing, index arithmetic does
- * not count, a select costs its condition and the dearer branch. */
+/* flops.c: counts the arithmetic operations of a program by the rules of TVM's FlopEstimator
+ * (auto_scheduler's compute_dag.cc), so that GFLOPS figures can be compared. Functions such as exp count
+ * nothing, index arithmetic does not count, and a select counts its condition and the dearer branch. */
 #include "te/internal.h"
 
-/* TVM's type code: operators whose operands are of another class than the output are not counted. */
+/* TVM's type code. Operators on another class than the output's are not counted. */
 static int type_class(tn_dtype dtype) { return (int)tn_dtype_dlpack(dtype).code; }
 
 static double count(const tir_expr *e, int output_class);
 
-/* Sharing counts each time, as TVM's estimator does. */
+/* Shared nodes count each time, as in TVM's estimator. */
 static double count_args(const tir_expr *e, int output_class) {
   double sum = 0;
   for (int i = 0; i < e->n_args; i++) sum += count(e->arg[i], output_class);
   return sum;
 }
 
-/* A combining step counts 1 for the language's combiners, and what its results count for the user's. */
+/* A step of a built-in combiner counts 1; a step of a user's combiner, what its results count. */
 static double count_reduce(const tir_expr *e, int output_class) {
   const tir_tuple_combiner *tuple = e->u.reduce->tuple;
   double iterations = 1, one = tuple ? 0 : 1;
@@ -27,13 +27,13 @@ static double count_reduce(const tir_expr *e, int output_class) {
   return iterations * one;
 }
 
-/* Operators that count as one operation: binary arithmetic, comparisons, && || and !. */
+/* Operators that count as one: binary arithmetic, comparisons, &&, || and !. */
 static bool is_counted(const tir_expr *e) {
   tir_rule rule = tir_rule_of(e);
   return (rule == TIR_RULE_ARITHMETIC && e->n_args == 2) || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN;
 }
 
-/* OUTPUT_CLASS is that of the definition: index arithmetic is of another class and falls out. */
+/* OUTPUT_CLASS is that of the definition. Index arithmetic is of another class, and therefore not counted. */
 static double count(const tir_expr *e, int output_class) {
   if (e->op == TIR_READ) return 0;
   if (e->op == TIR_REDUCE) return count_reduce(e, output_class);
@@ -43,7 +43,7 @@ static double count(const tir_expr *e, int output_class) {
   return own + count_args(e, output_class);
 }
 
-/* A double, since a counter of 64 bits overflows for the programs that one writes by mistake. */
+/* A double: the count may exceed 64 bits in programs written by mistake. */
 static double flops_of(const te_op *op) {
   double sum = 0, elements = 1;
   if (!op->body) return 0; /* what a function does is not known */
@@ -60,7 +60,7 @@ double tn_program_flops(const tn_program *program) {
   return sum;
 }
 
-/* Stops at a read of what a call may change; USER maps ops that are the same in every call. */
+/* Stops at a read of what may change between calls. USER: a map of the ops that are equal in every call. */
 static tir_walk find_variable(void *user, const tir_expr *e) {
   if (e->op != TIR_READ || e->u.tensor->is_layout_free) return TIR_WALK_ON;
   return runtime_map_get(user, e->u.tensor->op) ? TIR_WALK_ON : TIR_WALK_STOP;
@@ -80,21 +80,21 @@ double te_call_flops(const tn_program *program) {
 
 /* ---- kinds of operations ----------------------------------------------------------------------------------------- */
 
-/* Beyond, a subexpression that comes again counts again. */
+/* Once so many subexpressions were seen, further ones all count as new. */
 enum { MAX_SEEN = 512 };
 
-/* The count in the making. COUNTS is the caller's, a number for each kind of operation. SEEN are the nodes that
- * were counted in this body: an equal one is computed once, so it counts once. */
+/* A count being made, for one body. COUNTS is the caller's and has a number for each kind of operation.
+ * SEEN holds the nodes counted so far: equal ones are computed once, so they count once. */
 typedef struct tally {
   double *counts;
-  double steps; /* of the user's combiner that is looked at; else 1 */
-  int n_axes;   /* around the expression that is looked at */
+  double steps; /* steps of the user's combiner being looked at; otherwise 1 */
+  int n_axes;   /* the axes around the expression being looked at */
   const tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
   int n_seen;
   const tir_expr *seen[MAX_SEEN];
 } tally;
 
-/* Equal subexpressions are computed once, so they count once. Beyond MAX_SEEN all count as new. */
+/* Equal subexpressions are computed once, so they count once. */
 static bool is_new(tally *t, const tir_expr *e) {
   for (int i = 0; i < t->n_seen; i++)
     if (tir_equal(t->seen[i], e)) return false;
@@ -102,7 +102,7 @@ static bool is_new(tally *t, const tir_expr *e) {
   return true;
 }
 
-/* -1: it is none, or takes no time beside others. */
+/* The kind of operation; -1: none, or one that takes no time beside others. */
 static int operation_of(const tir_expr *e) {
   switch (e->op) {
     case TIR_ADD:
@@ -124,7 +124,7 @@ static int operation_of(const tir_expr *e) {
   }
 }
 
-/* How often E has a value of its own: what does not depend on an axis is computed once for all of it. */
+/* How many values E has: what does not depend on an axis is computed once for all of it. */
 static double times_of(const tally *t, const tir_expr *e) {
   double times = t->steps;
   for (int i = 0; i < t->n_axes; i++)
@@ -134,8 +134,8 @@ static double times_of(const tally *t, const tir_expr *e) {
 
 static void tally_operations(tally *t, const tir_expr *e);
 
-/* Whether a sum of as many VALUES adds a product that is computed as often: one that changes less often stays a product of
- * its own. */
+/* Whether a sum with VALUES values adds a product that has as many. A product with fewer values is computed
+ * separately. */
 static bool adds_product(const tally *t, double values, int n, const tir_expr *const *args) {
   for (int i = 0; i < n; i++)
     if (args[i]->op == TIR_MUL && tn_dtype_is_float((tn_dtype)args[i]->dtype) && times_of(t, args[i]) >= values)
@@ -143,7 +143,7 @@ static bool adds_product(const tally *t, double values, int n, const tir_expr *c
   return false;
 }
 
-/* RESULT of a user's combiner, an expression of its own parameters. */
+/* Counts RESULT of a user's combiner, an expression of the combiner's own parameters. */
 static void tally_step(tally *t, double steps, const tir_expr *result) {
   int n_axes = t->n_axes;
   t->n_axes = 0, t->steps = steps;
@@ -151,7 +151,7 @@ static void tally_step(tally *t, double steps, const tir_expr *result) {
   t->n_axes = n_axes, t->steps = 1;
 }
 
-/* A value and a step of the combiner for each iteration. */
+/* A reduction computes a value and a step of the combiner for each iteration. */
 static void tally_reduce(tally *t, const tir_expr *e) {
   const tir_tuple_combiner *tuple = e->u.reduce->tuple;
   int n_outer = t->n_axes;
@@ -170,7 +170,7 @@ static void tally_reduce(tally *t, const tir_expr *e) {
     t->counts[adds ? TE_SUM : multiplies ? TE_PRODUCT : TE_CHOICE] += steps;
 }
 
-/* Indices are integers: their arithmetic falls out. */
+/* Operations on integers are not counted, which excludes indices. */
 static void tally_operations(tally *t, const tir_expr *e) {
   if (e->op == TIR_READ || e->n_args == 0 || !is_new(t, e)) return;
   if (e->op == TIR_REDUCE) {
@@ -207,21 +207,21 @@ static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
   return sum;
 }
 
-/* As a double: it is only multiplied, and a product of extents may pass 2^63. */
+/* A double, since a product of extents may exceed 2^63 and is only multiplied further. */
 static double elements_of(const tn_tensor *tensor) {
   double n = 1;
   for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];
   return n;
 }
 
-/* Of a C function's inputs nothing is known: all is read. */
+/* Nothing is known of what a C function reads, so all of its inputs count as read. */
 static bool is_given_to_function(const te_op *op, const tn_tensor *tensor) {
   for (int i = 0; !op->body && i < op->n_inputs; i++)
     if (op->inputs[i] == tensor) return true;
   return false;
 }
 
-/* At most each element once: what is read twice comes from a cache the second time. */
+/* Each element counts at most once: it comes from a cache the second time. */
 static double elements_read(const tn_program *program, const tn_tensor *input) {
   double reads = 0, elements = elements_of(input);
   for (int i = 0; i < program->n_ops; i++) {

@@ -1,26 +1,26 @@
-/* format.c: tn_format: programs and schedules as text in one layout. Statements stay in their lines, comments where
- * they are; blanks, indentation and empty lines are the formatter's. What was aligned, equals signs or comments of
- * lines that follow each other, stays aligned. Formatting twice gives the same text: nothing but that alignment is
- * taken from the blanks of the text. */
+/* format.c: tn_format lays out programs and schedules in one style. Statements keep their lines, and
+ * comments their places; blanks, indentation and empty lines are the formatter's. Equals signs and comments
+ * of consecutive lines that were aligned stay aligned. Formatting twice gives the same text, since nothing
+ * but that alignment is taken from the text's blanks. */
 #include "te/format.h"
 
 #include "te/te.h"
 
 enum { INDENT = 2, COMMENT_GAP = 2 };
 
-/* A line of the output: pieces FIRST .. LAST - 1, without the end of the line. */
+/* A line of the output: pieces FIRST to LAST - 1, without the end of the line. */
 typedef struct line {
   int first, last;
-  int width;   /* of what stands before the equals sign of a definition; of the whole code, where there is a comment */
-  int equals;  /* that piece; -1: none */
-  int comment; /* the piece; -1: none, or there is nothing before it */
-  int padding; /* blanks before the equals sign, beside the one */
+  int width;   /* of the code before a definition's equals sign */
+  int equals;  /* the piece; -1: none */
+  int comment; /* the piece; -1: none, or nothing stands before it */
+  int padding; /* blanks before the equals sign besides the usual one */
   int gap;     /* blanks before the comment */
   int indent;
   bool is_empty;
 } line;
 
-/* COLUMN: of each piece in the output. */
+/* A text being laid out. COLUMN: of each piece in the output. */
 typedef struct layout {
   const format_text *f;
   RUNTIME_VEC(line) lines;
@@ -32,7 +32,8 @@ typedef struct layout {
 
 static const format_piece *piece(const layout *l, int i) { return &l->f->pieces.data[i]; }
 
-/* A semicolon at the end of a line, or behind another one, says nothing; inside parentheses it does. */
+/* Whether piece I is printed. A semicolon at the end of a line or after another one has no meaning, except
+ * inside parentheses. */
 static bool is_shown(const layout *l, const line *n, int i) {
   if (piece(l, i)->kind != FORMAT_SEMICOLON) return true;
   int open = piece(l, i)->open;
@@ -44,14 +45,14 @@ static bool is_shown(const layout *l, const line *n, int i) {
          !te_format_is(piece(l, before), "{");
 }
 
-/* Blanks between the last thing shown, AT, and piece I. */
+/* The number of blanks between AT, the last piece shown, and piece I. */
 static int blanks_before(const layout *l, int at, int i) {
   if (at < 0 || piece(l, i)->kind == FORMAT_SEMICOLON) return 0;
   if (piece(l, at)->kind == FORMAT_SEMICOLON) return 1;
   return te_format_has_blank(l->f, at, i) ? 1 : 0;
 }
 
-/* The `=` that a definition's line has first, when its statement begins there. */
+/* The first `=` of a line in which a definition begins; -1: none. */
 static int equals_of(const layout *l, const line *n) {
   if (n->first == n->last || piece(l, n->first)->is_schedule || piece(l, n->first)->statement != n->first) return -1;
   if (te_format_is(piece(l, n->first), "param")) return -1;
@@ -60,7 +61,7 @@ static int equals_of(const layout *l, const line *n) {
   return -1;
 }
 
-/* Characters from the line's first piece up to piece END, without indentation and padding. */
+/* The width from the line's first piece to before piece END, without indentation and padding. */
 static int width_up_to(const layout *l, const line *n, int end) {
   int width = 0, at = -1;
   for (int i = n->first; i < end; i++) {
@@ -71,7 +72,7 @@ static int width_up_to(const layout *l, const line *n, int end) {
   return width;
 }
 
-/* Semicolons alone are nothing. */
+/* Whether pieces print nothing: semicolons only. */
 static bool is_nothing(const layout *l, int first, int last) {
   line n = {.first = first, .last = last};
   for (int i = first; i < last; i++)
@@ -79,9 +80,9 @@ static bool is_nothing(const layout *l, int first, int last) {
   return true;
 }
 
-/* The pieces from FIRST to LAST, which is behind the end, become a line, with the marks at which it may be aligned
- * with its neighbours: a comment behind code, an equals sign. A line of nothing but a comment has neither. False:
- * no memory. */
+/* Makes a line of the pieces from FIRST to before LAST, with the marks by which it may be aligned with its
+ * neighbours: a comment behind code, and an equals sign. A line with only a comment has neither. False: no
+ * memory. */
 static bool add_line(layout *l, int first, int last) {
   line n = {.first = first, .last = last, .comment = -1, .is_empty = is_nothing(l, first, last)};
   bool has_comment = !n.is_empty && piece(l, last - 1)->kind == FORMAT_COMMENT;
@@ -91,7 +92,7 @@ static bool add_line(layout *l, int first, int last) {
   return RUNTIME_PUSH(&l->lines, n);
 }
 
-/* At most one empty line stays, and none at the beginning or the end. */
+/* Keeps at most one empty line in a row, and none at the beginning or the end. */
 static bool make_lines(layout *l) {
   int first = 0, n = l->f->pieces.n;
   for (int i = 0; i <= n; i++) {
@@ -107,7 +108,7 @@ static bool make_lines(layout *l) {
 
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 
-/* The piece that lines may be aligned at. */
+/* The piece by which lines may be aligned; -1: none. */
 static int mark_of(const line *n, bool is_comment) { return is_comment ? n->comment : n->equals; }
 
 /* How many lines from FIRST on have their mark in the same column of the text. */
@@ -120,7 +121,7 @@ static int count_run(const layout *l, int first, bool is_comment) {
   return n;
 }
 
-/* Where the code of a line ends, indented and padded. */
+/* The column where a line's code ends, with indentation and padding. */
 static int end_of_code(const layout *l, const line *n) {
   int last = n->last - 1;
   while (last >= n->first && (piece(l, last)->kind == FORMAT_COMMENT || !is_shown(l, n, last))) last--;
@@ -131,7 +132,7 @@ static int position_of(const layout *l, const line *n, bool is_comment) {
   return is_comment ? end_of_code(l, n) : n->width;
 }
 
-/* A single line is aligned with nothing. */
+/* Aligns runs of lines; a line on its own needs no alignment. */
 static void align(layout *l, bool is_comment) {
   for (int i = 0, n; i < l->lines.n; i += n) {
     int most = 0;
@@ -148,20 +149,20 @@ static void align(layout *l, bool is_comment) {
 
 /* ---- indentation ------------------------------------------------------------------------------------------------- */
 
-/* Braces around a piece, each two blanks; what closes one stands below what opened it. */
+/* Two blanks for each brace around a piece. A closing brace stands below the line that opened it. */
 static int indent_of_braces(const layout *l, int i) {
   int depth = 0;
   for (int open = piece(l, i)->open; open >= 0; open = piece(l, open)->open) depth += *piece(l, open)->at == '{';
   return depth * INDENT;
 }
 
-/* The line of a piece before line AT. */
+/* The line, at or before AT, that contains piece I. */
 static const line *line_of(const layout *l, int at, int i) {
   while (at > 0 && l->lines.data[at].first > i) at--;
   return &l->lines.data[at];
 }
 
-/* Below what the bracket's line has behind it, or two blanks more than that line. */
+/* Below what follows the bracket in its line or, if nothing does, two blanks further in than that line. */
 static int indent_in_bracket(const layout *l, int at, int open) {
   const line *from = line_of(l, at, open);
   int behind = te_format_behind(l->f, open);
@@ -169,7 +170,7 @@ static int indent_in_bracket(const layout *l, int at, int open) {
   return is_last ? from->indent + INDENT : l->column[open] + 1;
 }
 
-/* Whether a line goes on with what one before it began. */
+/* Whether a line continues what the line before began. */
 static bool is_continued(const layout *l, const line *n) {
   int i = n->first - 1;
   if (i < 0) return false;
@@ -177,8 +178,8 @@ static bool is_continued(const layout *l, const line *n) {
   return piece(l, i)->kind == FORMAT_BREAK && piece(l, i)->continues;
 }
 
-/* In a bracket that was opened on a line before, below what stands first behind it; else by the braces around, and
- * one step more where a statement goes on. */
+/* Inside a bracket opened on an earlier line: below what follows it. Otherwise by the braces around, and
+ * one step further in where a statement is continued. */
 static int indent_of(const layout *l, int at) {
   const line *n = &l->lines.data[at];
   int first = n->first;
@@ -189,7 +190,7 @@ static int indent_of(const layout *l, int at) {
   return is_continued(l, n) ? base + INDENT : base;
 }
 
-/* The columns of a line's pieces. */
+/* Sets the columns of a line's pieces. */
 static void set_columns(layout *l, int at) {
   line *n = &l->lines.data[at];
   int column = n->indent = n->is_empty ? 0 : indent_of(l, at), shown = -1;
@@ -204,8 +205,7 @@ static void set_columns(layout *l, int at) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* The columns were set before (set_columns); pieces that are not shown, such as a ';' before a line's end, take no
- * room. */
+/* Columns were set before (set_columns). Pieces that are not shown take no room. */
 static void print_line(layout *l, const line *n) {
   int column = 0;
   for (int i = n->first; i < n->last; i++) {
@@ -218,8 +218,8 @@ static void print_line(layout *l, const line *n) {
   runtime_str_add(&l->out, "\n");
 }
 
-/* Columns depend on the widths of aligned parts, and the alignment of comments on the columns: so equals signs come
- * first, then all columns, then comments. False: no memory. */
+/* Columns depend on the widths of aligned parts, and the alignment of comments depends on the columns. So
+ * equals signs come first, then columns, then comments. False: no memory. */
 static bool lay_out(layout *l) {
   l->column = calloc((size_t)l->f->pieces.n + 1, sizeof *l->column);
   if (!l->column || !make_lines(l)) return false;
@@ -233,13 +233,13 @@ static bool lay_out(layout *l) {
 
 /* ---- the same text ----------------------------------------------------------------------------------------------- */
 
-/* The next piece of TEXT that counts: blanks and ends of lines and statements are the formatter's. */
+/* The next piece that has meaning: not a blank, the end of a line, or a semicolon. */
 static int next_counting(const format_text *f, int i) {
   while (i < f->pieces.n && f->pieces.data[i].kind >= FORMAT_SEMICOLON) i++;
   return i;
 }
 
-/* A formatter that changes what a text says would be worse than none. */
+/* Checks that the new text has the same pieces: a formatter that changes what a text says would be worse than none. */
 static bool says_the_same(const format_text *before, const char *text) {
   format_text after = {.ctx = before->ctx, .text = text};
   bool same = te_format_read(&after);
@@ -258,8 +258,8 @@ static bool says_the_same(const format_text *before, const char *text) {
   return same;
 }
 
-/* Only blanks and line ends change: what comes out is read again, and must be the same pieces. Otherwise the text is
- * refused, never damaged. */
+/* Only blanks and line ends change. The result is read again and must have the same pieces; otherwise the
+ * text is refused, never damaged. */
 char *tn_format(tn_context *ctx, const char *text) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || !runtime_check_text(ctx, "the text", text)) return NULL;
   format_text f = {.ctx = ctx, .text = text};

@@ -1,5 +1,5 @@
-/* format_blank.c: where tn_format puts blanks between two tokens of a line. It looks at the tokens alone, never at the
- * blanks that were there. */
+/* format_blank.c: where tn_format puts blanks between two tokens of a line. It looks at the tokens only,
+ * never at the blanks in the text. */
 #include "te/format.h"
 #include "te/language.h"
 
@@ -7,12 +7,12 @@ static bool is_word(const format_text *f, int i, const char *word) {
   return i >= 0 && te_format_is(&f->pieces.data[i], word);
 }
 
-/* `(` or `[` or `{` around piece P is C. */
+/* Whether the bracket around piece P is C: `(`, `[` or `{`. */
 static bool is_inside(const format_text *f, const format_piece *p, char c) {
   return p->open >= 0 && *f->pieces.data[p->open].at == c;
 }
 
-/* The `<` of an axis, i<64: behind the first word of an element in brackets. */
+/* Whether piece I is the `<` of an axis such as i<64: it follows the first word of an element in brackets. */
 static bool is_of_axis(const format_text *f, int i) {
   const format_piece *p = &f->pieces.data[i];
   int name = te_format_before(f, i), before = name < 0 ? -1 : te_format_before(f, name);
@@ -22,7 +22,7 @@ static bool is_of_axis(const format_text *f, int i) {
 
 static bool is_close(const format_text *f, int i);
 
-/* A sum of two names beside an operator that stands close: (N-1)*2. */
+/* A sum of two names next to an operator that stands close, as in (N-1)*2. */
 static bool is_small_factor(const format_text *f, const format_piece *p) {
   const format_group *g = &f->groups.data[p->group];
   if (!is_inside(f, p, '(') || g->n_sums != 1 || g->n_products > 0 || g->n_brackets > 0) return false;
@@ -32,8 +32,8 @@ static bool is_small_factor(const format_text *f, const format_piece *p) {
   return behind >= 0 && f->pieces.data[behind].is_binary && is_close(f, behind);
 }
 
-/* Whether the binary operator I stands without blanks: products beside sums, everything beside comparisons and in
- * indices. */
+/* Whether the binary operator I has no blanks: products beside sums, and everything beside comparisons and
+ * in indices. */
 static bool is_close(const format_text *f, int i) {
   const format_piece *p = &f->pieces.data[i];
   const format_group *g = &f->groups.data[p->group];
@@ -46,7 +46,7 @@ static bool is_close(const format_text *f, int i) {
   return is_small_factor(f, p);
 }
 
-/* Indices that are a name or a number each: A[i,k]. Shapes and strides are no indices. */
+/* Whether a bracket holds indices that are a name or number each, as in A[i,k]. Shapes and strides are not indices. */
 static bool is_plain_index(const format_text *f, int open) {
   const format_piece *p = &f->pieces.data[open];
   int name = te_format_before(f, open), before = name < 0 ? -1 : te_format_before(f, name);
@@ -54,7 +54,8 @@ static bool is_plain_index(const format_text *f, int open) {
   return !is_word(f, before, ":") && !is_word(f, before, "strides");
 }
 
-/* A bracket behind a word: a call or an index has no blank, a word of a statement has. */
+/* Whether a blank precedes a bracket that follows a word. In a call or an index it does not; after a
+ * statement's word it does. */
 static bool has_blank_before_bracket(const format_text *f, int a, int b) {
   static const char *const words[] = {"where", "init", "identity"};
   const format_piece *p = &f->pieces.data[a];
@@ -65,7 +66,7 @@ static bool has_blank_before_bracket(const format_text *f, int a, int b) {
   return p->statement == a && (te_format_is(p, "extern") || te_format_is(p, "scan"));
 }
 
-/* A sign before its operand. */
+/* Whether a sign stands before its only operand. */
 static bool is_prefix(const format_piece *p) {
   return p->kind == FORMAT_SYMBOL && !p->is_binary && strchr("-!~*+", *p->at) && !te_format_is(p, "->");
 }
@@ -74,7 +75,7 @@ static bool has_blank_at_equals(const format_text *f, const format_piece *p) {
   return !p->is_schedule || !is_inside(f, p, '(');
 }
 
-/* Whether two tokens side by side would be read as another one: `<` and `=`, `1e` and `+`. */
+/* Whether two adjacent tokens would be read as one: `<` and `=`, or `1e` and `+`. */
 static bool would_join(const format_piece *left, const format_piece *right) {
   char last = left->at[left->length - 1];
   if (right->kind != FORMAT_SYMBOL) return left->kind == FORMAT_WORD && right->kind == FORMAT_WORD;
@@ -82,8 +83,8 @@ static bool would_join(const format_piece *left, const format_piece *right) {
   return left->kind == FORMAT_SYMBOL && left->length == 1 && strchr("<>=!/&|-", last) && strchr("<>=/&|", *right->at);
 }
 
-/* Whether a blank stands between the neighbours A and B. The order of the tests is the rule: brackets and commas
- * first, then signs by how tightly they bind, then what is left, which stands apart. */
+/* Whether a blank belongs between the neighbours A and B. The order of the tests is the rule: brackets and
+ * commas first, then operators by how tightly they bind; all others stand apart. */
 static bool stand_apart(const format_text *f, int a, int b) {
   const format_piece *left = &f->pieces.data[a], *right = &f->pieces.data[b];
   bool is_open = te_format_is(right, "(") || te_format_is(right, "[");

@@ -1,4 +1,5 @@
-/* format_read.c: the first half of tn_format: pieces of a text, and the bracket, statement and element each is in. */
+/* format_read.c: the first half of tn_format: splits a text into pieces, and finds the bracket, statement
+ * and element of each. */
 #include <ctype.h>
 
 #include "te/format.h"
@@ -14,20 +15,20 @@ bool te_format_is(const format_piece *p, const char *text) {
 
 static bool is_word_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
-/* The sign of a number's exponent: 1e-5. */
+/* Whether at[n] is the sign of a number's exponent, as in 1e-5. */
 static bool is_exponent_sign(const char *at, int n) {
   bool is_sign = n > 0 && (at[n] == '+' || at[n] == '-') && (at[n - 1] == 'e' || at[n - 1] == 'E');
   return is_sign && (isdigit((unsigned char)*at) || *at == '.') && isdigit((unsigned char)at[n + 1]);
 }
 
-/* Of a name or a number, from its first character; 1e-5 is one word. */
+/* The length of a name or number from its first character; 1e-5 is one word. */
 static int word_length(const char *at) {
   int n = 0;
   while (is_word_char(at[n]) || is_exponent_sign(at, n)) n++;
   return n;
 }
 
-/* Of the longest sign that begins here; 0: there is none. */
+/* The length of the longest symbol that begins here; 0: none. */
 static int symbol_length(const char *at) {
   static const char *const pairs[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "->"};
   for (int i = 0; i < RUNTIME_COUNT(pairs); i++)
@@ -35,20 +36,20 @@ static int symbol_length(const char *at) {
   return strchr("[](){},=<>+-*/%!:&|^~", *at) ? 1 : 0;
 }
 
-/* Blanks at its end are no part of it. */
+/* The length of a comment without blanks at its end. */
 static int comment_length(const char *at) {
   int n = (int)strcspn(at, "\n");
   while (n > 0 && isspace((unsigned char)at[n - 1])) n--;
   return n;
 }
 
-/* With its quotes; 0: it is not closed in its line. */
+/* The length of a string with its quotes; 0: it is not closed on its line. */
 static int string_length(const char *at) {
   int n = 1 + (int)strcspn(at + 1, "\"\n");
   return at[n] == '"' ? n + 1 : 0;
 }
 
-/* Length 0: there is no such piece. */
+/* The piece that begins at AT; its length is 0 if none does. */
 static format_piece piece_at(const char *at) {
   if (*at == '\n') return (format_piece){.kind = FORMAT_BREAK, .at = at, .length = 1};
   if (*at == ';') return (format_piece){.kind = FORMAT_SEMICOLON, .at = at, .length = 1};
@@ -58,20 +59,20 @@ static format_piece piece_at(const char *at) {
   return (format_piece){.kind = FORMAT_SYMBOL, .at = at, .length = symbol_length(at)};
 }
 
-/* Says the line and shows the place. Returns false for its caller to return. */
+/* Reports the line and shows the place. Always false, for the caller to return. */
 static bool fail_at(const format_text *f, const char *at, const char *why) {
   runtime_fail_at(f->ctx, "format error at", f->text, at, "%s", why);
   return false;
 }
 
-/* Returns false for its caller to return. */
+/* Always false, for the caller to return. */
 static bool fail_memory(const format_text *f) {
   runtime_fail(f->ctx, TN_ERROR_MEMORY, "out of memory");
   return false;
 }
 
-/* Cuts the text into pieces. Blanks are not kept; the column is, since comments that were aligned stay so. False
- * after a message: an open quote, a character that no text has, no memory. */
+/* Splits the text into pieces. Blanks are dropped, but columns are kept, since comments that were aligned
+ * stay so. False after a message: an open quote, a character that no text has, no memory. */
 static bool read_pieces(format_text *f) {
   const char *line = f->text;
   for (const char *at = f->text; *at;) {
@@ -108,7 +109,7 @@ static bool opens(const format_piece *p) { return p->kind == FORMAT_SYMBOL && st
 static bool closes(const format_piece *p) { return p->kind == FORMAT_SYMBOL && strchr(")]}", *p->at); }
 static char closing_of(const format_piece *open) { return *open->at == '(' ? ')' : *open->at == '[' ? ']' : '}'; }
 
-/* A text of primitives begins with a call, one of definitions with something else. */
+/* Whether the text is a schedule: that begins with a call, and a program with something else. */
 static bool begins_as_schedule(const format_text *f) {
   int first = te_format_behind(f, -1), second = first < 0 ? -1 : te_format_behind(f, first);
   if (second < 0 || f->pieces.data[first].kind != FORMAT_WORD) return false;
@@ -116,14 +117,15 @@ static bool begins_as_schedule(const format_text *f) {
   return !te_format_is(p, "scan") && !te_format_is(p, "extern") && te_format_is(&f->pieces.data[second], "(");
 }
 
-/* Indices and extents, and parentheses in them; a reduction's source, behind its axes, is neither. */
+/* Whether a bracket holds indices or extents. Parentheses within those do too; the source of a reduction,
+ * behind its axes, does not. */
 static bool holds_indices(const format_text *f, const format_piece *p, int before) {
   if (*p->at != '(') return *p->at == '[';
   bool is_source = before >= 0 && te_format_is(&f->pieces.data[before], "]");
   return !is_source && p->open >= 0 && f->pieces.data[p->open].is_index;
 }
 
-/* The last bracket that is open closes. */
+/* Closes the innermost open bracket. False: it is of another kind. */
 static bool close_bracket(format_text *f, int i, int *open) {
   format_piece *p = &f->pieces.data[i];
   if (*open < 0 || closing_of(&f->pieces.data[*open]) != *p->at)
@@ -134,7 +136,7 @@ static bool close_bracket(format_text *f, int i, int *open) {
   return true;
 }
 
-/* What opens and what closes a bracket is outside of it. */
+/* Sets the mates of brackets. Both brackets of a pair count as outside of it. */
 static bool match_brackets(format_text *f) {
   bool is_schedule = begins_as_schedule(f);
   int open = -1, depth = 0;
@@ -161,7 +163,7 @@ static bool match_brackets(format_text *f) {
 
 /* ---- statements and groups --------------------------------------------------------------------------------------- */
 
-/* Whether an operand can end with the piece, so that an operator behind it has two. */
+/* Whether an operand can end with the piece: then an operator after it is a binary one. */
 static bool ends_operand(const format_piece *p) {
   static const char *const words[] = {"where", "init", "identity", "output", "input", "param", "scalar", "symbol"};
   if (p->kind == FORMAT_SYMBOL) return closes(p);
@@ -174,7 +176,8 @@ bool te_format_goes_on(const format_piece *p) {
   return p->is_binary || te_format_is(p, ",") || te_format_is(p, "=") || te_format_is(p, "->");
 }
 
-/* Inside parentheses and brackets, behind an operator, a comma or an equals sign. */
+/* Whether a statement continues at piece I: inside parentheses or brackets, or after an operator, a comma
+ * or an equals sign. */
 static bool goes_on(const format_text *f, int i) {
   const format_piece *p = &f->pieces.data[i];
   int before = te_format_before(f, i);
@@ -185,7 +188,7 @@ static bool goes_on(const format_text *f, int i) {
   return te_format_goes_on(&f->pieces.data[before]);
 }
 
-/* Operators behind it do not count for those before. */
+/* Whether the piece ends a group: operators after it do not count for those before. */
 static bool separates(const format_piece *p) {
   static const char *const words[] = {",", "=", "->", ":", "where", "init"};
   for (int i = 0; i < RUNTIME_COUNT(words); i++)
@@ -204,13 +207,13 @@ static void count(format_group *g, const format_piece *p) {
   g->n_products += infix->precedence > plus;
 }
 
-/* Where the walk is. */
+/* The state of the walk over all pieces. */
 typedef struct walk {
   int statement, group;
   bool begins_statement, begins_group;
 } walk;
 
-/* What closes belongs to the statement and the group of what it closes. */
+/* Sets statement and group of a token. A closing bracket belongs to those of its opening one. */
 static bool place_token(format_text *f, walk *w, int i) {
   format_piece *p = &f->pieces.data[i];
   int before = te_format_before(f, i);
@@ -228,8 +231,8 @@ static bool place_token(format_text *f, walk *w, int i) {
   return true;
 }
 
-/* Says of every piece which statement and which group of operators it belongs to, and of every line's end whether
- * the statement goes on behind it. False: no memory. */
+/* Sets statement and group of every piece, and for every line's end whether the statement continues after
+ * it. False: no memory. */
 static bool set_groups(format_text *f) {
   walk w = {.begins_statement = true};
   for (int i = 0; i < f->pieces.n; i++) {

@@ -1,6 +1,6 @@
-/* intrin.c: the intrinsics there are. A pattern is the text of a program with one computed tensor; it
- * is read into the form that loops are compared with (tir/intrin.h) when it is first used, and kept
- * with the context. What is read is kept in a list that the context's slot heads and lies in its arena. */
+/* intrin.c: the known intrinsics. A pattern is the text of a program with one computed tensor. When it is
+ * first used it is converted into the form that loops are compared with (tir/intrin.h), and kept in a list
+ * that a slot of the context heads, in the context's arena. */
 #include "te/intrin.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 #include "te/internal.h"
 
-/* LANES results, of K products each. */
+/* LANES results, each a sum of K products. */
 #define DOT(name, lanes, k, a, b, acc)                                                                                \
   {name,                                                                                                              \
    "input a: " a "[" lanes "," k "], b: " b "[" lanes "," k "]\nc[l<" lanes "] = sum[k<" k "](" acc "(a[l,k]) * " acc \
@@ -17,11 +17,11 @@
 #define DOTS(name, k, a, b, acc) \
   DOT(name, "16", k, a, b, acc), DOT(name "_x8", "8", k, a, b, acc), DOT(name "_x4", "4", k, a, b, acc)
 
-/* M results, of L products each; the letters stand for numbers, which a schedule's name of it has. */
+/* M results, each a sum of L products. The letters stand for numbers, which the name in a schedule gives. */
 #define GEMV(name, dtype) \
   {name "_MxL", "input a: " dtype "[L], b: " dtype "[M,L]\nc[m<M] = sum[l<L](a[l] * b[m,l])", TIR_INTRIN_LANES}
 
-enum { MAX_SIZE = 4096 }; /* that a name gives */
+enum { MAX_SIZE = 4096 }; /* the largest number in a name */
 
 static const struct builtin {
   const char *name, *pattern;
@@ -34,19 +34,19 @@ static const struct builtin {
     GEMV("gemv_f64", "f64"),
 };
 
-/* What the letters M and L of a built-in stand for in one of its names. */
+/* The numbers for M and L in a name. */
 typedef struct mat_size {
   int m, l;
 } mat_size;
 
-/* A number from 1 to MAX_SIZE, without zeros before it. 0: none. */
+/* A number from 1 to MAX_SIZE without leading zeros; 0: none. */
 static int read_size(const char **at) {
   int n = 0;
   while (isdigit((unsigned char)**at) && n <= MAX_SIZE && !(n == 0 && **at == '0')) n = n * 10 + *(*at)++ - '0';
   return n <= MAX_SIZE ? n : 0;
 }
 
-/* Whether NAME is FORM with numbers for its letters M and L. */
+/* Whether NAME is FORM with numbers in place of the letters M and L. */
 static bool has_form(const char *name, const char *form, mat_size *out) {
   *out = (mat_size){0};
   for (; *form; form++) {
@@ -56,7 +56,7 @@ static bool has_form(const char *name, const char *form, mat_size *out) {
   return *name == '\0';
 }
 
-/* TEXT with the numbers in it. NULL: out of memory. */
+/* TEXT with the numbers in place of the letters. NULL: no memory. */
 static const char *with_size(runtime_arena *arena, const char *text, const mat_size *size) {
   runtime_str out = {0};
   for (; *text; text++) {
@@ -70,7 +70,7 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
 
 /* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
-/* A pattern while its reads are taken apart: each input is to be read once. */
+/* A pattern being converted. Each input must be read once. */
 typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;
@@ -78,14 +78,14 @@ typedef struct reading {
   bool failed, seen[TIR_INTRIN_INPUTS];
 } reading;
 
-/* The axis that an index is; -1: it is none, or more. */
+/* The axis that an index is; -1: the index is not a plain axis. */
 static int axis_of(const tir_intrin *intrin, const tir_expr *index) {
   for (int i = 0; i < intrin->n_axes; i++)
     if (index->op == TIR_VAR && index->u.var == intrin->axes[i].var) return i;
   return -1;
 }
 
-/* Compact: the strides of an intrinsic's operands are found when loops are compared. */
+/* A compact buffer. The strides of an intrinsic's operands are only found when loops are compared. */
 static const tir_buffer *make_buffer(runtime_arena *arena, const tn_tensor *tensor) {
   tir_buffer *buffer = RUNTIME_NEW(arena, tir_buffer);
   if (!buffer) return NULL;
@@ -94,7 +94,7 @@ static const tir_buffer *make_buffer(runtime_arena *arena, const tn_tensor *tens
   return buffer;
 }
 
-/* Each input is read at one place, at plain axes, the same one everywhere. */
+/* Replaces a read by a load. Each input must be read at plain axes, the same ones everywhere. */
 static const tir_expr *read_node(void *user, const tir_expr *e) {
   reading *r = user;
   if (e->op != TIR_READ) return e;
@@ -109,13 +109,13 @@ static const tir_expr *read_node(void *user, const tir_expr *e) {
   return input < r->op->n_inputs ? tir_load(r->arena, r->intrin->inputs[input], e->n_args, e->arg, NULL) : NULL;
 }
 
-/* In the order of the op, data axes first. */
+/* Adds axes; called for data axes first, then for reduction axes. */
 static void add_axes(tir_intrin *intrin, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++)
     intrin->axes[intrin->n_axes++] = (tir_intrin_axis){&axes[i]->var, axes[i]->extent, axes[i]->is_reduce};
 }
 
-/* What of a program makes no pattern; NULL: it is one. */
+/* Why a program is not a pattern; NULL: it is. */
 static const char *objection(const tn_program *p) {
   const te_op *op = p->ops[p->n_ops - 1];
   if (op->kind != TE_COMPUTE || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
@@ -131,7 +131,7 @@ static const char *objection(const tn_program *p) {
   return op->may_leave ? "a read of it can leave its tensor" : NULL;
 }
 
-/* Fills INTRIN from the program's last op. NULL, or what is wrong. */
+/* Fills INTRIN from the program's last op. Returns NULL, or what is wrong. */
 static const char *from_program(runtime_arena *arena, const tn_program *p, tir_intrin *intrin) {
   const char *wrong = objection(p);
   if (wrong) return wrong;
@@ -155,22 +155,22 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
 
 /* ---- those of a context, and those of a program ------------------------------------------------------------------ */
 
-/* An intrinsic and what it was made of: an entry of the context's list, or one of a program's. */
+/* An intrinsic and what it was made from: an entry of the context's list, or one of a program's. */
 typedef struct known {
-  tir_intrin intrin;   /* first: whoever has it has the entry */
-  tn_program *program; /* the pattern's */
-  const char *record;  /* what a step holds: the name, and of a declared one the pattern */
+  tir_intrin intrin;   /* first, so that a pointer to it is one to the entry */
+  tn_program *program; /* the pattern */
+  const char *record;  /* what a step holds: the name, or name and pattern of a declared one */
   struct known *next;
 } known;
 
-/* NULL if no intrinsic of that name was declared in the context. */
+/* NULL: no intrinsic of that name is in the context's list. */
 static const known *find_known(const tn_context *ctx, const char *name) {
   for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k; k = k->next)
     if (strcmp(k->intrin.name, name) == 0) return k;
   return NULL;
 }
 
-/* Reads PATTERN; NULL, with a message, when it is none. */
+/* Reads PATTERN. NULL after a message: it is not a pattern. */
 static known *read_pattern(const te_site *site, const char *name, const char *pattern) {
   tn_context *ctx = site->ctx;
   tn_program *p = te_parse_part(site, pattern);
@@ -190,7 +190,7 @@ static known *read_pattern(const te_site *site, const char *name, const char *pa
   return NULL;
 }
 
-/* Reads the pattern of a built-in for the sizes in its name, and keeps it. */
+/* Reads a built-in's pattern with the numbers of NAME, and adds it to the context's list. */
 static const known *read_builtin(tn_context *ctx, const struct builtin *builtin, const char *name,
                                  const mat_size *size) {
   const char *pattern = with_size(&ctx->arena, builtin->pattern, size);
@@ -203,7 +203,7 @@ static const known *read_builtin(tn_context *ctx, const struct builtin *builtin,
   return k;
 }
 
-/* A built-in is made when it is first named. NULL: there is none, or no memory. */
+/* A built-in is read when it is first asked for. NULL: there is none, or no memory. */
 static const known *find(tn_context *ctx, const char *name) {
   const known *found = find_known(ctx, name);
   mat_size size;
@@ -212,33 +212,33 @@ static const known *find(tn_context *ctx, const char *name) {
   return found;
 }
 
-/* NULL: the program's text declares none of this name. */
+/* NULL: the program's text declares none of that name. */
 static const known *find_own(const tn_program *program, const char *name) {
   for (int i = 0; program && i < program->n_intrins; i++)
     if (strcmp(program->intrins[i]->name, name) == 0) return (const known *)program->intrins[i];
   return NULL;
 }
 
-/* A program's own come first: its text is what its records hold. */
+/* The program's own come first, since records hold what its text says. */
 static const known *find_for(tn_context *ctx, const tn_program *program, const char *name) {
   const known *own = find_own(program, name);
   return own ? own : find(ctx, name);
 }
 
-/* Names with sizes are made on demand: gemv_16x64 exists when somebody asks for it. */
+/* An intrinsic with numbers in its name is made when it is first asked for, such as gemv_16x64. */
 const tir_intrin *te_find_intrin(tn_context *ctx, const tn_program *program, const char *name) {
   const known *k = find_for(ctx, program, name);
   return k ? &k->intrin : NULL;
 }
 
-/* Run twice: to count and to fill. */
+/* A walk over a function's marks, made twice: to count and to fill. */
 typedef struct marks {
   tn_context *ctx;
   tir_func *f;
-  const tir_intrin **intrins; /* NULL: they are counted, f->n_intrins at most */
+  const tir_intrin **intrins; /* NULL: only counts, in f->n_intrins */
 } marks;
 
-/* A name that is none stays unknown to the pass, which leaves the loops. */
+/* A name that is no intrinsic is left to the pass, which leaves such loops as they are. */
 static tir_walk add_mark(void *user, const tir_stmt *s) {
   static const char *const prefixes[] = {TIR_TENSORIZE, TIR_TENSORIZE_RESET, TIR_TENSORIZE_BODY};
   marks *m = user;
@@ -252,7 +252,7 @@ static tir_walk add_mark(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-/* For loop IR that was read from text: lowering knows its stages' intrinsics itself. */
+/* For loop IR that was read from text; lowering knows the intrinsics of its stages itself. */
 bool te_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
   marks m = {.ctx = ctx, .f = f};
   tir_visitor visitor = {.stmt = add_mark, .user = &m};
@@ -265,7 +265,7 @@ bool te_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
   return m.intrins != NULL;
 }
 
-/* A declared intrinsic's pattern goes into records, so that one of another meaning is noticed. */
+/* The pattern of a declared intrinsic goes into records, so that another one of the same name is noticed. */
 const char *te_intrin_record(tn_context *ctx, const tn_program *program, const char *name) {
   const known *k = find_for(ctx, program, name);
   return k ? k->record : name;
@@ -286,14 +286,14 @@ const char *te_intrin_names(tn_context *ctx, const tn_program *program, char *bu
 
 /* ---- declaring --------------------------------------------------------------------------------------------------- */
 
-/* At most 60 characters: names of accumulators are made of it. */
+/* At most 60 characters, since names of accumulators are made from it. */
 static bool is_identifier(const char *name) {
   if (!name || !(isalpha((unsigned char)*name) || *name == '_') || strlen(name) > 60) return false;
   while (isalnum((unsigned char)*name) || *name == '_') name++;
   return *name == '\0';
 }
 
-/* Before anything is made or called. */
+/* Checks the arguments before anything is made or called. */
 static bool check_declaration(const te_site *site, const char *name, const char *pattern,
                               const tn_intrin_functions *f) {
   const tn_intrin_function *all[] = {f ? &f->body : NULL, f ? &f->reset : NULL, f ? &f->update : NULL};
@@ -314,7 +314,7 @@ static bool check_declaration(const te_site *site, const char *name, const char 
   return false;
 }
 
-/* The functions that a pattern needs. */
+/* Whether the functions that the pattern needs are given. */
 static bool check_roles(const te_site *site, const tir_intrin *intrin) {
   tir_intrin_role needed = intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
   if (intrin->callees[needed] && (intrin->is_reduction || !intrin->callees[TIR_INTRIN_UPDATE])) return true;
@@ -325,12 +325,12 @@ static bool check_roles(const te_site *site, const tir_intrin *intrin) {
 
 /* ---- what functions need ----------------------------------------------------------------------------------------- */
 
-/* Input I of a pattern; the output behind the inputs. */
+/* Input I of a pattern, or after the inputs the output. */
 static const tir_buffer *operand_buffer(const tir_intrin *intrin, int i) {
   return i < intrin->n_inputs ? intrin->inputs[i] : intrin->output;
 }
 
-/* "a, b, c" for the message that there is no such operand. */
+/* Reports that there is no such operand, with the names "a, b, c" of those there are. Returns false. */
 static bool refuse_operand(const te_site *site, const tir_intrin *intrin, const char *name) {
   runtime_str names = {0};
   for (int i = 0; i <= intrin->n_inputs; i++)
@@ -341,7 +341,8 @@ static bool refuse_operand(const te_site *site, const tir_intrin *intrin, const 
   return false;
 }
 
-/* A stride that makes two elements of the operand one is found when the functions are tried. */
+/* Sets what the functions need of one operand. Strides that make two elements overlap are found later, when
+ * the functions are tried. */
 static bool take_need(const te_site *site, tir_intrin *intrin, const tn_intrin_operand *o) {
   int i = 0;
   while (i <= intrin->n_inputs && (!o->name || strcmp(operand_buffer(intrin, i)->name, o->name) != 0)) i++;
@@ -365,12 +366,12 @@ static bool take_need(const te_site *site, tir_intrin *intrin, const tn_intrin_o
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
 
-/* How a block of the text names what a function is for. */
+/* The words for the roles of functions in the text form. */
 static const char *const role_words[] = {
     [TIR_INTRIN_BODY] = "body", [TIR_INTRIN_RESET] = "reset", [TIR_INTRIN_UPDATE] = "update"};
 
-/* As the parser reads it back: an alignment, then strides, '*' for those that do not matter. Nothing where there is
- * no need. */
+/* Prints what an operand needs in the form the parser reads: an alignment, and strides with '*' for those
+ * that do not matter. */
 static void print_need(runtime_str *out, const tir_buffer *buffer, const tir_intrin_need *need) {
   bool has_strides = false;
   if (need->align) runtime_str_addf(out, ", align %s %lld", buffer->name, (long long)need->align);
@@ -400,8 +401,8 @@ void te_print_intrin(runtime_str *out, const tir_intrin *intrin) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* The functions are called with random data before the intrinsic exists: one that computes something else is
- * refused. */
+/* The functions are called with random data before the intrinsic exists: one that computes something else
+ * is refused. */
 static known *make_intrin(const te_site *site, const char *name, const char *pattern, const tn_intrin_functions *f,
                           int n_operands, const tn_intrin_operand *operands) {
   tn_context *ctx = site->ctx;
@@ -422,7 +423,7 @@ static known *make_intrin(const te_site *site, const char *name, const char *pat
   return te_check_functions(k->program, &k->intrin) == TN_OK ? k : NULL;
 }
 
-/* By their text: names of functions are in it, addresses are not. */
+/* Compares texts, which have the functions' names but not their addresses. */
 static bool is_same_intrin(const tir_intrin *a, const tir_intrin *b) {
   runtime_str x = {0}, y = {0};
   te_print_intrin(&x, a);
@@ -433,8 +434,8 @@ static bool is_same_intrin(const tir_intrin *a, const tir_intrin *b) {
   return is_same;
 }
 
-/* What C declares is the context's, and declared once: its addresses may differ. What a text declares is its program's.
- * A name means one thing in a program: there a text may repeat what C declared, and nothing else. */
+/* C declares for the context, and only once a name. A text declares for its program. Since a name means one
+ * thing in a program, a text may repeat what C declared, but nothing else under that name. */
 const tir_intrin *te_declare_intrin(const te_site *site, const char *name, const char *pattern,
                                     const tn_intrin_functions *functions, int n_operands,
                                     const tn_intrin_operand *operands) {
@@ -467,7 +468,7 @@ tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, 
   return tn_intrin_declare(ctx, name, pattern, functions, 0, NULL);
 }
 
-/* The callees may be written to: they lie in the context's arena. */
+/* The callees may be changed, since they are in the context's arena. */
 tn_status te_give_intrin(const tir_intrin *intrin, int role, void (*function)(void), const void *module, size_t bytes) {
   const known *k = (const known *)intrin;
   tir_callee *callee = (tir_callee *)intrin->callees[role];

@@ -1,13 +1,13 @@
-/* intrin_check.c: a declared intrinsic's functions against its pattern: each is called with random numbers, rows
- * further apart than they are long, and its output compared with the reference evaluator's. TVM takes them as they
- * come. */
+/* intrin_check.c: checks the functions of a declared intrinsic against its pattern. Each is called with
+ * random numbers, in rows with gaps between them, and its output is compared with the reference
+ * evaluator's. (TVM does not check them.) */
 #include <math.h>
 
 #include "te/intrin.h"
 
 enum { ROOM = 3, MAX_SPAN = 1 << 20 }; /* elements between rows; of one sample */
 
-/* An array of a pattern's tensor, compact for the evaluator, spread out for the function. */
+/* An array for one of the pattern's tensors: compact for the evaluator, with gaps for the function. */
 typedef struct sample {
   const tn_tensor *tensor;
   DLTensor *compact;
@@ -15,19 +15,19 @@ typedef struct sample {
   int64_t stride[TN_MAX_RANK], n;
 } sample;
 
-/* te_check_functions frees the samples whatever happens. */
+/* One check. te_check_functions frees the samples in any case. */
 typedef struct checking {
   tn_context *ctx;
   tn_program *program;
   const tir_intrin *intrin;
-  bool calls;          /* some function has an address; else only the strides are looked at */
+  bool calls;          /* some function has an address; otherwise only strides are checked */
   runtime_arena arena; /* of the spread samples */
-  int n;               /* the inputs, then the output */
+  int n;               /* samples made: the inputs, then the output */
   sample samples[TIR_INTRIN_INPUTS + 1];
 } checking;
 
-/* Strides that are not NEEDED are such that rows are ROOM elements further apart than they are long: a function that
- * ignores its strides is found out. */
+/* Chooses strides that are not NEEDED so that rows have gaps of ROOM elements; a function that ignores its
+ * strides is found out. */
 static bool set_strides(const checking *c, sample *x, const tir_intrin_need *need) {
   bool fits = true;
   int64_t more, elements = 1;
@@ -52,7 +52,7 @@ static bool set_strides(const checking *c, sample *x, const tir_intrin_need *nee
   return false;
 }
 
-/* Where element I of the compact array lies in the spread one. */
+/* The index in the array with gaps of element I of the compact one. */
 static int64_t spread_index(const sample *x, int64_t i) {
   int64_t at = 0;
   for (int d = x->tensor->ndim - 1; d >= 0; d--) {
@@ -62,21 +62,21 @@ static int64_t spread_index(const sample *x, int64_t i) {
   return at;
 }
 
-/* Elements of the compact array. */
+/* The number of elements of the compact array. */
 static int64_t count(const sample *x) {
   int64_t n = 1;
   for (int d = 0; d < x->tensor->ndim; d++) n *= x->tensor->shape[d];
   return n;
 }
 
-/* Gaps keep what they had. */
+/* Copies the compact array into the one with gaps, which keep their contents. */
 static void copy_out(const sample *x) {
   size_t bytes = tn_dtype_bytes(x->tensor->dtype);
   for (int64_t i = 0; i < count(x); i++)
     memcpy(x->spread + spread_index(x, i) * (int64_t)bytes, (char *)x->compact->data + i * (int64_t)bytes, bytes);
 }
 
-/* Strides under which two elements are one cannot hold what the pattern computes. */
+/* Whether no two elements share a place; strides under which they do cannot hold what the pattern computes. */
 static bool are_apart(checking *c, const sample *x) {
   bool apart = true, *seen = runtime_alloc(&c->arena, (size_t)x->n);
   for (int64_t i = 0; seen && apart && i < count(x); i++) {
@@ -90,7 +90,8 @@ static bool are_apart(checking *c, const sample *x) {
   return seen && apart;
 }
 
-/* Filled by number: every input has other values. Memory begins at a multiple of what any function may need. */
+/* Makes a sample. It is filled by its number, so that inputs differ, and begins at a multiple of the
+ * strictest alignment that a function may need. */
 static bool open_sample(checking *c, const tn_tensor *tensor, const tir_intrin_need *need) {
   sample *x = &c->samples[c->n++];
   x->tensor = tensor;
@@ -104,7 +105,7 @@ static bool open_sample(checking *c, const tn_tensor *tensor, const tir_intrin_n
   return tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
 }
 
-/* Arguments in the order that tir/intrin.h gives: addresses, then strides. */
+/* Passes arguments in the order of tir/intrin.h: addresses, then strides. */
 static tn_status call(checking *c, tir_intrin_role role) {
   runtime_c_arg args[RUNTIME_MAX_C_ARGS];
   int n = 0, n_inputs = role == TIR_INTRIN_RESET ? 0 : c->n - 1;
@@ -131,13 +132,13 @@ static double number(tn_dtype dtype, const void *data, int64_t i) {
   return 0;
 }
 
-/* Whether a value does not fit the dtype, where C leaves the result open. */
+/* Whether the dtype cannot hold the value; C leaves the result open then. */
 static bool wraps(tn_dtype dtype, double value) {
   double limit = ldexp(1, 8 * (int)tn_dtype_bytes(dtype) - tn_dtype_is_signed(dtype));
   return value >= limit || value < (tn_dtype_is_signed(dtype) ? -limit : 0);
 }
 
-/* In double, which is exact for the small integers that the samples hold. */
+/* In double, which is exact for the small integers in the samples. */
 static double combined(const tir_intrin *intrin, double a, double b) {
   switch (intrin->combiner) {
     case TIR_REDUCE_SUM: return a + b;
@@ -151,8 +152,9 @@ static double combined(const tir_intrin *intrin, double a, double b) {
   return NAN;
 }
 
-/* The evaluator's element is BODY's; what the reduction starts from is RESET's; twice updated it is combined with
- * itself. Integers that would wrap are not looked at. *WANTED_VALUE: what it should be. */
+/* Whether element I is what ROLE must make of it. Body: the evaluator's value. Reset: what the reduction
+ * starts from. Update, called twice: the evaluator's value combined with itself. Integers that would wrap
+ * are not checked. *WANTED_VALUE: what it should be. */
 static bool agrees(const checking *c, tir_intrin_role role, int64_t i, double *wanted_value) {
   const sample *x = &c->samples[c->n - 1];
   tn_dtype dtype = x->tensor->dtype;
@@ -169,7 +171,7 @@ static bool agrees(const checking *c, tir_intrin_role role, int64_t i, double *w
   return got == wanted || wraps(dtype, wanted);
 }
 
-/* Stops at the first element that differs, and says which. */
+/* Stops at the first element that differs, and reports it. */
 static tn_status compare(checking *c, tir_intrin_role role) {
   static const char *const words[] = {"body", "reset", "update"};
   const sample *x = &c->samples[c->n - 1];
@@ -186,7 +188,7 @@ static tn_status compare(checking *c, tir_intrin_role role) {
   return TN_OK;
 }
 
-/* The spread output as the reduction starts. */
+/* Fills the output with what the reduction starts from. */
 static void start_output(checking *c) {
   sample *x = &c->samples[c->n - 1];
   runtime_arena arena = {0};
@@ -205,7 +207,7 @@ static void start_output(checking *c) {
   runtime_arena_free(&arena);
 }
 
-/* Garbage in the output first: a function that does not write is found out. An update runs twice. */
+/* The output first holds garbage, so that a function which does not write is found out. An update runs twice. */
 static tn_status check_role(checking *c, tir_intrin_role role) {
   const tir_callee *callee = c->intrin->callees[role];
   if (!callee || !callee->function) return TN_OK;
@@ -220,7 +222,7 @@ static tn_status failed(const checking *c) {
   return tn_context_status(c->ctx) != TN_OK ? tn_context_status(c->ctx) : TN_ERROR_MEMORY;
 }
 
-/* The evaluator runs once; each function's output is compared with it. */
+/* Runs the evaluator once, and compares the output of each function with it. */
 static tn_status check(checking *c) {
   DLTensor *args[TIR_INTRIN_INPUTS + 1];
   const te_op *op = c->program->ops[c->program->n_ops - 1];

@@ -1,4 +1,5 @@
-/* language.h: the infix operators of the text form with their precedences: one table for the parser and the printer. */
+/* language.h: the infix operators of the text form with their precedences: one table for the parser, the
+ * printer and the formatter. */
 #ifndef TENON_TE_LANGUAGE_H
 #define TENON_TE_LANGUAGE_H
 
@@ -6,11 +7,11 @@
 
 enum { TE_PREFIX_PRECEDENCE = 10 }; /* - ! and ~ */
 
-/* A row for an operator that stands between its operands. */
+/* An operator that stands between its operands. */
 typedef struct te_infix {
   tir_op op;
   const char *text;
-  int precedence; /* 1 binds least */
+  int precedence; /* 1 binds the least tightly */
   bool chains;    /* a - b - c is (a - b) - c; comparisons do not chain */
   bool is_tight;  /* printed without blanks */
 } te_infix;

@@ -1,24 +1,23 @@
-/* lexer.c: splitting the text form into words: names, numbers, symbols, ends of statements. Nothing is
- * copied: a token points into the text, which the caller keeps. Two-character symbols stand before
- * those that are their beginning. */
+/* lexer.c: splits the text form into tokens: names, numbers, symbols, ends of statements. Nothing is
+ * copied: a token points into the text, which the caller keeps. */
 #include "te/lexer.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-/* Longer ones first: the first that fits is taken. */
+/* Longer symbols come first, since the first that matches is taken. */
 static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[",
                                       "]",  "(",  ")",  ",",  "{",  "}",  "=",  "<",  ">",  "+",
                                       "-",  "*",  "/",  "%",  "!",  ":",  "&",  "|",  "^",  "~"};
 
-/* Ends the reading: the parser takes no token behind it. */
+/* Reports a failure. The parser takes no token after this one. */
 static te_token broken(te_lexer *l, const char *at, const char *what) {
   l->site.at = at;
   te_fail(&l->site, TN_ERROR_PARSE, "%s", what);
   return (te_token){.kind = TE_TOKEN_BROKEN, .at = at};
 }
 
-/* Blanks, comments and, inside parentheses, newlines. */
+/* Skips blanks, comments and, inside parentheses or brackets, newlines. */
 static void skip_blanks(te_lexer *l) {
   for (;; l->next++) {
     if (*l->next == '#') l->next += strcspn(l->next, "\n");
@@ -27,24 +26,25 @@ static void skip_blanks(te_lexer *l) {
   }
 }
 
-/* The token up to END. */
+/* Takes the token that ends before END. */
 static te_token take(te_lexer *l, te_token_kind kind, const char *end) {
   te_token token = {.kind = kind, .at = l->next, .length = (size_t)(end - l->next)};
   l->next = end;
   return token;
 }
 
-/* ASCII only: isalnum of bytes above 127 depends on the host's locale, which is C's unless the host
- * changed it. */
+/* Names are meant to be ASCII: for bytes above 127 isalnum depends on the locale, which is "C" unless the
+ * host program changed it. */
 static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* Dots belong to names of axes that split made, i.outer, and only in conditions of a schedule. */
+/* Where a name ends. A name may contain dots, as those of axes that split made (i.outer) do, but only in
+ * conditions of a schedule. */
 static const char *name_end(const te_lexer *l, const char *p) {
   while (is_name_char(*p) || (*p == '.' && (l->has_dots || isalpha((unsigned char)p[1])))) p++;
   return p;
 }
 
-/* Where a number's digits, fraction and exponent end; whether it has one of the latter. */
+/* Where a number ends; *IS_FLOAT: it has a fraction or an exponent. */
 static const char *number_end(const char *p, bool *is_float) {
   while (isdigit((unsigned char)*p)) p++;
   *is_float = *p == '.';
@@ -57,7 +57,7 @@ static const char *number_end(const char *p, bool *is_float) {
   return p;
 }
 
-/* Up to 2^63: one more than i64 holds, for its lowest value behind a minus sign. */
+/* Values up to 2^63 are accepted: one more than i64 holds, for its lowest value after a minus sign. */
 static bool parse_digits(const char *p, const char *end, uint64_t *value) {
   for (*value = 0; p < end; p++)
     if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value))
@@ -65,7 +65,7 @@ static bool parse_digits(const char *p, const char *end, uint64_t *value) {
   return *value <= UINT64_C(1) << 63;
 }
 
-/* A number is read without its sign, which is an operator. */
+/* Reads a number without a sign, which is an operator. */
 static te_token number(te_lexer *l) {
   bool is_float;
   const char *start = l->next, *end = number_end(start, &is_float);
@@ -80,7 +80,7 @@ static te_token number(te_lexer *l) {
   return token;
 }
 
-/* What other languages write with a character that is none of this one. */
+/* What to write instead of a character that only other languages have. */
 static const char *advice_on(unsigned char c) {
   switch (c) {
     case '?': return ": a choice is select(condition, x, y)";
@@ -91,7 +91,7 @@ static const char *advice_on(unsigned char c) {
   }
 }
 
-/* The longest symbol that stands here; counts what opens and closes. */
+/* Takes the longest symbol here, and counts opening and closing brackets. */
 static te_token symbol(te_lexer *l) {
   for (int i = 0; i < RUNTIME_COUNT(symbols); i++) {
     size_t length = strlen(symbols[i]);
@@ -109,7 +109,7 @@ static te_token symbol(te_lexer *l) {
   return broken(l, l->next, what);
 }
 
-/* After the end it gives the end again. */
+/* At the end of the text every further call gives the end again. */
 te_token te_next_token(te_lexer *l) {
   skip_blanks(l);
   char c = *l->next;

@@ -1,17 +1,17 @@
-/* lift.c: reductions inside an expression. Each becomes a tensor of its own over the axes that it uses, named after the
- * definition and its combiner: in C[i<4, j<8] = sum[k<9](A[i,k]) * 0.5 + B[j] it is C.sum[i<4], a second one C.sum2. A
- * reduction that was taken out of a definition before is not computed again. */
+/* lift.c: reductions inside an expression. Each becomes a tensor of its own over the axes it uses, named
+ * after the definition and its combiner: in C[i<4, j<8] = sum[k<9](A[i,k]) * 0.5 + B[j] it is C.sum[i<4],
+ * and a second one is C.sum2. An equal reduction that was lifted from an earlier definition is used again. */
 #include "te/internal.h"
 
 enum { REMEMBERED = 64, WORDS = TIR_COMBINER_COUNT + 1 };
 
-/* The last reductions that were taken out in a context; lies in its arena. */
+/* The last reductions lifted in a context; in the context's arena. */
 typedef struct remembered {
-  int n; /* all that were: the last REMEMBERED of them are kept */
+  int n; /* lifted in all; the last REMEMBERED are kept */
   te_op *ops[REMEMBERED];
 } remembered;
 
-/* The reductions inside of one definition's expression, on their way to be tensors of their own. */
+/* The reductions of one definition being lifted. */
 typedef struct lifting {
   const te_site *site;
   const char *name; /* of the definition */
@@ -19,11 +19,11 @@ typedef struct lifting {
   tn_axis *const *axes; /* of the definition */
   te_access_fn visit;
   void *user;
-  int n_named[WORDS]; /* reductions taken out so far, by combiner */
+  int n_named[WORDS]; /* lifted so far by combiner; names are numbered by it */
   bool is_refused;
 } lifting;
 
-/* NULL: no memory. */
+/* The context's list; NULL: no memory. */
 static remembered *remembered_of(tn_context *ctx) {
   remembered *r = runtime_slot_get(ctx, RUNTIME_SLOT_REDUCTIONS);
   if (r) return r;
@@ -34,14 +34,14 @@ static remembered *remembered_of(tn_context *ctx) {
 
 /* ---- the axes of a reduction ------------------------------------------------------------------------------------- */
 
-/* Those that it uses and does not reduce. */
+/* The axes that a reduction uses without reducing over them. */
 typedef struct free_axes {
   const tir_reduce *reduce;
-  int n; /* one more than there can be: too many */
+  int n; /* TN_MAX_RANK + 1 means too many */
   const tn_axis *axes[TN_MAX_RANK + 1];
 } free_axes;
 
-/* The reduction's own axes are bound inside it and so are not free. */
+/* Adds an axis unless the reduction itself binds it. */
 static void add_axis(free_axes *f, const tn_axis *axis) {
   for (int i = 0; i < f->n; i++)
     if (f->axes[i] == axis) return;
@@ -50,13 +50,13 @@ static void add_axis(free_axes *f, const tn_axis *axis) {
   if (f->n <= TN_MAX_RANK) f->axes[f->n++] = axis;
 }
 
-/* Symbolic extents are the program's, the same everywhere, and no axes of the lifted tensor. */
+/* Symbols are the same everywhere in a program, so they are not axes of the lifted tensor. */
 static tir_walk add_var(void *user, const tir_expr *e) {
   if (e->op == TIR_VAR && !te_var_axis(e->u.var)->is_symbol) add_axis(user, te_var_axis(e->u.var));
   return TIR_WALK_ON;
 }
 
-/* In the order of the definition's own axes, then in that of their appearance. */
+/* Finds the free axes, in the order of the definition's own axes, then by first use. */
 static void find_axes(const lifting *l, const tir_expr *e, free_axes *out) {
   free_axes met = {.reduce = e->u.reduce};
   for (int i = 0; i < e->n_args; i++) tir_walk_expr(e->arg[i], add_var, &met);
@@ -69,13 +69,13 @@ static void find_axes(const lifting *l, const tir_expr *e, free_axes *out) {
 
 /* ---- one that is there already ----------------------------------------------------------------------------------- */
 
-/* A symbolic extent is compared as an expression; it and a number are never the same. */
+/* Symbolic extents are compared as expressions; a symbolic extent never equals a number. */
 static bool is_same_extent(const tn_axis *a, const tn_axis *b) {
   bool both = a->size && b->size;
   return a->extent == b->extent && (both ? tir_equal(a->size, b->size) : a->size == b->size);
 }
 
-/* Whether OP computes the reduction E over the axes F, the names of axes aside. */
+/* Whether OP computes the reduction E over the axes F, apart from the names of axes. */
 static bool computes(runtime_arena *arena, const te_op *op, const tir_expr *e, const free_axes *f) {
   const tir_reduce *a = op->body->u.reduce, *b = e->u.reduce;
   tir_binding bindings[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
@@ -94,7 +94,7 @@ static bool computes(runtime_arena *arena, const te_op *op, const tir_expr *e, c
   return true;
 }
 
-/* Only the last REMEMBERED ones are looked at, the newest first: repeats stand near each other. */
+/* Only the last REMEMBERED ones are searched, newest first: repetitions are usually close together. */
 static tn_tensor *find_same(const lifting *l, const remembered *r, const tir_expr *e, const free_axes *f) {
   for (int i = r->n - 1; i >= 0 && i >= r->n - REMEMBERED; i--) {
     te_op *op = r->ops[i % REMEMBERED];
@@ -105,7 +105,7 @@ static tn_tensor *find_same(const lifting *l, const remembered *r, const tir_exp
 
 /* ---- taking out -------------------------------------------------------------------------------------------------- */
 
-/* "C.sum", "C.sum2", ...; NULL: no memory. */
+/* The next free name, "C.sum", "C.sum2", ...; NULL: no memory. */
 static const char *new_name(lifting *l, const tir_reduce *reduce) {
   int word = reduce->tuple ? TIR_COMBINER_COUNT : (int)reduce->combiner, n = ++l->n_named[word];
   const char *text = reduce->tuple ? TE_OTHER_REDUCTION : te_combiner_text(reduce->combiner);
@@ -113,7 +113,7 @@ static const char *new_name(lifting *l, const tir_reduce *reduce) {
   return n == 1 ? runtime_format(arena, "%s.%s", l->name, text) : runtime_format(arena, "%s.%s%d", l->name, text, n);
 }
 
-/* The reduction over axes of its own. */
+/* Makes the reduction a tensor over axes of its own. */
 static tn_tensor *new_tensor(lifting *l, const tir_expr *e, const free_axes *f) {
   tn_context *ctx = l->site->ctx;
   tir_binding bindings[TN_MAX_RANK];
@@ -131,7 +131,7 @@ static tn_tensor *new_tensor(lifting *l, const tir_expr *e, const free_axes *f) 
   return te_compute(l->site, 1, &name, tn_arg_expr(body), f->n, axes, l->visit, l->user);
 }
 
-/* The same expression over the same axes gives the same tensor, so it is computed once. */
+/* Equal expressions over equal axes get one tensor, so they are computed once. */
 static tn_tensor *tensor_of(lifting *l, const tir_expr *e, const free_axes *f) {
   remembered *r = remembered_of(l->site->ctx);
   if (!te_has_memory(l->site, r)) return NULL;
@@ -142,7 +142,7 @@ static tn_tensor *tensor_of(lifting *l, const tir_expr *e, const free_axes *f) {
   return tensor;
 }
 
-/* A read of the tensor that E becomes; what E reads was taken out before. */
+/* Replaces a reduction by a read of its tensor. Reductions inside it were lifted before. */
 static const tir_expr *lift_reduction(void *user, const tir_expr *e) {
   lifting *l = user;
   free_axes f;

@@ -1,9 +1,9 @@
-/* match.c: finds the stage that is a matrix product, and what the program does with it. Matching is
- * structural: a program that computes the same in another form is not recognised, which only costs a
+/* match.c: finds a stage that is a matrix product, and what the program does with it. Matching is
+ * structural: a program that computes the same in another form is not recognised, which only loses a
  * comparison with a library. */
 #include "te/match.h"
 
-/* A read of TENSOR whose indices are these axes, one each. */
+/* Whether E reads a tensor at these axes, one for each whole dimension. */
 static bool reads_at(const tir_expr *e, int n, const tn_axis *const *axes) {
   if (e->op != TIR_READ || e->n_args != n) return false;
   for (int d = 0; d < n; ++d) {
@@ -13,12 +13,12 @@ static bool reads_at(const tir_expr *e, int n, const tn_axis *const *axes) {
   return true;
 }
 
-/* T[row, column], no more and no less in the indices. */
+/* Whether E is T[row, column] with plain axes as indices. */
 static bool reads_matrix(const tir_expr *e, const tn_axis *row, const tn_axis *column) {
   return reads_at(e, 2, (const tn_axis *const[]){row, column});
 }
 
-/* Its number among the arguments; -1: the tensor is computed. */
+/* The tensor's number among the arguments; -1: it is not an input. */
 static int input_index(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_inputs; ++i) {
     if (program->args[i] == tensor) return i;
@@ -26,7 +26,7 @@ static int input_index(const tn_program *program, const tn_tensor *tensor) {
   return -1;
 }
 
-/* The first output of OP among the arguments; -1: no argument. */
+/* The number among the arguments of OP's first output; -1: it is no argument. */
 static int output_index(const tn_program *program, const te_op *op) {
   for (int i = program->n_inputs; i < program->n_args; ++i) {
     if (program->args[i] == &op->outputs[0]) return i;
@@ -34,7 +34,7 @@ static int output_index(const tn_program *program, const te_op *op) {
   return -1;
 }
 
-/* The factor that is read at i and k, and the one that is read at k and j. */
+/* Whether A is read at i and k, and B at k and j, each possibly transposed. */
 static bool match_factors(const te_op *op, const tir_expr *a, const tir_expr *b, te_matmul *out) {
   const tn_axis *i = op->axes[0], *j = op->axes[1], *k = op->reduce_axes[0];
   out->is_a_transposed = reads_matrix(a, k, i);
@@ -42,8 +42,7 @@ static bool match_factors(const te_op *op, const tir_expr *a, const tir_expr *b,
   return (out->is_a_transposed || reads_matrix(a, i, k)) && (out->is_b_transposed || reads_matrix(b, k, j));
 }
 
-/* Factors in either order. The product must be of two inputs: a stage between would have to be computed
- * first. */
+/* Tries the factors in either order. Both must be inputs: an intermediate stage would have to be computed first. */
 static bool match_product(const tn_program *program, const te_op *op, te_matmul *out) {
   if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 2 || op->n_reduce != 1) return false;
   if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1) return false;
@@ -64,7 +63,7 @@ static bool match_product(const tn_program *program, const te_op *op, te_matmul 
   return out->a >= 0 && out->b >= 0;
 }
 
-/* OP is product + D, D + product: an input of the product's shape or of its rows'. */
+/* Whether OP adds an input of the product's shape, or of a row's, to the product. */
 static bool match_addition(const tn_program *program, const te_op *op, const te_op *product, te_matmul *out) {
   if (!op->body || op->body->op != TIR_ADD || op->n_axes != 2) return false;
   const tn_axis *i = op->axes[0], *j = op->axes[1];
@@ -78,7 +77,7 @@ static bool match_addition(const tn_program *program, const te_op *op, const te_
   return false;
 }
 
-/* What stands around the product: nothing, or an addition; anything else leaves output at -1. */
+/* Matches what the program does with the product: nothing, or an addition. For anything else output is -1. */
 static void match_rest(const tn_program *program, const te_op *product, te_matmul *out) {
   int n_computes = 0;
   for (int i = 0; i < program->n_ops; ++i) n_computes += !te_is_placeholder(program->ops[i]);
@@ -93,7 +92,7 @@ static void match_rest(const tn_program *program, const te_op *product, te_matmu
   if (out->output < 0) out->addend = -1;
 }
 
-/* The first stage that fits, in the order of the program. */
+/* Takes the first stage that matches, in the program's order. */
 bool te_match_matmul(const tn_program *program, te_matmul *out) {
   for (int i = 0; i < program->n_ops; ++i) {
     *out = (te_matmul){0};
@@ -104,13 +103,13 @@ bool te_match_matmul(const tn_program *program, te_matmul *out) {
   return false;
 }
 
-/* The factor that is read at b, i and k, and the one that is read at b, k and j. */
+/* Whether A is read at b, i and k, and B at b, k and j. */
 static bool match_batch_factors(const te_op *op, const tir_expr *a, const tir_expr *b) {
   const tn_axis *n = op->axes[0], *i = op->axes[1], *j = op->axes[2], *k = op->reduce_axes[0];
   return reads_at(a, 3, (const tn_axis *const[]){n, i, k}) && reads_at(b, 3, (const tn_axis *const[]){n, k, j});
 }
 
-/* The last stage of a program that has nothing else. */
+/* The program must have no other stages. */
 bool te_match_batch_matmul(const tn_program *program, te_batch_matmul *out) {
   const te_op *op = program->ops[program->n_ops - 1];
   if (program->n_args != 3 || program->n_ops != 3 || !op->body || op->body->op != TIR_REDUCE) return false;

@@ -1,14 +1,14 @@
-/* match_conv.c: finds that a program is a convolution, and which one. */
+/* match_conv.c: recognises convolutions. */
 #include "te/match.h"
 
-/* An index as sum(coefficient * axis) + constant. */
+/* An index as the sum of coefficient * axis, plus a constant. */
 typedef struct affine {
   int n;
   const tir_var *vars[4];
   int64_t coefs[4], constant;
 } affine;
 
-/* False: more than the four that an index of a convolution can have. */
+/* False: the index has more than the four terms that a convolution's can have. */
 static bool add_term(affine *a, const tir_var *var, int64_t coef) {
   if (a->n == 4) return false;
   a->vars[a->n] = var;
@@ -16,8 +16,8 @@ static bool add_term(affine *a, const tir_var *var, int64_t coef) {
   return true;
 }
 
-/* e += scale * index; false for what is not linear. A second term of one axis would not be found by
- * coefficient. */
+/* Adds SCALE * E to A. False: E is not linear. Several terms of one axis are not added up, so that
+ * `coefficient` finds only the first. */
 static bool add_index(affine *a, const tir_expr *e, int64_t scale) {
   if (e->op == TIR_INT) return a->constant += scale * e->u.i, true;
   if (e->op == TIR_VAR) return add_term(a, e->u.var, scale);
@@ -28,24 +28,24 @@ static bool add_index(affine *a, const tir_expr *e, int64_t scale) {
   return false;
 }
 
-/* 0: the axis is not in it. */
+/* The coefficient of an axis; 0: the axis does not occur. */
 static int64_t coefficient(const affine *a, const tn_axis *axis) {
   for (int i = 0; i < a->n; i++)
     if (a->vars[i] == &axis->var) return a->coefs[i];
   return 0;
 }
 
-/* The axis alone, without offset or factor. */
+/* Whether E is the axis without offset or factor. */
 static bool is_axis(const tir_expr *e, const tn_axis *axis) { return e->op == TIR_VAR && e->u.var == &axis->var; }
 
-/* -1: the tensor is no input. */
+/* The tensor's number among the inputs; -1: it is not an input. */
 static int input_number(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_inputs; i++)
     if (program->args[i] == tensor) return i;
   return -1;
 }
 
-/* P[n,y,x,c] = select(..., I[n, y - p, x - p, c], 0): the image and p. */
+/* Matches P[n,y,x,c] = select(..., I[n, y - p, x - p, c], 0); finds the image and p. */
 static bool match_padding(const tn_program *program, const te_op *op, te_conv *out) {
   if (te_is_placeholder(op) || !op->body || op->body->op != TIR_SELECT || op->n_axes != 4) return false;
   const tir_expr *read = op->body->arg[1];
@@ -59,7 +59,7 @@ static bool match_padding(const tn_program *program, const te_op *op, te_conv *o
   return out->image >= 0 && out->padding >= 0;
 }
 
-/* The image, or the stage that pads it. */
+/* Matches the image itself, or the stage that pads it. */
 static bool match_image(const tn_program *program, const tn_tensor *tensor, te_conv *out) {
   out->padding = 0;
   out->image = input_number(program, tensor);
@@ -73,7 +73,7 @@ static bool match_image(const tn_program *program, const tn_tensor *tensor, te_c
   return true;
 }
 
-/* W[r, s, c, f], or W[r, s, f] where each channel has its own. */
+/* Matches W[r, s, c, f], or W[r, s, f] if each channel has its own weights. */
 static bool match_weights(const tn_program *program, const te_op *op, const tir_expr *w, te_conv *out) {
   out->is_depthwise = op->n_reduce == 2;
   out->weights = input_number(program, w->u.tensor);
@@ -83,12 +83,12 @@ static bool match_weights(const tn_program *program, const te_op *op, const tir_
   return is_axis(w->arg[w->n_args - 1], op->axes[3]);
 }
 
-/* Where in the image a product reads: rows y = h*S + r*D - P and columns x = w*S + s*D - P. */
+/* Where a product reads the image: rows y = h*S + r*D - P and columns x = w*S + s*D - P. */
 typedef struct window {
   affine y, x;
 } window;
 
-/* The read of the image at [n, y, x, c]; P is 0 where a stage pads the image. */
+/* Matches the read of the image at [n, y, x, c]. P is 0 if a stage pads the image. */
 static bool match_window(const te_op *op, const tir_expr *read, te_conv *out, window *at) {
   affine *y = &at->y, *x = &at->x;
   const tn_axis *channel = out->is_depthwise ? op->axes[3] : op->reduce_axes[2];
@@ -100,7 +100,7 @@ static bool match_window(const te_op *op, const tir_expr *read, te_conv *out, wi
          coefficient(x, op->reduce_axes[1]) == out->dilation && y->n == 2 && x->n == 2;
 }
 
-/* E, a comparison, as a sum that is 0 or more. */
+/* A comparison E as a sum that must be at least 0. */
 static bool add_comparison(affine *a, const tir_expr *e) {
   bool is_greater = e->op == TIR_GE || e->op == TIR_GT, is_strict = e->op == TIR_GT || e->op == TIR_LT;
   if (!is_greater && e->op != TIR_LE && e->op != TIR_LT) return false;
@@ -122,15 +122,16 @@ static bool bounds_index(const affine *a, const affine *index, int64_t extent) {
   return is_scaled(a, index, 1, 0) || is_scaled(a, index, -1, extent - 1);
 }
 
-/* Products outside of the image are left out, and no others: WHERE compares rows and columns with the image's ends. Which of
- * these it leaves out is known to do no harm, since a read outside of an input is refused. */
+/* Whether WHERE only compares rows and columns with the ends of the image, and so leaves out products
+ * outside it and no others. Which of the comparisons are there does not matter: a read outside an input
+ * would have been refused. */
 static bool match_where(const tir_expr *where, const window *at, const te_conv *out) {
   affine a = {0};
   if (where->op == TIR_AND) return match_where(where->arg[0], at, out) && match_where(where->arg[1], at, out);
   return add_comparison(&a, where) && (bounds_index(&a, &at->y, out->height) || bounds_index(&a, &at->x, out->width));
 }
 
-/* The zeros around the image are a stage's, or a condition leaves their products out. */
+/* Matches the image with zeros around it: they are a stage's, or a condition leaves their products out. */
 static bool match_edges(const tn_program *program, const te_op *op, const tir_expr *image, te_conv *out) {
   window at = {0};
   const tir_expr *where = tir_reduce_where(op->body);
@@ -140,7 +141,7 @@ static bool match_edges(const tn_program *program, const te_op *op, const tir_ex
   return program->args[out->image] == image->u.tensor && out->padding >= 0 && match_where(where, &at, out);
 }
 
-/* Square kernels only: one extent has to do for both reduction axes. */
+/* Only square kernels: the struct has one extent for both reduction axes. */
 static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) {
   if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 4 || op->n_reduce < 2 || op->n_reduce > 3) return false;
   const tir_expr *product = op->body->arg[0];
@@ -155,8 +156,8 @@ static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) 
   return op->reduce_axes[1]->extent == out->kernel;
 }
 
-/* The extents of the result follow from the others and are checked: a program may compute a part of a
- * convolution. */
+/* The extents of the result follow from the others and are checked, since a program may compute only a part
+ * of a convolution. */
 bool te_match_conv(const tn_program *program, te_conv *out) {
   const te_op *last = program->ops[program->n_ops - 1];
   *out = (te_conv){0};

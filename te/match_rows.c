@@ -1,21 +1,21 @@
-/* match_rows.c: finds softmax and layer normalization, which programs write in many ways: by the operators that they
- * are made of and the shapes of their arguments. */
+/* match_rows.c: recognises softmax and layer normalization, which can be written in many ways, by the
+ * operators that occur and the shapes of arguments. */
 #include "te/match.h"
 
 /* What the definitions of a program are made of. */
 typedef struct ingredients {
   bool has_exp, has_max, has_sum, has_root;
-  double epsilon; /* a constant below 0.1 that is added under a root */
+  double epsilon; /* a positive constant below 0.1 that is added under a root */
 } ingredients;
 
-/* 0: the sum has no small positive constant, so it is not an epsilon. */
+/* The small positive constant of a sum; 0: it has none, so there is no epsilon. */
 static double constant_in(const tir_expr *sum) {
   for (int i = 0; i < 2 && sum->op == TIR_ADD; i++)
     if (sum->arg[i]->op == TIR_FLOAT && sum->arg[i]->u.f > 0 && sum->arg[i]->u.f < 0.1) return sum->arg[i]->u.f;
   return 0;
 }
 
-/* Goes over all of the DAG; sharing only costs time here, since expressions are limited in size. */
+/* Visits shared nodes each time, which only costs time, since expressions are limited in size. */
 static void look(ingredients *in, const tir_expr *e) {
   in->has_exp |= e->op == TIR_EXP;
   if (e->op == TIR_RSQRT || e->op == TIR_SQRT) {
@@ -31,7 +31,7 @@ static void look(ingredients *in, const tir_expr *e) {
 
 static bool is_vector_of(const tn_tensor *t, int64_t n) { return t->ndim == 1 && t->shape[0] == n; }
 
-/* X[rows, columns] -> Y of the same shape, perhaps with two vectors of columns. */
+/* Whether X[rows, columns] becomes Y of the same shape; there may be further inputs. */
 static bool have_shapes(const tn_program *program, te_row_operator *out) {
   if (program->n_args != program->n_inputs + 1) return false;
   const tn_tensor *x = program->args[0], *y = program->args[program->n_inputs];
@@ -41,8 +41,7 @@ static bool have_shapes(const tn_program *program, te_row_operator *out) {
   return y->shape[0] == out->rows && y->shape[1] == out->columns;
 }
 
-/* Errs on the side of yes: who uses it compares results with a library's, and a wrong match fails
- * there. */
+/* Prefers to say yes: callers compare results with a library's, and a wrong match fails there. */
 bool te_match_rows(const tn_program *program, te_row_operator *out) {
   ingredients in = {0};
   *out = (te_row_operator){.scale = 1, .shift = 2};

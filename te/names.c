@@ -1,19 +1,20 @@
-/* names.c: the list, and runtime's map to find what is in it: the map knows hashes, the list tells names of one hash
- * apart. */
+/* names.c: a list of names and a map to find them. The map knows hashes only; the list tells names of equal
+ * hash apart. */
 #include "te/names.h"
 
+/* A name being looked for. */
 typedef struct search {
   const te_names *names;
   const char *name;
 } search;
 
-/* The map holds 1 + a place in the list: its hash may be that of another name. */
+/* The map holds 1 + the index in the list. A name of equal hash may be there. */
 static bool is_it(const void *user, runtime_map_value value) {
   const search *s = user;
   return strcmp(s->names->list.data[value.i - 1], s->name) == 0;
 }
 
-/* Never 0, which is no key. */
+/* Never 0, which a map cannot have as a key. */
 static uint64_t key_of(const char *name) { return runtime_hash(name, strlen(name), 0) | 1; }
 
 int te_names_find(const te_names *names, const char *name) {
@@ -21,7 +22,7 @@ int te_names_find(const te_names *names, const char *name) {
   return found ? (int)found->i - 1 : -1;
 }
 
-/* The list first: an entry of the map without a name behind it would be read by the next search. */
+/* Adds to the list first: the next search would read an entry of the map without a name in the list. */
 bool te_names_add(te_names *names, const char *name) {
   if (!RUNTIME_PUSH(&names->list, name)) return false;
   runtime_map_value *place = runtime_map_match_at(&names->map, key_of(name), is_it, &(search){names, name});

@@ -1,8 +1,8 @@
-/* parse.c: the text form's statements: param, input, scalar, symbol, output, definitions; finding the
- * shapes of inputs that were not declared; putting the program together. Grammar: docs/language.md. One
- * pass, no lookahead beyond a token: a name is known by what was declared or read before. The parser is
- * on the caller's stack; its lists are heap memory that tn_program_parse frees, the graph lies in the
- * context's arena. */
+/* parse.c: the text form's statements: param, input, scalar, symbol, output and definitions; finding the
+ * shapes of inputs that were not declared; and putting the program together. Grammar: docs/language.md. It
+ * is one pass with one token of lookahead: a name means what was declared or read before. The parser is on
+ * the caller's stack, its lists are on the heap and freed at the end, and the graph is in the context's
+ * arena. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
-/* One site is enough: failures are reported at once. */
+/* One site serves all, since failures are reported at once. */
 const te_site *te_parse_site(te_parser *p, const char *at) {
   p->lexer.site.at = at;
   return &p->lexer.site;
@@ -26,18 +26,18 @@ bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) {
 
 void te_advance(te_parser *p) { p->token = te_next_token(&p->lexer); }
 
-/* For places where a line may go on, behind a comma or an operator. A semicolon ends a statement there,
- * too. */
+/* Skips newlines where a line may be continued, after a comma or an operator. Even there a semicolon ends
+ * the statement. */
 void te_skip_newlines(te_parser *p) {
   while (p->token.kind == TE_TOKEN_NEWLINE && *p->token.at == '\n') te_advance(p);
 }
 
-/* A statement ends at a newline, a semicolon or the end of the text. */
+/* Whether a statement ends here: at a newline, a semicolon or the end of the text. */
 static bool is_statement_end(const te_parser *p) {
   return p->token.kind == TE_TOKEN_NEWLINE || p->token.kind == TE_TOKEN_END;
 }
 
-/* A broken token was reported by the lexer. */
+/* Reports what was expected; a broken token was reported by the lexer already. Always false. */
 bool te_fail_expected(te_parser *p, const char *expected) {
   const te_token *t = &p->token;
   int length = (int)RUNTIME_MIN(t->length, 40);
@@ -64,7 +64,7 @@ const char *te_token_text(te_parser *p, const te_token *token) {
   return text;
 }
 
-/* The name is copied, since the text need not outlive the parse. */
+/* Copies the name, since the text need not outlive the parse. */
 const char *te_take_name(te_parser *p, const char *what, const char **at) {
   if (p->token.kind != TE_TOKEN_NAME) return te_fail_expected(p, what), NULL;
   const char *name = te_token_text(p, &p->token);
@@ -75,7 +75,7 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-/* Counted only when it is asked, which is for messages. */
+/* Counted only on demand, for messages. */
 int te_line_of(const te_parser *p, const char *at, const char **file) {
   const te_site *site = &p->lexer.site;
   int line = 1;
@@ -86,12 +86,12 @@ int te_line_of(const te_parser *p, const char *at, const char **file) {
   return line;
 }
 
-/* "line 3", or "line 3 of other.te" where AT is in another file than HERE. */
+/* "line 3", or "line 3 of other.te" for a place in another file. */
 typedef struct line_words {
   char text[300];
 } line_words;
 
-/* "line 7", and of which file where that is not the one that HERE stands in. */
+/* Describes the place AT for a message; the file is named if it is not the one of HERE. */
 static line_words words_of_line(const te_parser *p, const char *at, const char *here) {
   line_words words;
   const char *file, *own;
@@ -102,13 +102,13 @@ static line_words words_of_line(const te_parser *p, const char *at, const char *
   return words;
 }
 
-/* The address is valid until the next tensor is added. */
+/* The result is valid until the next tensor is added. */
 te_named *te_find_named(te_parser *p, const char *name) {
   int i = te_names_find(&p->symbol_names, name);
   return i < 0 ? NULL : &p->symbols.data[i];
 }
 
-/* The name must be free: te_check_free says so, or why not. */
+/* The name must be free (te_check_free). */
 bool te_add_named(te_parser *p, te_named symbol) {
   if (p->symbols.n >= TE_MAX_TENSORS)
     return te_parse_fail(p, symbol.at, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
@@ -121,7 +121,7 @@ const tn_param *te_find_param(te_parser *p, const char *name) {
   return i < 0 ? NULL : &p->params.data[i];
 }
 
-/* A parameter whose name is free. */
+/* Adds a parameter; its name must be free. */
 static bool add_param(te_parser *p, const char *at, tn_param param) {
   if (p->params.n >= runtime_limits(p->lexer.site.ctx)->params) {
     RUNTIME_FAIL_LIMIT(p->lexer.site.ctx, TN_ERROR_PARSE, params, "the program has more than %d parameters (%s)",
@@ -132,7 +132,7 @@ static bool add_param(te_parser *p, const char *at, tn_param param) {
   return added || te_has_memory(&p->lexer.site, NULL);
 }
 
-/* Linear: a program has at most TE_MAX_SYMBOLS that count. */
+/* A linear search: few symbols can count, as a program has at most TE_MAX_SYMBOLS. */
 tn_axis *te_find_size(te_parser *p, const char *name) {
   for (int i = 0; i < p->sizes.n; i++)
     if (strcmp(p->sizes.data[i]->var.name, name) == 0) return p->sizes.data[i];
@@ -145,8 +145,8 @@ const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name) 
   return NULL;
 }
 
-/* Says where the name was given before. A name that was only read so far is an inferred input, and
- * defining it now is too late. */
+/* A message says where the name was given before. A name that was only read so far is an inferred input,
+ * which cannot be defined any more. */
 bool te_check_free(te_parser *p, const char *what, const char *name, const char *at) {
   if (!te_check_name(te_parse_site(p, at), what, name)) return false;
   const te_named *symbol = te_find_named(p, name);
@@ -164,20 +164,20 @@ bool te_check_free(te_parser *p, const char *what, const char *name, const char 
 
 /* ---- param ------------------------------------------------------------------------------------------------------- */
 
-/* The caller's parameters, as given. */
+/* The parameters that the caller gave. */
 typedef struct overrides {
   int n;
   const tn_param *params;
 } overrides;
 
-/* The value a parameter gets: the last override of its name, or its own. */
+/* The value of a parameter: the last override of its name, or its own. */
 static int64_t overridden(const overrides *o, const char *name, int64_t value) {
   for (int i = 0; i < o->n; i++)
     if (o->params[i].name && strcmp(o->params[i].name, name) == 0) value = o->params[i].value;
   return value;
 }
 
-/* `param M=64, N=2*M`: a value may use the parameters before it, with their overrides. */
+/* `param M=64, N=2*M`: a value may use earlier parameters, with their overrides. */
 static bool parse_param(te_parser *p, const overrides *o) {
   do {
     const char *at, *name = te_take_name(p, "a parameter's name", &at);
@@ -191,14 +191,14 @@ static bool parse_param(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* A parameter without a name is none. */
+/* An override without a name never matches. */
 static bool is_overridden(const overrides *o, const char *name) {
   for (int i = 0; i < o->n; i++)
     if (o->params[i].name && strcmp(o->params[i].name, name) == 0) return true;
   return false;
 }
 
-/* A symbol that is given a value is a parameter. */
+/* Adds a symbol, or a parameter if the caller gave it a value. */
 static bool add_size(te_parser *p, const overrides *o, const char *at, const char *name, int64_t least, int64_t most) {
   tn_axis *size = te_symbol_new(te_parse_site(p, at), name, least, most);
   if (!size || !is_overridden(o, name))
@@ -209,7 +209,7 @@ static bool add_size(te_parser *p, const overrides *o, const char *at, const cha
                        (long long)most, (long long)param.value);
 }
 
-/* M, 3<=N, K<=64 */
+/* `symbol M, 3<=N, K<=64` */
 static bool parse_symbol(te_parser *p, const overrides *o) {
   do {
     int64_t least = 1, most = TE_MAX_SYMBOL;
@@ -226,7 +226,7 @@ static bool parse_symbol(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* Every override must have met its param or symbol statement. */
+/* Every override must belong to a parameter or symbol of the program. */
 static bool check_overrides(te_parser *p, const overrides *o) {
   assert(p->params.n == 0 || p->params.data);
   for (int i = 0; i < o->n; i++) {
@@ -242,7 +242,7 @@ static bool check_overrides(te_parser *p, const overrides *o) {
 
 /* ---- input and output -------------------------------------------------------------------------------------------- */
 
-/* Knows how other languages call it. */
+/* Reports an unknown dtype, with Tenon's name for one of another language or with the list of all. */
 static bool fail_dtype(te_parser *p, const char *at, const char *name) {
   const char *other = te_other_spelling(name);
   tn_dtype dtype;
@@ -270,7 +270,7 @@ int te_parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
-/* Refuses with the list of dtypes, or with Tenon's word for another language's. */
+/* A failure names the dtypes there are, or Tenon's name for another language's. */
 bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
   const char *at, *name = te_take_name(p, "a dtype", &at);
   return name && (tn_dtype_parse(name, dtype) || fail_dtype(p, at, name));
@@ -283,7 +283,7 @@ bool te_parse_typed_name(te_parser *p, const char *what, const char **name, cons
   return te_take_dtype(p, dtype);
 }
 
-/* `scalar alpha: f32, n: i32`. */
+/* `scalar alpha: f32, n: i32` */
 static bool parse_scalar(te_parser *p) {
   do {
     const char *at, *name;
@@ -310,7 +310,7 @@ static bool parse_one_input(te_parser *p) {
   return input && te_add_named(p, (te_named){input, at, false, false});
 }
 
-/* `input A: f32[64, 128], ...`. */
+/* `input A: f32[64, 128], ...` */
 static bool parse_input(te_parser *p) {
   do {
     if (!parse_one_input(p)) return false;
@@ -318,7 +318,7 @@ static bool parse_input(te_parser *p) {
   return true;
 }
 
-/* Extents behind a dtype that are numbers: WHAT ("a state") has no others. Returns the rank; -1: failed. */
+/* Extents after a dtype that must be numbers, as WHAT ("a state") needs. Returns the rank; -1: failed. */
 static int parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
   const char *at = p->token.at;
   te_extent extents[TN_MAX_RANK];
@@ -330,7 +330,7 @@ static int parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RA
   return rank;
 }
 
-/* state name: dtype[extents], name: dtype[extents]: of one scan, so of one shape. */
+/* `state name: dtype[extents], name: dtype[extents]`: the states of one scan, which have one shape. */
 static bool parse_state(te_parser *p) {
   const char *names[TIR_MAX_VALUES], *at[TIR_MAX_VALUES];
   tn_dtype dtypes[TIR_MAX_VALUES];
@@ -356,10 +356,10 @@ static bool parse_state(te_parser *p) {
   return first != NULL;
 }
 
-/* An output has to be: an input is an argument anyway. */
+/* Whether a symbol can be an output; an input is an argument anyway. */
 static bool is_computed(const te_named *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
 
-/* output name strided, name: results are named explicitly, in this order. */
+/* `output name strided, name`: the results, in this order. */
 static bool parse_output(te_parser *p) {
   do {
     const char *at, *name = te_take_name(p, "an output's name", &at);
@@ -376,28 +376,28 @@ static bool parse_output(te_parser *p) {
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
 
-/* A definition being checked. */
+/* A definition whose reads are being checked. */
 typedef struct definition {
   te_parser *p;
   const char *name;
 } definition;
 
-/* Where in the text a read stands. */
+/* Where a read stands in the text. */
 static const char *place_of(const te_parser *p, const tir_expr *read) {
   for (int i = 0; i < p->reads.n; i++)
     if (p->reads.data[i].read == read) return p->reads.data[i].at;
   return p->lexer.site.at;
 }
 
-/* The index has no upper bound that is known. */
+/* Reports that an index has no known upper bound. */
 static bool fail_unknown_shape(const definition *def, const char *at, const tn_tensor *tensor, int d) {
   return te_parse_fail(def->p, at,
                        "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
                        tensor->name, d, tensor->name);
 }
 
-/* Grows dimension d of an input, whose least extent is 1, to one that symbols decide: to what the first read needs, or
- * more by a constant. */
+/* Grows dimension d of an inferred input to an extent made of symbols: what the first read needs, or later
+ * more than that by a constant. */
 static bool cover_symbolic(const definition *def, const char *at, const te_access *access, int d) {
   tn_tensor *tensor = access->read->u.tensor;
   te_extent needed;
@@ -414,7 +414,7 @@ static bool cover_symbolic(const definition *def, const char *at, const te_acces
   return true;
 }
 
-/* Grows dimension d of an input to cover a read. */
+/* Grows dimension d of an inferred input to cover a read. */
 static bool cover(const definition *def, const char *at, const te_access *access, int d) {
   tn_tensor *tensor = access->read->u.tensor;
   tir_interval range = access->range[d];
@@ -430,7 +430,7 @@ static bool cover(const definition *def, const char *at, const te_access *access
   return true;
 }
 
-/* A read of an inferred input makes it larger, any other must fit. */
+/* A read of an inferred input makes it larger; any other read must be in bounds. */
 static bool visit_access(void *user, const te_access *access) {
   const definition *def = user;
   const tn_tensor *tensor = access->read->u.tensor;
@@ -445,7 +445,7 @@ static bool visit_access(void *user, const te_access *access) {
 
 /* ---- definitions ------------------------------------------------------------------------------------------------- */
 
-/* Names of axes are free again behind the statement, but within one they are different. */
+/* Names of axes are free again after the statement, but must differ within it. */
 static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
     if (strcmp(p->axes[i]->var.name, name) == 0)
@@ -454,7 +454,7 @@ static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   return true;
 }
 
-/* name<extent */
+/* `name<extent` */
 static bool parse_axis(te_parser *p, bool is_reduce) {
   const char *at, *name = te_take_name(p, "an axis, as in i<10", &at), *extent_at;
   te_extent extent;
@@ -468,7 +468,7 @@ static bool parse_axis(te_parser *p, bool is_reduce) {
   return axis != NULL;
 }
 
-/* Bounds of axes are parsed in the scope before: k<i is refused as no constant. */
+/* Extents are parsed in the outer scope, so that k<i is refused because i is no constant. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
   int n = 0;
   te_advance(p);
@@ -483,13 +483,13 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
   return te_expect(p, "]", is_reduce ? "',', where, init or ']'" : "',' or ']'") ? n : -1;
 }
 
-/* What a definition is called: names and where they stand. */
+/* The names of a definition and where they stand. */
 typedef struct heading {
   int n;
   const char *name[TIR_MAX_VALUES], *at[TIR_MAX_VALUES];
 } heading;
 
-/* None of the names is taken, be it by a read in the definition itself. */
+/* No name may be taken, not even by a read in the definition itself. */
 static bool check_heading(te_parser *p, const heading *h) {
   for (int v = 0; v < h->n; v++) {
     if (!te_check_free(p, "a tensor", h->name[v], h->at[v])) return false;
@@ -500,7 +500,7 @@ static bool check_heading(te_parser *p, const heading *h) {
   return true;
 }
 
-/* The names are all the states of one state statement, in order. */
+/* Whether the names are exactly the states of one state statement, in order. */
 static bool check_states(te_parser *p, const heading *h) {
   const te_named *first = te_find_named(p, h->name[0]);
   if (!first || first->tensor->op->kind != TE_SCAN)
@@ -519,7 +519,7 @@ static bool check_states(te_parser *p, const heading *h) {
   return true;
 }
 
-/* name, or (name, name) */
+/* `name`, or `(name, name)` */
 static bool parse_heading(te_parser *p, heading *h, bool is_scan) {
   bool is_tuple = te_accept(p, "(");
   h->n = 0;
@@ -535,7 +535,7 @@ static bool parse_heading(te_parser *p, heading *h, bool is_scan) {
   return is_scan ? check_states(p, h) : check_heading(p, h);
 }
 
-/* An expression; with several names also `(expression, expression)`. kind TN_ARG_NONE: failed. */
+/* An expression or, with several names, also `(expression, expression)`. kind TN_ARG_NONE: failed. */
 static te_operand parse_body(te_parser *p, const heading *h) {
   te_operand list[TIR_MAX_VALUES], body = {.at = p->token.at};
   tn_arg values[TIR_MAX_VALUES];
@@ -549,7 +549,7 @@ static te_operand parse_body(te_parser *p, const heading *h) {
   return body;
 }
 
-/* The tensors that were made of reductions inside the expression that defines OP, producers first. */
+/* Adds the tensors that reductions inside OP's expression became, producers first. */
 static bool add_lifted(te_parser *p, const te_op *op, const char *at) {
   for (int i = 0; i < op->n_inputs; i++) {
     tn_tensor *tensor = op->inputs[i];
@@ -565,7 +565,7 @@ static bool add_lifted(te_parser *p, const te_op *op, const char *at) {
   return true;
 }
 
-/* What its own steps read does not make a state less of an output. */
+/* A state that only its own steps read can still be an output. */
 static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
   te_op *state = te_find_named(p, h->name[0])->tensor->op;
   if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def) ||
@@ -575,7 +575,7 @@ static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank,
   return true;
 }
 
-/* What stands behind an expression and is none of this language's, as other languages write it. */
+/* Reports text after an expression, with advice if other languages write it so. */
 static bool fail_rest(te_parser *p) {
   static const struct {
     const char *found, *advice;
@@ -592,7 +592,7 @@ static bool fail_rest(te_parser *p) {
   return te_fail_expected(p, "an operator or the end of the statement");
 }
 
-/* name[axes] = expression, (name, name)[axes] = (expression, expression); the same behind `scan` */
+/* `name[axes] = expression`, `(name, name)[axes] = (expression, expression)`; the same after `scan`. */
 static bool parse_definition(te_parser *p, bool is_scan) {
   heading h;
   p->n_axes = p->reads.n = 0;
@@ -620,7 +620,7 @@ static bool parse_definition(te_parser *p, bool is_scan) {
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* The first word decides; anything that is no word of a statement begins a definition. */
+/* The first word decides. What is no word of a statement begins a definition. */
 static bool parse_statement(te_parser *p, const overrides *o) {
   bool ok;
   te_block_kind block = te_block_here(p);
@@ -649,7 +649,7 @@ static bool parse_statement(te_parser *p, const overrides *o) {
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
 }
 
-/* Stops at the first failure: everything behind might follow from it. */
+/* Stops at the first failure, since later ones might only follow from it. */
 static bool parse_statements(te_parser *p, const overrides *o) {
   for (te_advance(p); p->token.kind != TE_TOKEN_END;) {
     if (p->token.kind == TE_TOKEN_BROKEN) return false;
@@ -661,7 +661,7 @@ static bool parse_statements(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* Without an output statement: what no later statement reads, in order of definition. */
+/* Without an output statement, the outputs are the tensors that nothing reads, in order of definition. */
 static bool find_outputs(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_named *s = &p->symbols.data[i];
@@ -673,7 +673,7 @@ static bool find_outputs(te_parser *p) {
 
 static te_named *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_named(p, tensor->name); }
 
-/* Whether that is news. */
+/* Marks a tensor as read; returns whether it was not yet. */
 static bool mark(te_parser *p, const tn_tensor *tensor) {
   te_named *symbol = symbol_of(p, tensor);
   bool was_read = symbol->is_read;
@@ -681,8 +681,8 @@ static bool mark(te_parser *p, const tn_tensor *tensor) {
   return !was_read;
 }
 
-/* From here on is_read means: read on the way to an output, or computed with what is. A reader stands behind what it
- * reads, but for a scan, whose symbols are older than its steps: then it takes another round. */
+/* From here on is_read means that an output needs the tensor. Going backwards, readers come before what
+ * they read, except in a scan, whose states are older than its steps; those take another round. */
 static void mark_needed(te_parser *p) {
   bool goes_on = true;
   for (int i = 0; i < p->symbols.n; i++) p->symbols.data[i].is_read = false;
@@ -698,7 +698,7 @@ static void mark_needed(te_parser *p) {
   }
 }
 
-/* The sizes of inferred inputs are known only now. */
+/* Checked at the end, when the shapes of inferred inputs are known. */
 static bool check_shapes(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_named *s = &p->symbols.data[i];
@@ -708,7 +708,7 @@ static bool check_shapes(te_parser *p) {
   return true;
 }
 
-/* Declared inputs and, with an output statement, definitions must serve an output. */
+/* Declared inputs and, with an output statement, definitions must be needed by some output. */
 static bool check_needed(te_parser *p, bool has_output_statement) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_named *s = &p->symbols.data[i];
@@ -718,7 +718,7 @@ static bool check_needed(te_parser *p, bool has_output_statement) {
   return true;
 }
 
-/* Inputs, declared ones first, then outputs. */
+/* Orders the arguments: declared inputs, inferred ones, then outputs. */
 static tn_program *make_program(te_parser *p) {
   tn_tensor **args = RUNTIME_NEW_ARRAY(&p->lexer.site.ctx->arena, tn_tensor *, p->symbols.n + p->outputs.n + 1);
   int n = 0;
@@ -733,7 +733,7 @@ static tn_program *make_program(te_parser *p) {
   return te_program(te_parse_site(p, p->token.at), n_inputs, n, args);
 }
 
-/* Checks what is known only at the end, outputs before unused definitions. */
+/* Checks what is known only at the end; missing outputs are reported before unused definitions. */
 static tn_program *finish(te_parser *p, const overrides *o) {
   bool has_output_statement = p->outputs.n > 0;
   if (!check_overrides(p, o) || !check_shapes(p) || (!has_output_statement && !find_outputs(p))) return NULL;
@@ -742,7 +742,7 @@ static tn_program *finish(te_parser *p, const overrides *o) {
   return check_needed(p, has_output_statement) ? make_program(p) : NULL;
 }
 
-/* Copies what blocks said into the program's arena. */
+/* Copies what blocks declared into the program's arena. */
 static tn_program *add_blocks(te_parser *p, tn_program *program) {
   runtime_arena *arena = &p->lexer.site.ctx->arena;
   if (!program) return NULL;
@@ -757,7 +757,7 @@ static tn_program *add_blocks(te_parser *p, tn_program *program) {
   return te_has_memory(&p->lexer.site, ok ? program : NULL) ? program : NULL;
 }
 
-/* Overrides are checked at the end, when every `param` was met. */
+/* Overrides are checked at the end, when every `param` has been seen. */
 static tn_program *parse(te_site site, int n_params, const tn_param *params) {
   te_parser p = {.lexer = {.site = site, .next = site.text}};
   overrides o = {n_params, params};
@@ -776,7 +776,7 @@ static tn_program *parse(te_site site, int n_params, const tn_param *params) {
   return program;
 }
 
-/* The text is not kept. */
+/* The text need not outlive the call. */
 tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
   if (!runtime_check_text(ctx, "the program", text)) return NULL;
@@ -790,7 +790,7 @@ tn_program *te_parse_part(const te_site *site, const char *part) {
   return parse((te_site){.ctx = site->ctx, .text = part, .at = part, .file = file}, 0, NULL);
 }
 
-/* The texts of the files live until the parse is over. */
+/* The files' texts live until the parse is over. */
 tn_program *tn_program_parse_file(tn_context *ctx, const char *path, int n_params, const tn_param *params) {
   if (!ctx || !RUNTIME_GIVEN(ctx, path) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
   te_sources sources;

@@ -1,5 +1,5 @@
-/* parse_block.c: statements that hold a text of their own, or name a file: intrin, schedule, include, link. Their first
- * words are no words of the language: a tensor may have such a name. */
+/* parse_block.c: statements that contain a text of their own or name a file: intrin, schedule, include,
+ * link. Their first words are not reserved: a tensor may have such a name. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ te_block_kind te_block_here(const te_parser *p) {
 
 /* ---- braces ------------------------------------------------------------------------------------------------------ */
 
-/* The brace that closes the one before AT; NULL: there is none. Comments and strings may hold others. */
+/* The brace that closes the one before AT, skipping comments and strings; NULL: there is none. */
 static const char *closing_brace(const char *at) {
   for (int depth = 1; *at; at++) {
     if (*at == '#') at += strcspn(at, "\n");
@@ -32,7 +32,7 @@ static const char *closing_brace(const char *at) {
   return NULL;
 }
 
-/* Takes `{ text }`; the text in the arena, and where it begins. NULL: failed. */
+/* Takes `{ text }`. Returns the text, in the arena, and where it begins. NULL: failed. */
 static const char *take_braces(te_parser *p, const char *expected, const char **begins) {
   const char *open = p->token.at;
   if (!te_token_is(&p->token, "{")) return te_fail_expected(p, expected), NULL;
@@ -48,14 +48,14 @@ static const char *take_braces(te_parser *p, const char *expected, const char **
 
 /* ---- schedule ---------------------------------------------------------------------------------------------------- */
 
-/* Of a place in the text, counted from 1: what stands in one column belongs to one block. */
+/* The column of a place, from 1. */
 static int column_of(const te_parser *p, const char *at) {
   int column = 1;
   for (; at > p->lexer.site.text && at[-1] != '\n'; at--) column++;
   return column;
 }
 
-/* schedule { tile(C, i, j, 32, 32); vectorize(C, j.inner) } */
+/* `schedule { tile(C, i, j, 32, 32); vectorize(C, j.inner) }` */
 static bool parse_schedule(te_parser *p) {
   const char *begins, *file, *text = take_braces(p, "'{' and a schedule", &begins);
   if (!text) return false;
@@ -67,7 +67,7 @@ static bool parse_schedule(te_parser *p) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* Takes the quoted name of a file that stands behind the word at WORD, as a path. NULL: failed. */
+/* Takes the quoted file name after the word at WORD, as a path. NULL: failed. */
 static const char *take_file(te_parser *p, const char *word, const char *statement) {
   const te_sources *sources = p->lexer.site.sources;
   const char *name = p->lexer.next + strspn(p->lexer.next, " \t") + 1;
@@ -90,13 +90,13 @@ static const char *take_file(te_parser *p, const char *word, const char *stateme
   return kept;
 }
 
-/* link "f.ll": the file is not opened here. */
+/* `link "f.ll"`: the file is not opened here. */
 static bool parse_link(te_parser *p) {
   const char *path = take_file(p, p->token.at, "link");
   return path && (RUNTIME_PUSH(&p->links, path) || te_has_memory(&p->lexer.site, NULL));
 }
 
-/* Those of a file were replaced by what they include (source.c). */
+/* Includes in files were replaced by their contents already (source.c), so here is one in the wrong place. */
 static bool parse_include(te_parser *p) {
   if (p->lexer.site.sources)
     return te_parse_fail(p, p->token.at, "include stands at the beginning of a statement, on a line of its own");
@@ -105,7 +105,7 @@ static bool parse_include(te_parser *p) {
 
 /* ---- intrin ------------------------------------------------------------------------------------------------------ */
 
-/* What stands behind the pattern. */
+/* What follows an intrinsic's pattern. */
 typedef struct parts {
   tn_intrin_functions functions;
   int n;
@@ -113,7 +113,7 @@ typedef struct parts {
   int64_t stride[TIR_INTRIN_INPUTS + 1][TN_MAX_RANK];
 } parts;
 
-/* The entry of an operand; NULL: failed. */
+/* The entry of an operand, made if there is none; NULL: failed. */
 static tn_intrin_operand *operand_of(te_parser *p, parts *s) {
   const char *at, *name = te_take_name(p, "the name of a tensor of the pattern", &at);
   if (!name) return NULL;
@@ -124,7 +124,7 @@ static tn_intrin_operand *operand_of(te_parser *p, parts *s) {
   return &s->operand[i];
 }
 
-/* align a 64 */
+/* `align a 64` */
 static bool parse_align(te_parser *p, parts *s) {
   tn_intrin_operand *o = operand_of(p, s);
   const char *at = p->token.at;
@@ -138,7 +138,7 @@ static bool parse_align(te_parser *p, parts *s) {
   return true;
 }
 
-/* strides b [*, 1] */
+/* `strides b [*, 1]` */
 static bool parse_strides(te_parser *p, parts *s) {
   tn_intrin_operand *o = operand_of(p, s);
   const char *at = p->token.at;
@@ -158,7 +158,7 @@ static bool parse_strides(te_parser *p, parts *s) {
   return te_expect(p, "]", "',' or ']'");
 }
 
-/* body f, reset g, update h, align a 64, strides b [*, 1] */
+/* `body f`, `reset g`, `update h`, `align a 64` or `strides b [*, 1]` */
 static bool parse_part(te_parser *p, parts *s) {
   static const char expected[] = "body, reset or update and a function's name, or align or strides";
   const char *at = p->token.at;
@@ -175,14 +175,14 @@ static bool parse_part(te_parser *p, parts *s) {
   return f->name != NULL;
 }
 
-/* Whether a name was declared above, in this program. */
+/* Whether the name was declared above in this program. */
 static bool is_declared(const te_parser *p, const char *name) {
   for (int i = 0; i < p->intrins.n; i++)
     if (strcmp(p->intrins.data[i]->name, name) == 0) return true;
   return false;
 }
 
-/* TEXT behind as many lines and blanks as stand before it in its file, so that messages about it count from there. */
+/* TEXT after as many newlines and blanks as precede it in its file, so that messages have the right line and column. */
 static const char *in_place(te_parser *p, const char *text, const char *begins) {
   const char *file;
   runtime_str out = {0};
@@ -193,7 +193,7 @@ static const char *in_place(te_parser *p, const char *text, const char *begins) 
   return kept;
 }
 
-/* intrin gemv { c[m<16] = sum[l<64](a[l] * b[m,l]) } update gemv_add, align a 64 */
+/* `intrin gemv { c[m<16] = sum[l<64](a[l] * b[m,l]) } update gemv_add, align a 64` */
 static bool parse_intrin(te_parser *p) {
   const char *at, *begins, *name = te_take_name(p, "an intrinsic's name", &at);
   const char *pattern = name ? take_braces(p, "'{' and the pattern, as in { c[i<16] = a[i] }", &begins) : NULL;

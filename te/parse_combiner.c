@@ -1,15 +1,15 @@
-/* parse_combiner.c: the statement that defines how tuples are combined:
- * combiner name(a: f32, b: f32; c, d) = (results over a b c d), identity (constants). */
+/* parse_combiner.c: the statement that defines how tuples are combined: `combiner name(a: f32, b: f32; c,
+ * d) = (results over a b c d), identity (constants)`. */
 #include "te/parser.h"
 
-/* The sides' names, left ones first, and the dtypes of the values. */
+/* The names of both sides, left ones first, and the dtypes of the values. */
 typedef struct sides {
   int n;
   const char *name[2 * TIR_MAX_VALUES];
   tn_dtype dtype[TIR_MAX_VALUES];
 } sides;
 
-/* A name that no other of the list has, behind the N_NAMES before it. */
+/* Takes a name that differs from the N_NAMES before it. */
 static bool take_side(te_parser *p, sides *s, int n_names) {
   const char *at, *name = te_take_name(p, "the name of a value", &at);
   if (!name || !te_check_name(te_parse_site(p, at), "a value of a combiner", name)) return false;
@@ -19,7 +19,7 @@ static bool take_side(te_parser *p, sides *s, int n_names) {
   return true;
 }
 
-/* a: f32, b: f32 */
+/* `a: f32, b: f32` */
 static bool parse_left(te_parser *p, sides *s) {
   do {
     if (s->n == TIR_MAX_VALUES)
@@ -31,7 +31,7 @@ static bool parse_left(te_parser *p, sides *s) {
   return true;
 }
 
-/* ; c, d: as many. Inside parentheses a semicolon ends no statement. */
+/* `; c, d`: as many names. Inside parentheses a semicolon does not end the statement. */
 static bool parse_right(te_parser *p, sides *s) {
   if (p->token.kind != TE_TOKEN_NEWLINE) return te_fail_expected(p, "',' or ';' and the names of the right side");
   te_advance(p);
@@ -42,7 +42,7 @@ static bool parse_right(te_parser *p, sides *s) {
   return te_expect(p, ")", "')': both sides have as many values");
 }
 
-/* A list of values given to GIVE. */
+/* Parses a list of values and passes it to GIVE. */
 static bool parse_list_for(te_parser *p, tn_combiner *c,
                            bool (*give)(const te_site *, tn_combiner *, int, const tn_arg *)) {
   te_operand list[TIR_MAX_VALUES];
@@ -52,7 +52,7 @@ static bool parse_list_for(te_parser *p, tn_combiner *c,
   return n > 0 && give(te_parse_site(p, list[0].at), c, n, values);
 }
 
-/* The results are parsed with the sides' names in scope (p->defining), the identity without. */
+/* Results are parsed with the names of both sides in scope (p->defining), the identity without. */
 static bool parse_parts(te_parser *p, tn_combiner *c) {
   if (!te_expect(p, "=", "'='")) return false;
   te_skip_newlines(p);
@@ -64,7 +64,7 @@ static bool parse_parts(te_parser *p, tn_combiner *c) {
   return te_expect(p, "identity", "identity (...)") && parse_list_for(p, c, te_combiner_identity);
 }
 
-/* The combiner is known to the statements behind it. */
+/* The combiner is known to all statements after it. */
 bool te_parse_combiner(te_parser *p) {
   sides s = {0};
   const char *at, *name = te_take_name(p, "a combiner's name", &at);

@@ -1,5 +1,6 @@
-/* parse_expr.c: expressions of the text form, by precedence climbing over the table of infix operators. Values are the
- * arguments of the C calls: literals and parameters stay numbers until an operator gives them a dtype. */
+/* parse_expr.c: expressions of the text form, by precedence climbing over the table of infix operators.
+ * Values are arguments as in C calls: literals and parameters stay numbers until an operator gives them a
+ * dtype. */
 #include <math.h>
 
 #include "te/language.h"
@@ -9,18 +10,19 @@ static const te_operand failed = {.value = {.kind = TN_ARG_NONE}};
 
 static te_operand make(const char *at, tn_arg value) { return (te_operand){value, at}; }
 static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
-/* Failures are reported where they happen; callers only pass them on. */
+/* Failures are reported where they occur; callers only pass them on. */
 static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* An i64 above 2^53 is rounded, as C would. */
+/* An i64 above 2^53 is rounded, as in C. */
 static double as_double(tn_arg number) { return number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f; }
 
-/* + - * // % min max: what gives a number of the same kind. */
+/* Whether the result of two integers is an integer: + - * // % min max. */
 static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].rule == TIR_RULE_ARITHMETIC && op != TIR_DIV; }
 
-/* Arithmetic of two numbers is a number; kind TN_ARG_NONE: it is an expression (a comparison), or an overflow. */
+/* Arithmetic on two numbers gives a number. kind TN_ARG_NONE: it gives an expression (as a comparison
+ * does), or overflows. */
 static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
   int64_t i;
   double f;
@@ -33,14 +35,14 @@ static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
   return tir_float_value(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
 }
 
-/* Both are numbers without a point. */
+/* Whether both are numbers without a point. */
 static bool are_integers(const te_operand *args) {
   return args[0].value.kind == TN_ARG_INT && args[1].value.kind == TN_ARG_INT;
 }
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* Applies an operator that stands AT. */
+/* Applies the operator at AT. */
 static te_operand apply(te_parser *p, const char *text, const char *at, int n, const te_operand *args) {
   tn_arg values[3];
   for (int i = 0; i < n; i++) {
@@ -57,14 +59,14 @@ static te_operand apply(te_parser *p, const char *text, const char *at, int n, c
   return made(args[0].at, te_operator(te_parse_site(p, at), text, n, values));
 }
 
-/* A sign before a literal is part of it, so that the lowest i64 can be written. */
+/* A sign before a literal is part of the literal, so that the lowest i64 can be written. */
 static te_operand negative_literal(te_parser *p, const char *at) {
   te_token t = p->token;
   te_advance(p);
   return make(at, t.kind == TE_TOKEN_INT ? tn_arg_int((int64_t)(0 - t.magnitude)) : tn_arg_float(-t.value));
 }
 
-/* A number stays one. The lowest i64 has no positive counterpart and becomes an expression. */
+/* A number stays a number, except the lowest i64, which has no positive counterpart. */
 static te_operand negate(te_parser *p, const char *at, te_operand a) {
   if (a.value.kind == TN_ARG_FLOAT) return make(at, tn_arg_float(-a.value.u.f));
   if (a.value.kind == TN_ARG_INT && a.value.u.i != INT64_MIN) return make(at, tn_arg_int(-a.value.u.i));
@@ -73,7 +75,7 @@ static te_operand negate(te_parser *p, const char *at, te_operand a) {
 
 static te_operand parse_primary(te_parser *p);
 
-/* - ! and ~ bind stronger than everything between operands. */
+/* Prefixes bind more tightly than all infix operators. */
 static te_operand parse_prefix(te_parser *p) {
   const char *at = p->token.at;
   const char *not_text = te_token_is(&p->token, "!") ? "!" : te_token_is(&p->token, "~") ? "~" : NULL;
@@ -90,13 +92,13 @@ static te_operand parse_prefix(te_parser *p) {
   return a;
 }
 
-/* NULL: what stands here ends the expression. */
+/* The infix operator here; NULL: the expression ends. */
 static const te_infix *infix_at(const te_parser *p) {
   return p->token.kind == TE_TOKEN_SYMBOL ? te_find_infix_text(p->token.at, p->token.length) : NULL;
 }
 
-/* Precedence climbing: the right operand takes what binds stronger, the loop what is left. An operator
- * at the end of a line goes on in the next. */
+/* Precedence climbing: the right operand takes all operators that bind more tightly, the loop takes the
+ * rest. After an operator the expression may continue on the next line. */
 te_operand te_parse_expr(te_parser *p, int precedence) {
   te_operand left = parse_prefix(p);
   const te_infix *infix;
@@ -137,7 +139,7 @@ bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* Comma-separated expressions up to CLOSE, which is taken. Returns how many; -1: failed. */
+/* Expressions separated by commas, up to and including CLOSE. Returns how many; -1: failed. */
 static int parse_list(te_parser *p, const char *close, const char *expected, int limit, te_operand *list) {
   int n = 0;
   if (te_accept(p, close)) return 0;
@@ -159,7 +161,7 @@ int te_parse_values(te_parser *p, te_operand *list) {
   return n > 0 ? n : -1;
 }
 
-/* dtype(x) */
+/* `dtype(x)` */
 static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   te_operand arg;
   te_advance(p);
@@ -168,7 +170,7 @@ static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   return n == 1 ? made(at, te_cast(te_parse_site(p, arg.at), dtype, arg.value)) : failed;
 }
 
-/* Without memory for the list the message says "others". */
+/* Reports an unknown function with the list of all; without memory for the list it says "others". */
 static void list_functions(te_parser *p, const char *at, const char *name) {
   runtime_str functions = {0};
   te_add_functions(&functions);
@@ -177,7 +179,7 @@ static void list_functions(te_parser *p, const char *at, const char *name) {
   runtime_str_free(&functions);
 }
 
-/* Each guess is one that users made: a reduction without axes, a tensor with ( ), a name of NumPy. */
+/* Each guess is a mistake that users made: a reduction without axes, a tensor with ( ), a name from NumPy. */
 static te_operand unknown_function(te_parser *p, const char *at, const char *name) {
   const char *near = te_nearest_function(name), *other = te_other_spelling(name);
   if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
@@ -193,7 +195,7 @@ static te_operand unknown_function(te_parser *p, const char *at, const char *nam
   return failed;
 }
 
-/* f(x, y), the name already taken. */
+/* `f(x, y)`; the name is taken already. */
 static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   tn_dtype dtype;
   te_operand args[3];
@@ -208,7 +210,8 @@ static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   return result;
 }
 
-/* What combines: one of the language (KIND), argmax or argmin (IS_MAX), one that the program defines (TUPLE). */
+/* How a reduction combines: by a built-in combiner (KIND), as argmax or argmin (IS_MAX), or by the
+ * program's own (TUPLE). */
 typedef struct reducer {
   enum { REDUCE_VALUES, REDUCE_POSITIONS, REDUCE_TUPLES } what;
   tir_combiner kind;
@@ -216,7 +219,7 @@ typedef struct reducer {
   const tir_tuple_combiner *tuple;
 } reducer;
 
-/* Combiners of the program come behind built-in names, which it cannot take. */
+/* Built-in names come first; a program cannot define them. */
 static bool find_reducer(te_parser *p, const char *name, reducer *out) {
   int kind = te_find_combiner(name), position = te_find_position_reduction(name);
   const te_named_combiner *named = te_find_named_combiner(p, name);
@@ -226,20 +229,20 @@ static bool find_reducer(te_parser *p, const char *name, reducer *out) {
   return kind >= 0 || position >= 0 || named;
 }
 
-/* `where cond` and `init = value` or `init = (value, value)` behind a reduction's axes. */
+/* The parts after a reduction's axes: `where cond` and `init = value` or `init = (value, value)`. */
 typedef struct reduction_parts {
-  te_operand where; /* failed: not given */
+  te_operand where; /* `failed`: not given */
   int n_init;       /* 0: not given */
   te_operand init[TIR_MAX_VALUES];
 } reduction_parts;
 
-/* One expression; false after a message. */
+/* Parses one expression; false after a message. */
 static bool parse_part(te_parser *p, te_operand *part) {
   *part = te_parse_expr(p, 0);
   return !is_failed(*part);
 }
 
-/* Several values stand in parentheses, and so may one. */
+/* Several values are in parentheses; a single one may be. */
 static bool parse_init(te_parser *p, const reducer *by, reduction_parts *parts) {
   if (!te_expect(p, "=", "'=' and what to start from")) return false;
   bool is_tuple = by->what == REDUCE_POSITIONS || (by->what == REDUCE_TUPLES && by->tuple->n_values > 1);
@@ -247,7 +250,7 @@ static bool parse_init(te_parser *p, const reducer *by, reduction_parts *parts) 
   return is_tuple ? parts->n_init > 0 : parse_part(p, parts->init);
 }
 
-/* `where` before `init`; each may be left out. */
+/* `where` comes before `init`; either may be missing. */
 static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts) {
   if (!p->has_open_axes) return true;
   p->has_open_axes = false; /* those of what stands inside come and go */
@@ -256,7 +259,7 @@ static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts)
   return te_expect(p, "]", parts->n_init == 0 ? "where, init or ']'" : "an operator or ']'");
 }
 
-/* Refusals are reported at the part. */
+/* Adds the parts; a refusal is reported at the part. */
 static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts) {
   tn_arg init[TIR_MAX_VALUES];
   for (int v = 0; v < parts->n_init; v++) init[v] = parts->init[v].value;
@@ -265,7 +268,7 @@ static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts
   return e;
 }
 
-/* The sources in their parentheses; more than one where tuples are combined. Returns how many; -1: failed. */
+/* The sources in their parentheses; several if tuples are combined. Returns how many; -1: failed. */
 static int parse_sources(te_parser *p, const reducer *by, te_operand *list) {
   if (by->what != REDUCE_VALUES) return te_parse_values(p, list);
   if (!te_expect(p, "(", "'(' and what is reduced, as in sum[k<8](A[i,k])")) return -1;
@@ -273,7 +276,7 @@ static int parse_sources(te_parser *p, const reducer *by, te_operand *list) {
   return !is_failed(list[0]) && te_expect(p, ")", "')'") ? 1 : -1;
 }
 
-/* The sources have been parsed with the axes in scope. */
+/* Makes the reduction from its parsed sources. */
 static tn_expr *reduce_by(te_parser *p, const char *at, const reducer *by, int n, const te_operand *list, int n_axes,
                           tn_axis *const *axes) {
   tn_arg sources[TIR_MAX_VALUES];
@@ -284,7 +287,7 @@ static tn_expr *reduce_by(te_parser *p, const char *at, const reducer *by, int n
   return te_tuple_reduction(site, by->tuple, n, sources, n_axes, axes);
 }
 
-/* sum[k<10](...): the axes are in scope within the brackets and the parentheses. */
+/* `sum[k<10](...)`: the axes are in scope within the brackets and parentheses. */
 static te_operand parse_reduction(te_parser *p, const char *at, const reducer *by) {
   te_operand sources[TIR_MAX_VALUES];
   reduction_parts parts = {.where = failed};
@@ -302,14 +305,14 @@ static te_operand parse_reduction(te_parser *p, const char *at, const reducer *b
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* From the innermost outwards. */
+/* Searches from the innermost scope outwards. */
 static tn_axis *find_axis(const te_parser *p, const char *name) {
   for (int i = p->n_axes; i-- > 0;)
     if (strcmp(p->axes[i]->var.name, name) == 0) return p->axes[i];
   return NULL;
 }
 
-/* Whether an unknown name is followed by axes, as a misspelt reduction is; the bracket is already taken. */
+/* Whether an unknown name is followed by axes, as a misspelt reduction would be. The bracket is taken already. */
 static bool looks_like_axes(te_parser *p) {
   const char *next = p->lexer.next + strspn(p->lexer.next, " \t");
   if (p->token.kind != TE_TOKEN_NAME || next[0] != '<' || next[1] == '=') return false;
@@ -317,7 +320,7 @@ static bool looks_like_axes(te_parser *p) {
   return name && !find_axis(p, name) && !te_find_param(p, name) && !te_find_size(p, name);
 }
 
-/* The tensor that is read; one not seen before is an input whose shape is found from its reads. */
+/* The tensor to read. A name not seen before is an input whose shape will be inferred from its reads. */
 static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name, int rank) {
   static const te_extent ones[TN_MAX_RANK] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
   te_named *known = te_find_named(p, name);
@@ -327,7 +330,7 @@ static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name,
   return input && te_add_named(p, (te_named){input, at, true, true}) ? input : NULL;
 }
 
-/* Builds a read and remembers where it stands, for the check of its bounds. */
+/* Makes a read, and remembers its place for the check of its bounds. */
 static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n, const te_operand *index) {
   tn_arg values[TN_MAX_RANK];
   for (int i = 0; i < n; i++) {
@@ -340,7 +343,7 @@ static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n
   return made(at, e);
 }
 
-/* name[index, index], the name already taken. */
+/* `name[index, index]`; the name is taken already. */
 static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   te_operand index[TN_MAX_RANK];
   te_advance(p);
@@ -356,7 +359,7 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   return tensor ? read_at(p, at, tensor, n, index) : failed;
 }
 
-/* Nothing of that name is in scope; sizes are what is most often forgotten. */
+/* Reports a name that nothing in scope has; the message thinks of sizes first, which are forgotten most often. */
 static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
   if (strcmp(name, "if") == 0)
     te_parse_fail(p, at, "there is no 'if': a choice is select(condition, x, y)");
@@ -369,7 +372,7 @@ static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
   return failed;
 }
 
-/* A side's value in the combiner that is being defined. */
+/* A value of one of the sides of the combiner being defined; `failed`: there is none of that name. */
 static te_operand find_side(te_parser *p, const char *at, const char *name) {
   for (int i = 0; p->defining && i < 2 * p->defining->combiner.n_values; i++) {
     int v = i / 2;
@@ -379,7 +382,7 @@ static te_operand find_side(te_parser *p, const char *at, const char *name) {
   return failed;
 }
 
-/* A name alone: an axis, a parameter, a symbol, or a tensor of rank 0, in this order. */
+/* A name alone: an axis, a parameter, a symbol or a tensor of rank 0, in this order. */
 static te_operand parse_plain_name(te_parser *p, const char *at, const char *name) {
   tn_axis *axis = find_axis(p, name);
   te_operand side = find_side(p, at, name);
@@ -396,7 +399,7 @@ static te_operand parse_plain_name(te_parser *p, const char *at, const char *nam
   return failed;
 }
 
-/* Everything that begins with a name; what follows it decides. */
+/* Whatever begins with a name; what follows it decides. */
 static te_operand parse_name(te_parser *p) {
   const char *at = p->token.at, *name = te_token_text(p, &p->token);
   if (!name) return failed;
@@ -415,7 +418,7 @@ static te_operand parse_name(te_parser *p) {
 
 /* ---- primaries --------------------------------------------------------------------------------------------------- */
 
-/* 2^63 is a literal only behind a minus sign. */
+/* 2^63 is a literal only after a minus sign. */
 static te_operand parse_literal(te_parser *p) {
   te_token t = p->token;
   te_advance(p);
@@ -424,14 +427,14 @@ static te_operand parse_literal(te_parser *p) {
   return make(t.at, tn_arg_int((int64_t)t.magnitude));
 }
 
-/* Newlines inside are blanks: the lexer counts what is open. */
+/* Newlines inside are blanks, since the lexer counts open parentheses. */
 static te_operand parse_parentheses(te_parser *p) {
   te_advance(p);
   te_operand inner = te_parse_expr(p, 0);
   return !is_failed(inner) && te_expect(p, ")", "')' or an operator") ? inner : failed;
 }
 
-/* NESTING bounds the recursion of a hostile text. */
+/* NESTING limits the recursion that a hostile text can cause. */
 static te_operand parse_primary(te_parser *p) {
   te_operand result = failed;
   const char *at = p->token.at;

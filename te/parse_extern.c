@@ -1,8 +1,8 @@
-/* parse_extern.c: the statement that calls a C function: extern y: f32[4] = f(A, x),
- * extern (y: f32[4], z: i32[2, 2]) = f(A). */
+/* parse_extern.c: the statement that calls a C function: `extern y: f32[4] = f(A, x)` or `extern (y:
+ * f32[4], z: i32[2, 2]) = f(A)`. */
 #include "te/parser.h"
 
-/* What is computed, and where the names stand. */
+/* What the call computes, and where the names stand. */
 typedef struct results {
   int n;
   tn_result result[TIR_MAX_VALUES];
@@ -10,7 +10,7 @@ typedef struct results {
   te_extent extents[TIR_MAX_VALUES][TN_MAX_RANK];
 } results;
 
-/* Names must differ within the call; that they are free was checked before. */
+/* Names must differ within the call; each was checked to be free. */
 static bool parse_result(te_parser *p, results *r) {
   tn_result *result = &r->result[r->n];
   if (r->n == TIR_MAX_VALUES)
@@ -30,7 +30,7 @@ static bool parse_result(te_parser *p, results *r) {
   return result->rank >= 0;
 }
 
-/* name: dtype[extents], or several in parentheses */
+/* `name: dtype[extents]`, or several in parentheses */
 static bool parse_results(te_parser *p, results *r) {
   if (!te_accept(p, "(")) return parse_result(p, r);
   do {
@@ -39,7 +39,7 @@ static bool parse_results(te_parser *p, results *r) {
   return te_expect(p, ")", "',' or ')'");
 }
 
-/* A number: literals, parameters and symbols, or a cast of them. */
+/* A number: made of literals, parameters and symbols, or a cast of such. */
 static bool parse_number(te_parser *p, tn_arg *arg) {
   te_operand number = te_parse_expr(p, 0);
   if (number.value.kind == TN_ARG_NONE) return false;
@@ -48,12 +48,12 @@ static bool parse_number(te_parser *p, tn_arg *arg) {
   return !why || te_parse_fail(p, number.at, "this argument %s", why);
 }
 
-/* A name that is neither a parameter nor a word of the language, nor a symbol. */
+/* Whether a name can only be a tensor's. */
 static bool is_of_tensor(te_parser *p, const char *name) {
   return !te_find_param(p, name) && !te_find_size(p, name) && !te_is_reserved(name);
 }
 
-/* A result of the call, a tensor that stands before this statement, or a number. */
+/* An argument: a result of the call, a tensor defined before this statement, or a number. */
 static bool parse_arg(te_parser *p, const results *r, tn_arg *arg) {
   const char *at = p->token.at, *name = p->token.kind == TE_TOKEN_NAME ? te_token_text(p, &p->token) : NULL;
   te_named *symbol = name ? te_find_named(p, name) : NULL;
@@ -70,7 +70,7 @@ static bool parse_arg(te_parser *p, const results *r, tn_arg *arg) {
   return true;
 }
 
-/* (A, x). Returns how many; -1: failed. */
+/* `(A, x)`. Returns how many; -1: failed. */
 static int parse_args(te_parser *p, const results *r, tn_arg *args) {
   int n = 0;
   p->n_axes = p->reads.n = 0;
@@ -84,7 +84,7 @@ static int parse_args(te_parser *p, const results *r, tn_arg *args) {
   return te_expect(p, ")", "',' or ')'") ? n : -1;
 }
 
-/* The function is known by name only, until tn_program_bind or tn_program_link. */
+/* The function is known by its name only, until tn_program_bind or tn_program_link. */
 bool te_parse_extern(te_parser *p) {
   results r = {0};
   tn_arg args[RUNTIME_MAX_C_ARGS];

@@ -1,7 +1,6 @@
-/* print.c: the canonical text form. What is printed parses back to the same graph: parentheses are as
- * few as the precedences need, and a constant shows its dtype unless the parser would find the same
- * one. The output is a string builder that the caller limits: what is small as a DAG can be endless as
- * text. */
+/* print.c: the canonical text form. What is printed parses back to the same graph. There are only as many
+ * parentheses as the precedences need, and a constant shows its dtype unless the parser would find the same
+ * one. The caller limits the output, since an expression that is small as a DAG can be endless as text. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -9,25 +8,25 @@
 #include "te/intrin.h"
 #include "te/language.h"
 
-/* Where the text goes, and whose names hide others. */
+/* Where the text goes, and which names of axes hide others. */
 typedef struct printer {
   runtime_str *out;
-  const te_op *op; /* whose body is printed, or NULL: its axes hide rank-0 tensors of the same name */
+  const te_op *op; /* the op whose body is printed, or NULL: its axes hide rank-0 tensors of the same name */
 } printer;
 
 static void print_expr(const printer *p, const tir_expr *e, int precedence);
 
 /* ---- constants --------------------------------------------------------------------------------------------------- */
 
-/* A number in the text, perhaps with a cast around it. */
+/* Whether E is printed as a number, possibly with a cast. */
 static bool is_constant(const tir_expr *e) { return e->op == TIR_INT || e->op == TIR_FLOAT; }
 
-/* The dtype that a literal of this value has on its own. */
+/* The dtype that a literal of this value would have on its own. */
 static tn_dtype literal_dtype(const tir_expr *e) {
   return te_number_dtype(e->op == TIR_INT ? tn_arg_int(e->u.i) : tn_arg_float(e->u.f));
 }
 
-/* TAKES_DTYPE: the parser would give a literal this dtype where it stands. */
+/* TAKES_DTYPE: at this place the parser would give a literal this dtype. */
 static void print_constant(const printer *p, const tir_expr *e, bool takes_dtype) {
   tn_dtype dtype = (tn_dtype)e->dtype;
   if (dtype == TN_BOOL) {
@@ -43,7 +42,7 @@ static void print_constant(const printer *p, const tir_expr *e, bool takes_dtype
   if (needs_cast) runtime_str_add(p->out, ")");
 }
 
-/* An operand beside OTHER: a constant takes the dtype of what is no constant. */
+/* Prints an operand next to OTHER, whose dtype a constant would take. */
 static void print_beside(const printer *p, const tir_expr *e, const tir_expr *other, int precedence) {
   if (is_constant(e))
     print_constant(p, e, !is_constant(other));
@@ -53,7 +52,7 @@ static void print_beside(const printer *p, const tir_expr *e, const tir_expr *ot
 
 /* ---- the kinds of expression ------------------------------------------------------------------------------------- */
 
-/* Separated by commas, without parentheses around the whole. */
+/* Prints a list with commas, without parentheses. */
 static void print_list(const printer *p, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(p->out, ", ");
@@ -61,7 +60,7 @@ static void print_list(const printer *p, int n, const tir_expr *const *list) {
   }
 }
 
-/* A rank-0 tensor of such a name needs brackets to be told from the axis. */
+/* Whether an axis has this name; then a rank-0 tensor needs brackets to be told from it. */
 static bool is_axis_name(const te_op *op, const char *name) {
   for (int i = 0; op && i < op->n_axes; i++)
     if (strcmp(op->axes[i]->var.name, name) == 0) return true;
@@ -70,7 +69,7 @@ static bool is_axis_name(const te_op *op, const char *name) {
   return false;
 }
 
-/* A rank-0 tensor is its name, with brackets where an axis has the same one. */
+/* A rank-0 tensor is printed as its name, with brackets if an axis has the same one. */
 static void print_read(const printer *p, const tir_expr *e) {
   const char *name = e->u.tensor->name;
   runtime_str_add(p->out, name);
@@ -80,7 +79,7 @@ static void print_read(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "]");
 }
 
-/* `i<64, k<N`. */
+/* `i<64, k<N` */
 static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++) {
     runtime_str_addf(out, "%s%s<", i > 0 ? ", " : "", axes[i]->var.name);
@@ -95,7 +94,7 @@ static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
   runtime_str_add(out, "]");
 }
 
-/* Values of a known dtype, which literals take. */
+/* Prints values of known dtypes, which literals take. */
 static void print_values(const printer *p, int n, const tir_expr *const *list) {
   runtime_str_add(p->out, "(");
   for (int i = 0; i < n; i++) {
@@ -108,7 +107,7 @@ static void print_values(const printer *p, int n, const tir_expr *const *list) {
   runtime_str_add(p->out, ")");
 }
 
-/* argmax and argmin where the index is the position, which is left out. */
+/* Whether E is argmax or argmin over positions, which are not printed. */
 static bool leaves_out_position(const tir_expr *e) {
   const tir_reduce *reduce = e->u.reduce;
   runtime_arena arena = {0};
@@ -119,7 +118,7 @@ static bool leaves_out_position(const tir_expr *e) {
   return is_position;
 }
 
-/* One source is in parentheses, too. */
+/* Even a single source is in parentheses. */
 static void print_sources(const printer *p, const tir_expr *e) {
   int first = leaves_out_position(e) ? 1 : 0, n = tir_n_values(e) - first;
   if (e->u.reduce->tuple) {
@@ -131,7 +130,7 @@ static void print_sources(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, ")");
 }
 
-/* In the dtype of the source, which a literal takes. */
+/* Prints the init, of the source's dtype, which a literal takes. */
 static void print_init(const printer *p, const tir_expr *e) {
   const tir_expr *init = tir_reduce_init(e, 0);
   runtime_str_add(p->out, " init = ");
@@ -141,7 +140,7 @@ static void print_init(const printer *p, const tir_expr *e) {
     print_beside(p, init, e->arg[0], 0);
 }
 
-/* Condition and init stand within the brackets, behind the axes. */
+/* Condition and init are within the brackets, after the axes. */
 static void print_reduce(const printer *p, const tir_expr *e) {
   static const char *const names[] = {
 #define X(name, text) text,
@@ -158,14 +157,14 @@ static void print_reduce(const printer *p, const tir_expr *e) {
   print_sources(p, e);
 }
 
-/* As it stands on the right of a definition with several names. */
+/* As on the right side of a definition with several names. */
 static void print_tuple(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "(");
   print_list(p, e->n_args, e->arg);
   runtime_str_add(p->out, ")");
 }
 
-/* Operators lean to the left: the right operand needs parentheses at the same strength. */
+/* Operators are left-associative: a right operand of the same precedence needs parentheses. */
 static void print_infix(const printer *p, const tir_expr *e, const te_infix *infix) {
   int level = infix->precedence;
   print_beside(p, e->arg[0], e->arg[1], infix->chains ? level : level + 1);
@@ -173,7 +172,7 @@ static void print_infix(const printer *p, const tir_expr *e, const te_infix *inf
   print_beside(p, e->arg[1], e->arg[0], level + 1);
 }
 
-/* select, min(a, b), exp(a), casts. */
+/* Prints select, min(a, b), exp(a), casts. */
 static void print_call(const printer *p, const tir_expr *e) {
   runtime_str_addf(p->out, "%s(", e->op == TIR_CAST ? tn_dtype_name((tn_dtype)e->dtype) : tir_op_table[e->op].text);
   int first = e->op == TIR_SELECT ? 1 : 0;
@@ -186,19 +185,19 @@ static void print_call(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, ")");
 }
 
-/* x * -1 is how -x is written; unsigned types have no -1. */
+/* -x is represented by x * -1; unsigned types have no -1. */
 static bool is_negation(const tir_expr *e) {
   if (e->op != TIR_MUL || is_constant(e->arg[0])) return false;
   return (e->arg[1]->op == TIR_INT && e->arg[1]->u.i == -1) || (e->arg[1]->op == TIR_FLOAT && e->arg[1]->u.f == -1);
 }
 
-/* The operand binds at least as strongly. */
+/* Prints a prefix. Only operands that bind at least as tightly have no parentheses. */
 static void print_prefix(const printer *p, const char *text, const tir_expr *operand) {
   runtime_str_add(p->out, text);
   print_expr(p, operand, TE_PREFIX_PRECEDENCE);
 }
 
-/* How tightly what is written at the top of an expression binds. */
+/* The precedence of an expression's outermost operator as it is printed. */
 static int precedence_of(const tir_expr *e) {
   if (is_negation(e) || e->op == TIR_NOT || e->op == TIR_BITNOT) return TE_PREFIX_PRECEDENCE;
   const te_infix *infix = te_find_infix((tir_op)e->op);
@@ -228,7 +227,7 @@ static void print_node(const printer *p, const tir_expr *e) {
     print_call(p, e);
 }
 
-/* An expression where operators of less than PRECEDENCE need parentheses. */
+/* Prints an expression; an operator that binds less tightly than PRECEDENCE needs parentheses. */
 static void print_expr(const printer *p, const tir_expr *e, int precedence) {
   bool needs_parentheses = precedence_of(e) < precedence;
   if (p->out->failed) return;
@@ -237,12 +236,12 @@ static void print_expr(const printer *p, const tir_expr *e, int precedence) {
   if (needs_parentheses) runtime_str_add(p->out, ")");
 }
 
-/* Without an op: names of axes hide nothing. */
+/* Without an op, no axis hides a name. */
 void te_print_expr(runtime_str *out, const tir_expr *e) { print_expr(&(printer){out, NULL}, e, 0); }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* symbol M, 3<=N<=64: limits where they are not the usual ones. */
+/* `symbol M, 3<=N<=64`: only unusual limits are printed. */
 static void print_symbols(runtime_str *out, const tn_program *program) {
   for (int i = 0; i < program->n_symbols; i++) {
     const tn_axis *s = program->symbols[i];
@@ -254,7 +253,7 @@ static void print_symbols(runtime_str *out, const tn_program *program) {
   if (program->n_symbols > 0) runtime_str_add(out, "\n");
 }
 
-/* One statement for neighbours of one kind. */
+/* Neighbours of one kind share a statement. */
 static void print_inputs(runtime_str *out, const tn_program *program) {
   for (int i = 0; i < program->n_inputs; i++) {
     const tn_tensor *t = program->args[i];
@@ -272,7 +271,7 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }
 
-/* combiner c(a: f32; b) = (a + b), identity (0) */
+/* `combiner c(a: f32; b) = (a + b), identity (0)` */
 void te_print_combiner(runtime_str *out, const tir_tuple_combiner *c) {
   printer p = {out, NULL};
   runtime_str_addf(out, "combiner %s", c->name);
@@ -285,7 +284,7 @@ void te_print_combiner(runtime_str *out, const tir_tuple_combiner *c) {
   print_values(&p, c->n_values, c->identity);
 }
 
-/* Each combiner before its first use; those of one name are the same (te_program). */
+/* Prints each combiner once; those of equal names are the same (te_program). */
 static void print_combiners(runtime_str *out, const tn_program *program) {
   for (int i = 0; i < program->n_ops; i++) {
     const tir_tuple_combiner *c = te_op_combiner(program->ops[i]);
@@ -297,7 +296,7 @@ static void print_combiners(runtime_str *out, const tn_program *program) {
   }
 }
 
-/* S: f32[4], of numbers. */
+/* `S: f32[4]` */
 static void print_typed(runtime_str *out, const tn_tensor *t) {
   runtime_str_addf(out, "%s: %s", t->name, tn_dtype_name(t->dtype));
   for (int d = 0; d < t->ndim; d++) {
@@ -307,7 +306,7 @@ static void print_typed(runtime_str *out, const tn_tensor *t) {
   if (t->ndim > 0) runtime_str_add(out, "]");
 }
 
-/* state S: f32[4], T: f32[4] */
+/* `state S: f32[4], T: f32[4]` */
 static void print_states(runtime_str *out, const te_op *scan) {
   for (int v = 0; v < scan->n_outputs; v++) {
     runtime_str_add(out, v > 0 ? ", " : "state ");
@@ -316,7 +315,7 @@ static void print_states(runtime_str *out, const te_op *scan) {
   runtime_str_add(out, "\n");
 }
 
-/* Whether an op is the first of a program that belongs to its scan. */
+/* Whether an op is the first in the program that belongs to its scan. */
 static bool begins_scan(const tn_program *program, int at) {
   const te_op *scan = program->ops[at]->scan;
   for (int i = 0; scan && i < at; i++)
@@ -324,7 +323,7 @@ static bool begins_scan(const tn_program *program, int at) {
   return scan != NULL;
 }
 
-/* C[i<4] = body, (A, B)[i<4] = body, scan S[t<4] = body */
+/* `C[i<4] = body`, `(A, B)[i<4] = body`, `scan S[t<4] = body` */
 static void print_definition(runtime_str *out, const te_op *op) {
   bool is_tuple = op->n_outputs > 1 && !te_is_hidden(&op->outputs[1]);
   if (op->kind == TE_SCAN) runtime_str_add(out, "scan ");
@@ -337,7 +336,7 @@ static void print_definition(runtime_str *out, const te_op *op) {
   runtime_str_add(out, "\n");
 }
 
-/* extern y: f32[4] = f(A, x), extern (y: f32[4], z: i32) = f(A) */
+/* `extern y: f32[4] = f(A, x)`, `extern (y: f32[4], z: i32) = f(A)` */
 static void print_extern(runtime_str *out, const te_op *op) {
   runtime_str_add(out, op->n_outputs > 1 ? "extern (" : "extern ");
   for (int v = 0; v < op->n_outputs; v++) {
@@ -349,7 +348,7 @@ static void print_extern(runtime_str *out, const te_op *op) {
   runtime_str_add(out, "\n");
 }
 
-/* By others than the steps of its own scan. */
+/* Whether anything reads the tensor, apart from the steps of its own scan. */
 static bool is_read(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_ops; i++)
     for (int j = 0; j < program->ops[i]->n_inputs; j++)
@@ -358,7 +357,8 @@ static bool is_read(const tn_program *program, const tn_tensor *tensor) {
   return false;
 }
 
-/* Outputs are what nobody reads, in order, and compact, unless an output statement says otherwise. */
+/* An output statement is printed only if it is needed: the outputs are not just the tensors that nothing
+ * reads, in order, or some are strided. */
 static void print_outputs(runtime_str *out, const tn_program *program) {
   int next = program->n_inputs;
   bool is_needed = false;
@@ -378,7 +378,7 @@ static void print_outputs(runtime_str *out, const tn_program *program) {
   if (is_needed) runtime_str_add(out, "\n");
 }
 
-/* In the order of the ops, so that parsing it gives the same order. Declarations come first. */
+/* Prints definitions in the order of the ops, so that parsing gives the same order. Declarations come first. */
 void te_print_program(runtime_str *out, const tn_program *program) {
   print_symbols(out, program);
   print_inputs(out, program);

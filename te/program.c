@@ -1,46 +1,45 @@
-/* program.c: programs: the graph behind some outputs in post-order, its argument list, its text and key. */
+/* program.c: programs: the graph behind some outputs in post-order, its arguments, its text and its key. */
 #include <stdio.h>
 
 #include "te/internal.h"
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-/* Depth first without recursion: a frame is an op and how many of its inputs are done. */
+/* A step of a depth-first walk without recursion: an op, and how many of its inputs are done. */
 typedef struct frame {
   te_op *op;
   int next;
 } frame;
 
-/* Ops on their way into an order in which each stands behind what it reads. The stack is the path to the op that is
- * looked at. */
+/* Ops being ordered so that each comes after what it reads. The stack is the path to the op being looked at. */
 typedef struct ordering {
   RUNTIME_VEC(frame) stack;
   RUNTIME_VEC(te_op *) ops;
-  bool has_scans; /* only then can a path come back to where it is */
+  bool has_scans; /* only then can a path reach itself again */
   bool failed;
 } ordering;
 
-/* Whether an op is being worked on: reached again through the state of its scan. */
+/* Whether an op is on the path: it was reached again through the state of its scan. */
 static bool is_open(const ordering *o, const te_op *op) {
   for (int i = o->stack.n; i-- > 0;)
     if (o->stack.data[i].op == op) return true;
   return false;
 }
 
-/* From the end, since what was just listed is what is asked for. */
+/* Searches from the end, since the most recent ops are asked for most. */
 static bool is_listed(const ordering *o, const te_op *op) {
   for (int i = o->ops.n; i-- > 0;)
     if (o->ops.data[i] == op) return true;
   return false;
 }
 
-/* Each op once. One that is open already is a cycle, which only scans may make. */
+/* Pushes an op that is not listed yet. One that is on the path already closes a cycle, which only scans may have. */
 static void push_op(ordering *o, te_op *op) {
   if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0})))
     o->failed = true;
 }
 
-/* Adds op behind everything it reads. */
+/* Adds OP after everything it reads. */
 static void order_from(ordering *o, te_op *op) {
   o->has_scans |= op->kind == TE_SCAN;
   push_op(o, op);
@@ -60,7 +59,7 @@ static void order_from(ordering *o, te_op *op) {
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-/* Among arguments FROM .. TO - 1. */
+/* Whether an output of OP is among arguments FROM to TO - 1. */
 static bool is_arg(const tn_program *p, int from, int to, const te_op *op) {
   for (int i = from; i < to; i++)
     if (p->args[i]->op == op) return true;
@@ -74,7 +73,7 @@ static bool is_needed(const tn_program *p, const te_op *op) {
   return false;
 }
 
-/* The inputs given are exactly the placeholders that the outputs need. */
+/* The given inputs must be exactly the placeholders that the outputs need. */
 static bool check_inputs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_inputs; i++) {
     if (is_needed(p, p->args[i]->op)) continue;
@@ -89,7 +88,7 @@ static bool check_inputs(const te_site *site, const tn_program *p) {
   return true;
 }
 
-/* The tensor of that name among the outputs of ops [0, N); NULL: none. */
+/* The tensor of that name among the outputs of the first N ops; NULL: none. */
 static tn_tensor *find_tensor(const tn_program *p, int n, const char *name) {
   for (int i = 0; i < n; i++)
     for (int v = 0; v < p->ops[i]->n_outputs; v++)
@@ -97,7 +96,7 @@ static tn_tensor *find_tensor(const tn_program *p, int n, const char *name) {
   return NULL;
 }
 
-/* Outputs of one op among each other, and with all ops before. */
+/* The outputs of an op must have names that differ from each other and from those of earlier ops. */
 static bool check_op_names(const te_site *site, const tn_program *p, int i) {
   const te_op *op = p->ops[i];
   for (int v = 0; v < op->n_outputs; v++) {
@@ -111,13 +110,13 @@ static bool check_op_names(const te_site *site, const tn_program *p, int i) {
   return true;
 }
 
-/* argmax and argmin are words of the language and need no definition. */
+/* The combiner that a program must define; argmax and argmin are built in. */
 const tir_tuple_combiner *te_op_combiner(const te_op *op) {
   const tir_tuple_combiner *c = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
   return c && !c->takes_position ? c : NULL;
 }
 
-/* By their text: two programs' parts may have been made apart and mean the same. */
+/* Compares texts, since parts of a program may have been made separately and mean the same. */
 static bool is_same_combiner(const tir_tuple_combiner *a, const tir_tuple_combiner *b) {
   runtime_str x = {0}, y = {0};
   if (a != b) te_print_combiner(&x, a), te_print_combiner(&y, b);
@@ -127,7 +126,7 @@ static bool is_same_combiner(const tir_tuple_combiner *a, const tir_tuple_combin
   return is_same;
 }
 
-/* A combiner's name means one combiner and no tensor. */
+/* A combiner's name must mean one combiner, and no tensor. */
 static bool check_combiner(const te_site *site, const tn_program *p, int i) {
   const tir_tuple_combiner *c = te_op_combiner(p->ops[i]);
   if (c && find_tensor(p, p->n_ops, c->name)) {
@@ -143,14 +142,14 @@ static bool check_combiner(const te_site *site, const tn_program *p, int i) {
   return true;
 }
 
-/* A program with two tensors or combiners of one name would not parse back. */
+/* A program with two tensors or combiners of one name could not be parsed back. */
 static bool check_names(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++)
     if (!check_op_names(site, p, i) || !check_combiner(site, p, i)) return false;
   return true;
 }
 
-/* An array given twice would alias an input and an output. */
+/* A tensor given twice would make two arguments alias. */
 static bool check_args_distinct(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_args; i++) {
     for (int k = 0; k < i; k++) {
@@ -162,7 +161,7 @@ static bool check_args_distinct(const te_site *site, const tn_program *p) {
   return true;
 }
 
-/* Also says that memory ran out while ordering. */
+/* Also reports that memory ran out while ordering. */
 static bool check_size(const te_site *site, const ordering *o) {
   if (o->failed) return te_has_memory(site, NULL);
   if (o->ops.n <= TE_MAX_TENSORS) return true;
@@ -187,7 +186,7 @@ static bool set_ops(const te_site *site, tn_program *p) {
   return ok;
 }
 
-/* Quadratic in the number of ops in its checks of names: fine for the some hundred that programs have. */
+/* Checks of names take quadratic time in the number of ops, of which programs have a few hundred. */
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args) {
   tn_program *p = RUNTIME_NEW(&site->ctx->arena, tn_program);
   if (!te_has_memory(site, p)) return NULL;
@@ -202,7 +201,7 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
              : NULL;
 }
 
-/* Inputs first, which is the order that kernels take. */
+/* Puts inputs first, as kernels take them. */
 tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
   te_site site = {.ctx = ctx};
   tn_tensor *args[TE_MAX_TENSORS];
@@ -223,7 +222,7 @@ tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-/* Text and key are made once and kept: a program is only const to its users. */
+/* Text and key are made once and kept: a program is const only to its users. */
 const char *tn_program_text(const tn_program *program) {
   if (!program || program->text) return program ? program->text : NULL;
   runtime_str out = runtime_str_limited(program->ctx);
@@ -236,7 +235,7 @@ const char *tn_program_text(const tn_program *program) {
   return text;
 }
 
-/* Not cryptographic. Two programs of one key are taken for the same in logs. */
+/* A hash that is not cryptographic. Logs take programs of equal keys for the same. */
 const char *tn_program_key(const tn_program *program) {
   const char *text = tn_program_text(program);
   if (!text || program->key) return text ? program->key : NULL;
@@ -247,7 +246,7 @@ const char *tn_program_key(const tn_program *program) {
   return key;
 }
 
-/* Made once and kept, as the text is. */
+/* Made once and kept, like the text. */
 const char *tn_program_schedule(const tn_program *program) {
   if (!program || program->n_blocks == 0 || program->schedule) return program ? program->schedule : NULL;
   runtime_str out = {0};
@@ -271,7 +270,7 @@ tn_tensor *tn_program_arg(const tn_program *program, int index) {
   return program && index >= 0 && index < program->n_args ? program->args[index] : NULL;
 }
 
-/* Outputs of all ops, hidden values of argmax included. */
+/* Searches the outputs of all ops, including hidden values of argmax. */
 tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
   if (!program || !RUNTIME_GIVEN(program->ctx, tensor_name)) return NULL;
   return find_tensor(program, program->n_ops, tensor_name);

@@ -1,10 +1,10 @@
-/* reduce.c: reductions: by the combiners of the language and by those of tuples, over the points where a condition
- * holds, from values of the user's. */
+/* reduce.c: reductions with built-in combiners and with those of tuples, optionally over the points where a
+ * condition holds, and from the user's initial values. */
 #include "te/internal.h"
 
 /* ---- combiners of one value -------------------------------------------------------------------------------------- */
 
-/* any and all combine booleans, the others numbers. */
+/* any and all combine booleans; the others combine numbers. */
 static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg source) {
   static const char *const names[] = {
 #define X(name, text) text,
@@ -20,7 +20,7 @@ static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg so
   return true;
 }
 
-/* The kind of an axis is chosen when it is made, as in TVM. */
+/* Reduction axes are made as such, as in TVM. */
 static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) {
   if (n < 1 || n > TE_MAX_REDUCE_AXES) {
     te_fail(site, TN_ERROR_PROGRAM, "a reduction has 1 to %d axes, not %d", (int)TE_MAX_REDUCE_AXES, n);
@@ -35,7 +35,7 @@ static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) 
   return true;
 }
 
-/* Copies AXES: the caller's array need not outlive the call. NULL after a message. */
+/* AXES is copied, so the caller's array need not outlive the call. NULL after a message. */
 static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const tir_tuple_combiner *tuple, int n_axes,
                               tn_axis *const *axes) {
   runtime_arena *arena = &site->ctx->arena;
@@ -46,7 +46,7 @@ static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const 
   return reduce;
 }
 
-/* A number as a source has its own dtype. */
+/* A plain number as a source has its own dtype. */
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes) {
   if (te_is_null(source) || !te_check_one_value(site, source) || !check_reduce_axes(site, n_axes, axes)) return NULL;
   if (!check_combiner(site, combiner, source)) return NULL;
@@ -57,8 +57,8 @@ tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source,
 
 /* ---- combiners of tuples ----------------------------------------------------------------------------------------- */
 
-/* VALUE in the dtype of value V of a reduction: numbers and constants fit any, all else must have it. WHAT: "source" or
- * "init". NULL: refused. */
+/* VALUE in the dtype of value V of a reduction. Numbers and constants are converted; anything else must
+ * have the dtype. WHAT: "source" or "init". NULL: refused. */
 static const tir_expr *tuple_value(const te_site *site, const tir_tuple_combiner *combiner, int v, const char *what,
                                    tn_arg value) {
   tn_dtype wanted = combiner->lhs[v]->dtype;
@@ -75,7 +75,7 @@ static const tir_expr *tuple_value(const te_site *site, const tir_tuple_combiner
   return NULL;
 }
 
-/* One source, init or result for each value. */
+/* There must be one source, init or result for each value. */
 static bool check_count(const te_site *site, const char *name, int wanted, const char *what, int n) {
   if (n == wanted) return true;
   te_fail(site, TN_ERROR_PROGRAM, "'%s' combines %d value%s, but %d %s%s given", name, wanted, wanted == 1 ? "" : "s",
@@ -83,7 +83,7 @@ static bool check_count(const te_site *site, const char *name, int wanted, const
   return false;
 }
 
-/* Tries the combiner at every use, as the values that sources can have differ between uses. */
+/* The combiner is tried at every use, since the values of sources differ between uses. */
 tn_expr *te_tuple_reduction(const te_site *site, const tir_tuple_combiner *combiner, int n, const tn_arg *sources,
                             int n_axes, tn_axis *const *axes) {
   const tir_expr *nodes[TIR_MAX_VALUES];
@@ -109,7 +109,8 @@ static tir_reduce *copy_reduce(const te_site *site, const char *call, const tn_e
   return te_has_memory(site, copy) ? copy : NULL;
 }
 
-/* The reduction with other parts: WHERE, INIT[n_values] or NULL; PARTS are what was given for them. */
+/* The reduction with other parts: WHERE, and INIT with n_values entries; each may be NULL. PARTS: the
+ * arguments they came from. */
 static tn_expr *with_parts(const te_site *site, tn_expr *e, const tir_reduce *reduce, const tir_expr *where,
                            const tir_expr *const *init, int n_parts, const tn_arg *parts) {
   const tir_expr *nodes[2 * TIR_MAX_VALUES + 1];
@@ -122,7 +123,7 @@ static tn_expr *with_parts(const te_site *site, tn_expr *e, const tir_reduce *re
   return te_new_expr(site, tir_reduce_args(&site->ctx->arena, reduce, nodes), 1 + n_parts, args);
 }
 
-/* Once for a reduction. The condition may use the reduction's axes. */
+/* A reduction has at most one condition, which may use its axes. */
 tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
   if (!e || te_is_null(cond) || !te_check_not_reduction(site, cond)) return NULL;
   tir_reduce *reduce = copy_reduce(site, "where", e);
@@ -135,7 +136,7 @@ tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
   return where ? with_parts(site, e, reduce, where, reduce->has_init ? init : NULL, 1, &cond) : NULL;
 }
 
-/* What a reduction starts from is known before its axes run. */
+/* Initial values must not use the reduction's axes, which have no value at the start. */
 static bool check_init_axes(const te_site *site, const tir_reduce *reduce, tn_arg init) {
   char text[64];
   const tir_expr *node = te_is_number(init) ? NULL : te_arg_node(site, init);
@@ -161,7 +162,7 @@ static const tir_expr *plain_init(const te_site *site, const tn_expr *e, tn_arg 
   return NULL;
 }
 
-/* Over data axes only, and once. */
+/* A reduction has at most one init, over data axes only. */
 tn_expr *te_reduction_init(const te_site *site, tn_expr *e, int n, const tn_arg *inits) {
   const tir_expr *nodes[TIR_MAX_VALUES] = {NULL};
   for (int v = 0; v < n; v++)
@@ -182,7 +183,7 @@ tn_expr *te_reduction_init(const te_site *site, tn_expr *e, int n, const tn_arg 
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* The values of a tuple as arguments; any other argument is one value. Returns how many; -1: out of memory. */
+/* The values of a tuple as arguments; any other argument is one value. Returns how many; -1: no memory. */
 static int values_of(const te_site *site, tn_arg a, tn_arg values[TIR_MAX_VALUES]) {
   values[0] = a;
   if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_TUPLE) return 1;
@@ -196,7 +197,7 @@ static int values_of(const te_site *site, tn_arg a, tn_arg values[TIR_MAX_VALUES
   return tuple->node->n_args;
 }
 
-/* The site, and so the context that messages go to, is found in the arguments. */
+/* The context, where messages go, is that of the arguments. */
 tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond) {
   te_site site;
   tn_arg args[] = {tn_arg_expr(reduction), cond};
@@ -211,7 +212,7 @@ tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init) {
   return n < 0 ? NULL : te_reduction_init(&site, reduction, n, values);
 }
 
-/* The axes behind a call's first argument; false: something else stands there. */
+/* Takes the axes after a call's first argument; false: something else is there. */
 static bool take_axes(const te_site *site, const char *call, int n, const tn_arg *args,
                       tn_axis *axes[TE_MAX_REDUCE_AXES]) {
   for (int i = 1; i < n; i++) {
@@ -224,7 +225,7 @@ static bool take_axes(const te_site *site, const char *call, int n, const tn_arg
   return true;
 }
 
-/* COMBINER is a word: sum, prod, max, min, any, all, argmax, argmin. */
+/* COMBINER is one of sum, prod, max, min, any, all, argmax, argmin. */
 tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
   te_site site;
   tn_arg values[TIR_MAX_VALUES];
@@ -238,7 +239,7 @@ tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
   return n_values < 0 ? NULL : te_position_reduction(&site, position == 1, n_values, values, n - 1, axes);
 }
 
-/* Refuses a combiner that is not complete yet. */
+/* Refuses a combiner whose results or identity are missing. */
 tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *args) {
   tn_arg values[TIR_MAX_VALUES];
   if (!combiner || n < 1 || !args) return NULL;

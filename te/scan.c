@@ -1,14 +1,14 @@
-/* scan.c: recurrences: states, which are declared before they are defined; which computes are steps of
- * a scan; the proof that a step reads what earlier steps, or earlier computes of its own step, have
- * made. A state is an op of kind TE_SCAN whose body is filled in later: the only nodes of the graph
- * that change after others point to them. */
+/* scan.c: recurrences: states, which are declared before they are defined; which computes are steps of a
+ * scan; and the proof that a step only reads what earlier steps, or earlier computes of its own step, have
+ * made. A state is an op of kind TE_SCAN whose body is filled in later. States are the only nodes of the
+ * graph that change after others point to them. */
 #include <stdio.h>
 
 #include "te/internal.h"
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
-/* All outputs have one shape; names and extents are copied. */
+/* All states have one shape. Names and extents are copied. */
 tn_tensor *te_state(const te_site *site, int n, const char *const *names, const tn_dtype *dtypes, int ndim,
                     const int64_t *shape) {
   runtime_arena *arena = &site->ctx->arena;
@@ -32,7 +32,7 @@ tn_tensor *te_state(const te_site *site, int n, const char *const *names, const 
   return &outputs[0];
 }
 
-/* Extents and name of every axis are the state's. */
+/* The axes must have the extents of the state's dimensions. */
 static bool check_axes(const te_site *site, const te_op *state, int n_axes, tn_axis *const *axes) {
   const tn_tensor *t = &state->outputs[0];
   if (n_axes != t->ndim) {
@@ -49,7 +49,7 @@ static bool check_axes(const te_site *site, const te_op *state, int n_axes, tn_a
   return true;
 }
 
-/* No conversion is made: every step would round. */
+/* Dtypes must be equal: a conversion would round in every step. */
 static bool check_dtypes(const te_site *site, const te_op *state, const te_op *made) {
   for (int v = 0; v < state->n_outputs; v++) {
     tn_dtype wanted = state->outputs[v].dtype, has = made->outputs[v].dtype;
@@ -61,7 +61,7 @@ static bool check_dtypes(const te_site *site, const te_op *state, const te_op *m
   return true;
 }
 
-/* A scan's body may be any expression but a reduction, whose loops would have to stand inside the step. */
+/* A scan's body must not be a reduction, whose loops would be inside the step. */
 static bool check_body(const te_site *site, const te_op *state, tn_arg body) {
   if (state->body) {
     te_fail(site, TN_ERROR_PROGRAM, "state '%s' has a scan already", state->name);
@@ -76,7 +76,7 @@ static bool check_body(const te_site *site, const te_op *state, tn_arg body) {
   return false;
 }
 
-/* The body is made as a compute of its own first, so that a refused one leaves the state open. */
+/* Makes the body as a separate compute first, so that the state stays open if the body is refused. */
 bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis *const *axes, te_access_fn visit,
              void *user) {
   const char *names[TIR_MAX_VALUES];
@@ -101,7 +101,7 @@ bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis
 
 /* ---- calls from C ------------------------------------------------------------------------------------------------ */
 
-/* NAMES may be several, for states that step together. */
+/* NAMES may list several states that are defined together. */
 tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64_t *dtype_and_shape) {
   const char *list[TIR_MAX_VALUES + 1];
   tn_dtype dtypes[TIR_MAX_VALUES];
@@ -118,7 +118,7 @@ tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64
   return te_state(&site, n_names, list, dtypes, n - 1, dtype_and_shape + 1);
 }
 
-/* Returns the state, so that a chain can go on with it. */
+/* Returns the state, so that calls can be chained. */
 tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *args) {
   if (!state || n < 1 || !args) return NULL;
   te_site site = {.ctx = state->ctx};
@@ -138,7 +138,7 @@ tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *args) {
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Looking at the reads of a step. */
+/* The check of one step's reads. */
 typedef struct looking {
   const te_site *site;
   const te_op *scan, *op; /* OP: the step, or the scan itself */
@@ -146,7 +146,7 @@ typedef struct looking {
   bool is_fine;
 } looking;
 
-/* How many times back a read is, where that is constant. */
+/* How many steps back a read is. False: that is not constant. */
 static bool find_lag(const te_op *op, const tir_expr *read, int64_t *lag) {
   runtime_arena arena = {0};
   const tir_expr *at = read->arg[0];
@@ -159,7 +159,7 @@ static bool find_lag(const te_op *op, const tir_expr *read, int64_t *lag) {
   return is_known;
 }
 
-/* The message has the rule, with the time's name in it. */
+/* Reports a bad read. The message has the rule, with the time's name in it. Always false. */
 static bool refuse_read(looking *w, const tir_expr *read, const char *rule) {
   runtime_str text = {0};
   te_print_expr(&text, read);
@@ -170,7 +170,7 @@ static bool refuse_read(looking *w, const tir_expr *read, const char *rule) {
   return w->is_fine = false;
 }
 
-/* Reads of what is no part of the scan are free. */
+/* Checks a read of a state or of another step; other reads are not restricted. */
 static tir_walk look_at_read(void *user, const tir_expr *e) {
   looking *w = user;
   int64_t lag;
@@ -184,7 +184,7 @@ static tir_walk look_at_read(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* Also finds how far back the scan looks: scan->first. */
+/* Also updates scan->first by how far back the step reads. */
 static bool check_step(const te_site *site, te_op *scan, const te_op *op) {
   looking w = {site, scan, op, scan->first, true};
   if (op != scan && op->kind == TE_SCAN) {
@@ -210,14 +210,14 @@ static bool check_step(const te_site *site, te_op *scan, const te_op *op) {
   return w.is_fine;
 }
 
-/* Directly; find_steps goes on from there. */
+/* Whether OP reads a step directly; find_steps follows longer chains. */
 static bool reads_step(const te_op *op, const te_op *scan) {
   for (int i = 0; i < op->n_inputs; i++)
     if (op->inputs[i]->op->scan == scan) return true;
   return false;
 }
 
-/* The name of a reader of OP that is no part of the scan; NULL: none. */
+/* The name of a reader of OP that is not part of the scan; NULL: none. */
 static const char *outside_reader(const tn_program *p, const te_op *op, const te_op *scan) {
   for (int i = 0; i < p->n_ops; i++)
     for (int k = 0; k < p->ops[i]->n_inputs; k++)
@@ -225,7 +225,7 @@ static const char *outside_reader(const tn_program *p, const te_op *op, const te
   return NULL;
 }
 
-/* A step exists one time at once: only the scan and its other steps can read it. */
+/* A step's value exists for one time only, so only the scan and its other steps can read it. */
 static bool check_outside(const te_site *site, const tn_program *p, const te_op *step, const te_op *scan) {
   const char *reader = outside_reader(p, step, scan);
   if (!reader && !te_is_output(p, step)) return true;
@@ -237,8 +237,8 @@ static bool check_outside(const te_site *site, const tn_program *p, const te_op 
   return false;
 }
 
-/* What reads the state and is read by the scan stands before it (te_program's order), unless somebody else reads it:
- * then the scan may stand before what it needs. */
+/* A step reads the state, and the scan reads the step, so it precedes the scan in te_program's order. If it
+ * is also read elsewhere, the scan may come before it. */
 static bool find_steps(const te_site *site, const tn_program *p, int at) {
   te_op *scan = p->ops[at];
   scan->scan = scan;
@@ -260,7 +260,7 @@ static bool find_steps(const te_site *site, const tn_program *p, int at) {
   return true;
 }
 
-/* In the order of the ops, so that the steps of a scan stand before it. */
+/* Goes through the ops in order, so that the steps of a scan come before it. */
 bool te_check_scans(const te_site *site, const tn_program *p) {
   for (int at = 0; at < p->n_ops; at++) {
     te_op *scan = p->ops[at];

@@ -1,5 +1,6 @@
-/* site.c: failing at a C call or at a place in a program's text; the words of the language: which names are taken,
- * which operator a text means, which function a misspelt one may have meant. */
+/* site.c: reports failures at a C call or at a place in a program's text. It also knows the words of the
+ * language: which names are taken, which operator a text means, and which function a misspelt one was meant
+ * to be. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -8,7 +9,7 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* At a place of a text the status becomes TN_ERROR_PARSE, whatever STATUS says. */
+/* At a place in a text the status is TN_ERROR_PARSE, whatever STATUS says. */
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   char text[2048];
   RUNTIME_PRINT_ARGS(text, fmt);
@@ -28,20 +29,21 @@ bool te_has_memory(const te_site *site, const void *pointer) {
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Words that are neither functions nor dtypes: those that begin a statement, constants, and reductions
- * that are no TIR_COMBINERS. */
+/* Reserved words that are neither functions nor dtypes: words that begin a statement, constants, and
+ * reductions that are not among TIR_COMBINERS. */
 static const char *const keywords[] = {"input",  "output", "param", "scalar", "symbol", "combiner", "state", "scan",
                                        "extern", "true",   "false", "inf",    "nan",    "argmin",   "argmax"};
 #define X(name, text) text,
 static const char *const combiners[] = {TIR_COMBINERS(X)};
 #undef X
 
-/* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
+/* Whether a program can contain the operator. Other rows of TIR_OPS have a syntax of their own or occur in
+ * loop IR only. */
 static bool is_written(const tir_op_info *op) {
   return (op->rule != TIR_RULE_LEAF && op->rule != TIR_RULE_OWN) || op->op_class == TIR_CLASS_SELECT;
 }
 
-/* A text that several operators share does not exist: arity is checked afterwards. */
+/* No two operators share a text; the number of operands is checked afterwards. */
 int te_find_op(const char *text) {
   if (strcmp(text, "if_then_else") == 0) return TIR_SELECT; /* TVM's lazy select; Tenon's is lazy */
   for (int i = 0; i < TIR_OP_COUNT; i++)
@@ -59,7 +61,7 @@ bool te_is_reserved(const char *name) {
          tn_dtype_parse(name, &dtype);
 }
 
-/* "sum", "max2": what lift.c puts behind the name of a definition. */
+/* Whether SUFFIX is what lift.c appends to the name of a definition: "sum", "max2". */
 static bool is_of_reduction(const char *suffix) {
   char word[16];
   size_t n = strcspn(suffix, "0123456789");
@@ -69,7 +71,8 @@ static bool is_of_reduction(const char *suffix) {
   return te_find_combiner(word) >= 0 || strcmp(word, TE_OTHER_REDUCTION) == 0;
 }
 
-/* ASCII letters, digits and _, as C's: names become parameters of exported functions. C.sum is a tensor's name, too. */
+/* Letters, digits and _ of ASCII, as in C, since names become parameters of exported functions. Names such
+ * as C.sum are allowed, too. */
 static bool is_identifier(const char *name) {
   if (!isalpha((unsigned char)name[0]) && name[0] != '_') return false;
   for (; *name && *name != '.'; name++)
@@ -77,7 +80,7 @@ static bool is_identifier(const char *name) {
   return !*name || is_of_reduction(name + 1);
 }
 
-/* The three refusals are told apart, as their remedies differ. */
+/* Each of the three refusals has its own message, since the remedies differ. */
 bool te_check_name(const te_site *site, const char *what, const char *name) {
   if (strlen(name) > TE_MAX_NAME)
     te_fail(site, TN_ERROR_PROGRAM, "'%.20s...' is longer than %d characters and cannot name %s", name, TE_MAX_NAME,
@@ -95,7 +98,7 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
 
 /* ---- the nearest word -------------------------------------------------------------------------------------------- */
 
-/* Dtypes are offered, too: a cast is written as a call. */
+/* Dtypes are offered, too, since a cast is written like a call. */
 const char *te_nearest_function(const char *name) {
   runtime_nearest near = runtime_nearest_to(name);
   for (int i = 0; i < TIR_OP_COUNT; i++)

@@ -1,6 +1,6 @@
-/* source.c: reading a program's file and what it includes. The statement `include "other.te"` is replaced by the text
- * of that file before anything is parsed. Where a statement begins is found without the parser: behind a newline or a
- * semicolon outside of parentheses, brackets and braces. */
+/* source.c: reads a program's file and what it includes. The statement `include "other.te"` is replaced by
+ * the text of that file before anything is parsed. The beginning of a statement is found without the
+ * parser: it is after a newline or semicolon outside parentheses, brackets and braces. */
 #include "te/source.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ enum { MAX_DEPTH = 16, MAX_FILES = 256 };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* The last piece that begins at AT or before it. */
+/* The piece that contains the place AT of the whole text. */
 static const te_piece *piece_at(const te_sources *s, const char *at) {
   size_t offset = (size_t)(at - s->text.data);
   int i = s->pieces.n - 1;
@@ -19,7 +19,7 @@ static const te_piece *piece_at(const te_sources *s, const char *at) {
   return &s->pieces.data[i];
 }
 
-/* AT of the whole text as a place in its file's own text. */
+/* The place in a file's own text that AT is a copy of. */
 static const char *own_place(const te_sources *s, const char *at, const te_file **file) {
   const te_piece *piece = piece_at(s, at);
   *file = &s->files.data[piece->file];
@@ -27,7 +27,7 @@ static const char *own_place(const te_sources *s, const char *at, const te_file 
   return (*file)->text + RUNTIME_MIN(offset, strlen((*file)->text));
 }
 
-/* Of a place in a file's own text, counted from 1. */
+/* The line of a place in a file's own text, from 1. */
 static int line_in(const te_file *file, const char *at) {
   int line = 1;
   for (const char *c = file->text; c < at; c++) line += *c == '\n';
@@ -41,7 +41,8 @@ const te_file *te_source_of_place(const te_sources *sources, const char *at, int
   return file;
 }
 
-/* "main.te: parse error at line ..."; of an included file also by whom. AT is in FILE's own text. */
+/* Reports "main.te: parse error at line ..."; for an included file also where it is included. AT is in
+ * FILE's own text. */
 static tn_status fail_in_file(const te_sources *s, const te_file *file, const char *at, const char *text) {
   runtime_str what = {0}, from = {0};
   runtime_str_addf(&what, "%s: parse error at", file->path);
@@ -65,7 +66,7 @@ tn_status te_fail_in_sources(const te_sources *sources, const char *at, const ch
 
 /* ---- finding statements ------------------------------------------------------------------------------------------ */
 
-/* Behind the comment or string that begins at AT, or AT. A string ends with its line at the latest. */
+/* The place after a comment or string that begins at AT, or AT. A string ends at the end of its line at the latest. */
 static const char *skip_quoted(const char *at) {
   if (*at == '#') return at + strcspn(at, "\n");
   if (*at != '"') return at;
@@ -73,7 +74,7 @@ static const char *skip_quoted(const char *at) {
   return *at == '"' ? at + 1 : at;
 }
 
-/* The opening quote of the name behind `include`, if such a statement begins at AT; else NULL. */
+/* If an include statement begins at AT: the opening quote of its file name. Otherwise NULL. */
 static const char *name_of_include(const char *at) {
   static const char word[] = "include";
   size_t n = sizeof word - 1;
@@ -82,7 +83,7 @@ static const char *name_of_include(const char *at) {
   return *name == '"' ? name : NULL;
 }
 
-/* The next include from AT on, where a statement begins or goes on; the end of the text: there is none. */
+/* The next include at or after AT, or the end of the text. BEGINS: AT is the beginning of a statement. */
 static const char *find_include(const char *at, bool begins) {
   int nesting = 0;
   for (; *at; at++) {
@@ -102,7 +103,7 @@ static const char *find_include(const char *at, bool begins) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* An include names a file beside the one that has it, unless its path is absolute. */
+/* The path is relative to the including file, unless it is absolute. */
 char *te_path_beside(const te_file *file, const char *name, size_t length) {
   const char *slash = *name == '/' ? NULL : strrchr(file->path, '/');
   runtime_str path = {0};
@@ -113,7 +114,7 @@ char *te_path_beside(const te_file *file, const char *name, size_t length) {
   return NULL;
 }
 
-/* Says TEXT about the include at AT in file FILE, or about the whole when nothing includes it. False. */
+/* Reports TEXT at the include AT in file FILE, or without a place if no file includes it (FILE < 0). Always false. */
 TN_PRINTF(4, 5) static bool refuse(const te_sources *s, int file, const char *at, const char *fmt, ...) {
   char text[1024];
   RUNTIME_PRINT_ARGS(text, fmt);
@@ -124,7 +125,7 @@ TN_PRINTF(4, 5) static bool refuse(const te_sources *s, int file, const char *at
   return false;
 }
 
-/* What is known of a file before it is read: its length shall not be more than a text may have. */
+/* Checks a file before it is read: it must be a regular file, and no longer than a text may be. */
 static bool look_at(const te_sources *s, const te_file *file, struct stat *info) {
   int64_t most = runtime_limits(s->ctx)->text_bytes;
   int parent = file->parent;
@@ -136,15 +137,15 @@ static bool look_at(const te_sources *s, const te_file *file, struct stat *info)
   return false;
 }
 
-/* The number of the file with this inode among those read before; -1: none. */
+/* The number of the file with this inode among those read so far; -1: none. */
 static int find_file(const te_sources *s, const struct stat *info) {
   for (int i = 0; i < s->files.n; i++)
     if (s->files.data[i].inode == (uint64_t)info->st_ino && s->files.data[i].device == (uint64_t)info->st_dev) return i;
   return -1;
 }
 
-/* Adds a file's text from FROM to TO to the whole, and remembers where it came from, so that messages tell the
- * file's line. False after a message: no memory, or more text than the context's limit. */
+/* Appends a file's text between FROM and TO to the whole, and notes where it came from, for messages. False
+ * after a message: no memory, or more text than the context allows. */
 static bool add_text(te_sources *s, int file, const char *from, const char *to) {
   te_piece piece = {s->text.n, (size_t)(from - s->files.data[file].text), file};
   runtime_str_addn(&s->text, from, (size_t)(to - from));
@@ -159,7 +160,7 @@ static bool add_text(te_sources *s, int file, const char *from, const char *to) 
 
 static bool read_file(te_sources *s, te_file file, int depth);
 
-/* AT: the statement. *BEHIND gets where the text goes on. */
+/* Reads the file of the include statement at AT. *BEHIND: where the text continues. */
 static bool include(te_sources *s, int file, const char *at, const char **behind, int depth) {
   const char *quote = name_of_include(at), *name = quote + 1;
   size_t length = strcspn(name, "\"\n");
@@ -174,7 +175,7 @@ static bool include(te_sources *s, int file, const char *at, const char **behind
   return read_file(s, (te_file){.path = path, .parent = file, .included_at = at}, depth + 1);
 }
 
-/* The texts between includes, and what these include. */
+/* Appends a file's text piece by piece, with what it includes in between. */
 static bool expand(te_sources *s, int file, int depth) {
   const char *text = s->files.data[file].text, *from = text;
   bool begins = true;
@@ -187,7 +188,7 @@ static bool expand(te_sources *s, int file, int depth) {
   }
 }
 
-/* A statement of the includer begins behind the file, whatever its last line is. */
+/* Reads a file and appends it. A newline follows, so that the includer's next statement begins on a new line. */
 static bool read_new(te_sources *s, int at, int depth) {
   char *text = runtime_read_text(s->ctx, s->files.data[at].path);
   if (!text) return false;
@@ -199,7 +200,7 @@ static bool read_new(te_sources *s, int at, int depth) {
   return ok;
 }
 
-/* Takes FILE's path. */
+/* Takes over FILE's path. */
 static bool read_file(te_sources *s, te_file file, int depth) {
   struct stat info;
   bool is_there = look_at(s, &file, &info), reads = false;

@@ -1,5 +1,5 @@
-/* symbol.c: symbols, which get their values when a kernel is called, and the extents made of them. A
- * symbol is a tn_axis with is_symbol set, so that a variable of an expression can be asked what it is. */
+/* symbol.c: symbols, which get their values when a kernel is called, and extents made of them. A symbol is
+ * a tn_axis with is_symbol set, so that every variable of an expression leads to its axis or symbol. */
 #include "te/internal.h"
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int
   return symbol;
 }
 
-/* A leaf: depth and size 1. */
+/* A leaf of depth and size 1. */
 tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
   tn_expr *e = RUNTIME_NEW(&site->ctx->arena, tn_expr);
   const tir_expr *node = e ? te_axis_expr(&site->ctx->arena, symbol) : NULL;
@@ -27,7 +27,7 @@ tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
   return e;
 }
 
-/* Limits are inclusive. Tight ones let indices be 32 bits wide. */
+/* Limits are inclusive. With tight ones indices can be 32 bits wide. */
 tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most) {
   te_site site = {.ctx = ctx};
   tn_axis *symbol = ctx && RUNTIME_GIVEN(ctx, name) ? te_symbol_new(&site, name, least, most) : NULL;
@@ -40,20 +40,21 @@ tn_expr *tn_symbol(tn_context *ctx, const char *name) { return tn_symbol_in(ctx,
 
 enum { MAX_SIZE_NODES = 200 };
 
-/* An expression being looked at as an extent. */
+/* An expression that is examined as an extent. */
 typedef struct sizing {
-  tir_env known[TE_MAX_SYMBOLS]; /* the ranges of its symbols */
+  tir_env known[TE_MAX_SYMBOLS]; /* the ranges of its symbols, chained */
   int n, nodes;
   bool ok;
 } sizing;
 
-/* Constants and + - * // % min max. */
+/* Constants, and the operators + - * // % min max. */
 static bool is_size_op(const tir_expr *e) {
   tir_class class = tir_class_of(e);
   return e->op == TIR_INT || class == TIR_CLASS_SUM || class == TIR_CLASS_DIVISION || class == TIR_CLASS_EXTREMUM;
 }
 
-/* Each once. More than a program may have is refused later, here the size counts as none. */
+/* Adds a symbol once. Too many symbols are refused for the program later; here the expression just does not
+ * count as a size. */
 static void know_symbol(sizing *s, const tn_axis *symbol) {
   for (int i = 0; i < s->n; i++)
     if (s->known[i].var == &symbol->var) return;
@@ -66,7 +67,7 @@ static void know_symbol(sizing *s, const tn_axis *symbol) {
   s->n++;
 }
 
-/* USER is a sizing. All of it must be i32: extents are. */
+/* USER is a sizing. All parts must be i32, as extents are. */
 static tir_walk look_at_node(void *user, const tir_expr *e) {
   sizing *s = user;
   bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
@@ -75,7 +76,7 @@ static tir_walk look_at_node(void *user, const tir_expr *e) {
   return s->ok ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
-/* Every value of the symbols gives an extent. */
+/* Whether every value of the symbols gives a valid extent. */
 static bool check_range(const te_site *site, const char *what, const tir_expr *e, tir_interval range) {
   char text[64];
   if (range.lo == INT64_MIN)
@@ -98,7 +99,7 @@ static bool check_range(const te_site *site, const char *what, const tir_expr *e
   return false;
 }
 
-/* The greatest value is what buffers and index widths are planned with. */
+/* Buffers and the width of indices are planned for the greatest value. */
 bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent *out) {
   char text[64];
   sizing s = {.ok = value.kind == TN_ARG_EXPR};
@@ -126,7 +127,7 @@ bool te_is_size(const tir_expr *e, bool *fits) {
   return true;
 }
 
-/* A size as the expression it was given as. */
+/* Prints a size as the expression it was given as. */
 void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
   if (size)
     te_print_expr(out, size);
@@ -134,7 +135,7 @@ void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
     runtime_str_addf(out, "%lld", (long long)extent);
 }
 
-/* Whether some extent of the op's tensors or axes depends on symbols. */
+/* Whether some extent of the op's tensor or reduction axes depends on symbols. */
 static bool is_symbolic(const te_op *op) {
   for (int d = 0; d < op->outputs[0].ndim; d++)
     if (op->outputs[0].size[d]) return true;
@@ -151,24 +152,24 @@ int te_symbol_number(const tn_program *program, const tir_var *var) {
   return -1;
 }
 
-/* For tir_evaluate's callback. */
+/* What value_of_symbol needs. */
 typedef struct symbol_values {
   const tn_program *program;
   const int64_t *values;
 } symbol_values;
 
-/* For tir's evaluation of extents: a program's symbols are its only variables there. */
+/* For tir_evaluate: the only variables in extents are a program's symbols. */
 static int64_t value_of_symbol(const void *user, const tir_var *var) {
   const symbol_values *s = user;
   return s->values[te_symbol_number(s->program, var)];
 }
 
-/* VALUES in the order of the program's symbols. */
+/* SYMBOLS: values in the order of the program's symbols. */
 int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols) {
   return tir_evaluate(size, value_of_symbol, &(symbol_values){program, symbols});
 }
 
-/* Says how to give the symbol a value on the command line and in C. */
+/* The message tells how to give the symbol a value on the command line and in C. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what) {
   if (program->n_symbols == 0) return TN_OK;
   const char *name = program->symbols[0]->var.name;
@@ -181,7 +182,7 @@ tn_status te_check_no_symbols(const tn_program *program, const char *what) {
 
 int tn_program_symbol_count(const tn_program *program) { return program ? program->n_symbols : 0; }
 
-/* "symbol 3<=M<=64, N": with other limits of the symbol NUMBER. */
+/* "symbol 3<=M<=64, N": the symbols, with new limits for symbol NUMBER. */
 static void print_limits(runtime_str *out, const tn_program *program, int number, int64_t least, int64_t most) {
   for (int i = 0; i < program->n_symbols; i++) {
     const tn_axis *s = program->symbols[i];
@@ -190,7 +191,7 @@ static void print_limits(runtime_str *out, const tn_program *program, int number
   }
 }
 
-/* By its text, whose first line is that of the symbols. */
+/* Changes the program's text, whose first line declares the symbols, and parses it again. */
 tn_program *te_within(const tn_program *program, int number, int64_t least, int64_t most) {
   const char *text = tn_program_text(program), *rest = text ? strchr(text, '\n') : NULL;
   tn_param value = {program->symbols[number]->var.name, least};
@@ -206,14 +207,14 @@ tn_program *te_within(const tn_program *program, int number, int64_t least, int6
 
 /* ---- of a program ------------------------------------------------------------------------------------------------ */
 
-/* On the stack of te_collect_symbols. */
+/* The check of a program's symbols. */
 typedef struct collection {
   const te_site *site;
   tn_program *program;
-  const char *where; /* an op that uses what is looked at */
+  const char *where; /* an op that uses what is being checked, for messages */
 } collection;
 
-/* False: one more than TE_MAX_SYMBOLS. */
+/* False: there are more than TE_MAX_SYMBOLS. */
 static bool add_symbol(tn_program *p, const tn_axis *symbol) {
   if (te_symbol_number(p, &symbol->var) >= 0) return true;
   if (p->n_symbols == TE_MAX_SYMBOLS) return false;
@@ -221,7 +222,7 @@ static bool add_symbol(tn_program *p, const tn_axis *symbol) {
   return true;
 }
 
-/* Arguments' extents that are a symbol alone. */
+/* Adds the symbols that are by themselves an extent of an argument. */
 static bool add_from_arguments(const te_site *site, tn_program *p) {
   for (int i = 0; i < p->n_args; i++)
     for (int d = 0; d < p->args[i]->ndim; d++) {
@@ -233,7 +234,7 @@ static bool add_from_arguments(const te_site *site, tn_program *p) {
   return true;
 }
 
-/* A symbol that no argument has as an extent would have no value at a call. */
+/* A symbol that is not by itself an extent of some argument would have no value in a call. */
 static tir_walk check_known(void *user, const tir_expr *e) {
   const collection *c = user;
   bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
@@ -245,14 +246,14 @@ static tir_walk check_known(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
-/* What a call is passed by value; symbols of its results are looked at with others'. */
+/* Checks the numbers that a C call passes; symbols in extents of results are checked like any others. */
 static bool check_numbers(collection *c, const te_op *op) {
   for (int i = 0; i < op->call->n; i++)
     if (op->call->args[i].number && !tir_walk_expr(op->call->args[i].number, check_known, c)) return false;
   return true;
 }
 
-/* Of an op's tensors, which have the same extents unless a call computes them. */
+/* Checks the extents of an op's outputs. */
 static bool check_sizes(collection *c, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++)
     for (int d = 0; d < op->outputs[v].ndim; d++)
@@ -260,7 +261,7 @@ static bool check_sizes(collection *c, const te_op *op) {
   return !te_is_extern(op) || check_numbers(c, op);
 }
 
-/* Extents of outputs and reduction axes, then the body. */
+/* Checks extents of outputs and reduction axes, then the body. */
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
   if (op->scan && is_symbolic(op)) {
@@ -276,7 +277,7 @@ static bool check_op(collection *c, const te_op *op) {
   return !op->body || tir_walk_expr(op->body, check_known, c);
 }
 
-/* Names of symbols become parameters of the kernel and may not be any other's. */
+/* Names of symbols become parameters of the kernel, so nothing else may have them. */
 static bool is_name_of(const te_op *op, const char *name) {
   bool same = strcmp(op->name, name) == 0;
   for (int i = 0; op->axes && i < op->n_axes; i++) same = same || strcmp(op->axes[i]->var.name, name) == 0;
@@ -284,7 +285,7 @@ static bool is_name_of(const te_op *op, const char *name) {
   return same;
 }
 
-/* A symbol's name is not that of another symbol, of a tensor or of an axis. */
+/* A symbol's name must not be that of another symbol, of a tensor or of an axis. */
 static bool check_names(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_symbols; i++) {
     const char *name = p->symbols[i]->var.name;
@@ -298,7 +299,7 @@ static bool check_names(const te_site *site, const tn_program *p) {
   return true;
 }
 
-/* Whether NAME is "A_stride0", a parameter of the kernel, for argument A. */
+/* Whether NAME is a stride parameter of the kernel, "A_stride0", for argument A. */
 static bool names_a_stride(const tn_tensor *t, const char *name) {
   size_t n = strlen(t->name);
   bool begins = t->is_strided && strncmp(name, t->name, n) == 0 && strncmp(name + n, "_stride", 7) == 0;
@@ -306,7 +307,7 @@ static bool names_a_stride(const tn_tensor *t, const char *name) {
   return begins && digit[0] >= '0' && digit[0] < '0' + t->ndim - 1 && digit[1] == '\0';
 }
 
-/* Nothing gives strides to what is no argument. */
+/* A strided tensor must be an argument, since nothing else gets strides. */
 static bool check_strided_op(const te_site *site, const tn_program *p, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++) {
     const tn_tensor *t = &op->outputs[v];
@@ -322,7 +323,7 @@ static bool check_strided_op(const te_site *site, const tn_program *p, const te_
   return true;
 }
 
-/* What a kernel takes has not the name of a stride. */
+/* No parameter of the kernel may have the name of a stride. */
 static bool check_strides(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++)
     if (!check_strided_op(site, p, p->ops[i])) return false;
@@ -338,7 +339,7 @@ static bool check_strides(const te_site *site, const tn_program *p) {
   return true;
 }
 
-/* Numbers them by the first argument that names each: that is their order in the kernel's signature. */
+/* Symbols are numbered by the first argument that has each; they come in that order in the kernel's signature. */
 bool te_collect_symbols(const te_site *site, tn_program *p) {
   collection c = {site, p, NULL};
   p->symbols = RUNTIME_NEW_ARRAY(&site->ctx->arena, const tn_axis *, TE_MAX_SYMBOLS);

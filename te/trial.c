@@ -1,7 +1,8 @@
-/* trial.c: trying a user's combiner: schedules combine in any order and start from the identity any number of times, so
- * a combiner must be associative and commutative, with an identity. That is tried on tuples such as the reduction's
- * sources have, and on what combining those gives: a combiner need only be right for these (Welford's counts are 1 and
- * more). Integers are compared exactly, floats, computed in double, with a tolerance. */
+/* trial.c: tries a user's combiner. Schedules combine in any order and start from the identity any number
+ * of times, so a combiner must be associative and commutative, with an identity. This is tried on tuples
+ * like those of the reduction's sources, and on results of combining them: a combiner need only be right
+ * for these (Welford's counts are at least 1). Integers are compared exactly; floats, computed in double,
+ * with a tolerance. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,12 +10,12 @@
 
 enum { ROUNDS = 64, RANGE = 8, MAX_LEAVES = 64 };
 
-/* The values of one element. */
+/* The values of one element, or of combined elements. */
 typedef struct tuple {
   te_cell value[TIR_MAX_VALUES];
 } tuple;
 
-/* On the stack of te_try_combiner; its run has no program and no arrays. */
+/* The state of one trial. Its run has no program and no arrays, only an arena. */
 typedef struct trial {
   const te_site *site;
   const tir_tuple_combiner *c;
@@ -22,7 +23,7 @@ typedef struct trial {
   runtime_rng rng;
   const te_node *result[TIR_MAX_VALUES];
   tuple identity;
-  int n_leaves; /* of the sample being made: axes and elements, and what stands for them */
+  int n_leaves; /* of the current sample: axes and elements, and the constants in their place */
   const tir_expr *leaf[MAX_LEAVES], *constant[MAX_LEAVES];
 } trial;
 
@@ -36,7 +37,7 @@ static const tir_expr *random_constant(trial *t, tn_dtype dtype) {
   return tir_const(&t->run.arena, dtype, (double)value / (tn_dtype_is_float(dtype) ? 2 : 1));
 }
 
-/* Axes take a value of their range, elements of tensors any; the same one wherever they stand. */
+/* Replaces an axis by a value of its range and an element of a tensor by any value, the same one wherever it occurs. */
 static const tir_expr *sample_leaf(void *user, const tir_expr *e) {
   trial *t = user;
   const tir_expr *constant = NULL;
@@ -53,13 +54,13 @@ static const tir_expr *sample_leaf(void *user, const tir_expr *e) {
   return constant;
 }
 
-/* A constant, as all leaves were replaced. */
+/* The value of an expression whose leaves were all replaced by constants. */
 static te_cell evaluate(trial *t, const tir_expr *e) {
   const te_node *node = e ? te_compile_values(&t->run, NULL, e) : NULL;
   return node ? te_node_value(node, &t->run) : (te_cell){0};
 }
 
-/* The sources' values at some point. */
+/* The values of the sources at some point. */
 static tuple sample(trial *t, const tir_expr *reduction) {
   tir_rewriter rewriter = {&t->run.arena, NULL, sample_leaf, t};
   tuple out = {0};
@@ -72,7 +73,7 @@ static tuple sample(trial *t, const tir_expr *reduction) {
 
 /* ---- combining --------------------------------------------------------------------------------------------------- */
 
-/* In double, as the evaluator does. */
+/* Combines in double, like the evaluator. */
 static tuple combine(trial *t, tuple a, tuple b) {
   tuple out = {0};
   int n = t->c->n_values;
@@ -84,14 +85,14 @@ static tuple combine(trial *t, tuple a, tuple b) {
 
 static bool is_float(const trial *t, int v) { return tn_dtype_is_float(t->c->lhs[v]->dtype); }
 
-/* Samples that overflow say nothing about the combiner. */
+/* Samples that overflow tell nothing about the combiner. */
 static bool is_finite(const trial *t, tuple a) {
   for (int v = 0; v < t->c->n_values; v++)
     if (is_float(t, v) && !isfinite(a.value[v].f)) return false;
   return true;
 }
 
-/* At least 1: the tolerance is relative to it. */
+/* The greatest magnitude, at least 1; the tolerance is relative to it. */
 static double magnitude(const trial *t, tuple a) {
   double most = 1;
   for (int v = 0; v < t->c->n_values; v++)
@@ -99,7 +100,7 @@ static double magnitude(const trial *t, tuple a) {
   return most;
 }
 
-/* Floats may differ by what rounding in double, and to f32 inside the results, can make of them. */
+/* Floats may differ by the roundings in double and, where results cast to f32, by those. */
 static bool is_same(const trial *t, tuple a, tuple b) {
   double limit = 1e-4 * fmax(magnitude(t, a), magnitude(t, b));
   for (int v = 0; v < t->c->n_values; v++) {
@@ -112,7 +113,7 @@ static bool is_same(const trial *t, tuple a, tuple b) {
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
-/* "(1, 2.5)", in a buffer of the caller. */
+/* "(1, 2.5)", in the caller's buffer. */
 static const char *show(const trial *t, tuple a, char buffer[192]) {
   size_t used = (size_t)snprintf(buffer, 192, "(");
   for (int v = 0; v < t->c->n_values && used < 160; v++) {
@@ -124,7 +125,7 @@ static const char *show(const trial *t, tuple a, char buffer[192]) {
   return buffer;
 }
 
-/* With the values, so that the user can follow the step by hand. */
+/* Shows the values, so that the user can check the step by hand. */
 static bool refuse_identity(const trial *t, tuple a, tuple got) {
   char texts[3][192];
   te_fail(t->site, TN_ERROR_PROGRAM,
@@ -133,7 +134,7 @@ static bool refuse_identity(const trial *t, tuple a, tuple got) {
   return false;
 }
 
-/* RULE is "commutative" or "associative". */
+/* RULE: "commutative" or "associative". */
 static bool refuse_order(const trial *t, const char *rule, int n, const tuple *of, tuple x, tuple y) {
   char list[3][192], texts[2][192];
   for (int i = 0; i < n; i++) show(t, of[i], list[i]);
@@ -144,7 +145,7 @@ static bool refuse_order(const trial *t, const char *rule, int n, const tuple *o
   return false;
 }
 
-/* Rules hold for finite values: what is not may stand outside of what the combiner is for. */
+/* The rules must hold for finite values only; others may be outside what the combiner is meant for. */
 static bool check_rules(trial *t, const tuple s[3]) {
   tuple left = combine(t, t->identity, s[0]), right = combine(t, s[0], t->identity);
   if (!is_same(t, left, s[0])) return refuse_identity(t, s[0], left);
@@ -157,7 +158,7 @@ static bool check_rules(trial *t, const tuple s[3]) {
   return refuse_order(t, "associative", 3, s, ab_c, a_bc);
 }
 
-/* Elements, and, more and more often, what some of them combine to. */
+/* Tries elements and, more often in later rounds, combinations of several. */
 static bool try_rounds(trial *t, const tir_expr *reduction) {
   tuple twice = combine(t, t->identity, t->identity);
   if (!is_same(t, twice, t->identity)) return refuse_identity(t, t->identity, twice);
@@ -174,8 +175,8 @@ static bool try_rounds(trial *t, const tir_expr *reduction) {
   return true;
 }
 
-/* The samples are the same in every run: a combiner is refused always or never. Some hundred
- * combinations of small expressions take some ten microseconds. */
+/* Samples are equal in every run, so a combiner is refused always or never. Some hundred combinations of
+ * small expressions take some ten microseconds. */
 bool te_try_combiner(const te_site *site, const tir_expr *reduction) {
   trial t = {.site = site, .c = reduction->u.reduce->tuple, .run = {.ctx = site->ctx}, .rng = {1}};
   bool ok = true;

@@ -1,17 +1,17 @@
-/* tuple.c: several values at once: tuples, and combiners of tuples: the user's, and argmax and argmin, which are made
- * for the dtypes they meet. */
+/* tuple.c: several values at once: tuples, and combiners of tuples. The latter are the user's, or those of
+ * argmax and argmin, which are made for the dtypes they are used with. */
 #include "te/internal.h"
 
 /* ---- tuples ------------------------------------------------------------------------------------------------------ */
 
-/* TIR_MAX_VALUES bounds what a reduction keeps in registers at once. */
+/* TIR_MAX_VALUES limits what a reduction keeps in registers at once. */
 static bool check_value_count(const te_site *site, const char *what, int n) {
   if (n >= 1 && n <= TIR_MAX_VALUES) return true;
   te_fail(site, TN_ERROR_PROGRAM, "%s has 1 to %d values, not %d", what, (int)TIR_MAX_VALUES, n);
   return false;
 }
 
-/* A number stands for itself in its own dtype: there is no operand to take one from. */
+/* A number has its own dtype here, since there is no operand to take one from. */
 tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values) {
   const tir_expr *nodes[TIR_MAX_VALUES];
   if (!check_value_count(site, "a tuple", n)) return NULL;
@@ -24,7 +24,7 @@ tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values) {
   return te_new_expr(site, tir_tuple(&site->ctx->arena, n, nodes), n, values);
 }
 
-/* NULL after a message. VALUES is the caller's; numbers in it take their dtypes from where the tuple stands. */
+/* Numbers in VALUES get their own dtypes. NULL after a message. */
 tn_expr *tn_tuple_array(int n, const tn_arg *values) {
   te_site site;
   return values && te_find_site(&site, n, values) ? te_tuple(&site, n, values) : NULL;
@@ -32,7 +32,7 @@ tn_expr *tn_tuple_array(int n, const tn_arg *values) {
 
 /* ---- combiners --------------------------------------------------------------------------------------------------- */
 
-/* NAME, or SIDE with a number where that is NULL. */
+/* A variable called NAME or, if that is NULL, SIDE with a number. */
 static const tir_var *new_var(const te_site *site, const char *name, char side, int v, tn_dtype dtype) {
   tir_var *var = RUNTIME_NEW(&site->ctx->arena, tir_var);
   if (!name) name = runtime_format(&site->ctx->arena, "%c%d", side, v);
@@ -41,7 +41,7 @@ static const tir_var *new_var(const te_site *site, const char *name, char side, 
   return var;
 }
 
-/* f16 and bf16 are refused: each step would round to them. */
+/* f16 and bf16 are refused, since every step would round to them. */
 tn_combiner *te_combiner(const te_site *site, const char *name, int n, const tn_dtype *dtypes,
                          const char *const *sides) {
   if (!check_value_count(site, "a combiner", n)) return NULL;
@@ -72,7 +72,7 @@ tn_combiner *tn_combiner_array(tn_context *ctx, const char *name, int n, const t
   return te_combiner(&site, name, n, dtypes, NULL);
 }
 
-/* The variable is the combiner's; every use is a new node. */
+/* The variable belongs to the combiner; every use makes a new node. */
 tn_expr *te_combiner_side(const te_site *site, tn_combiner *c, bool is_right, int v) {
   if (v >= 0 && v < c->combiner.n_values) {
     const tir_var *var = is_right ? c->combiner.rhs[v] : c->combiner.lhs[v];
@@ -90,7 +90,7 @@ tn_expr *tn_rhs(tn_combiner *c, int value) {
   return c ? te_combiner_side(&(te_site){.ctx = c->ctx}, c, true, value) : NULL;
 }
 
-/* One message for results, identities and values that are too few or too many. */
+/* There must be one result, or identity, for each value. */
 static bool check_given(const te_site *site, const tir_tuple_combiner *c, const char *what, int n) {
   if (n == c->n_values) return true;
   te_fail(site, TN_ERROR_PROGRAM, "combiner '%s' has %d value%s, but %d %s%s given", c->name, c->n_values,
@@ -98,7 +98,7 @@ static bool check_given(const te_site *site, const tir_tuple_combiner *c, const 
   return false;
 }
 
-/* Value V of a combiner in its dtype; NULL: refused. */
+/* VALUE in the dtype of value V of a combiner; NULL: refused. */
 static const tir_expr *own_value(const te_site *site, const tir_tuple_combiner *c, int v, const char *what,
                                  tn_arg value) {
   tn_dtype wanted = c->lhs[v]->dtype;
@@ -112,13 +112,13 @@ static const tir_expr *own_value(const te_site *site, const tir_tuple_combiner *
   return NULL;
 }
 
-/* For a walk over a combiner: which variables it may use. */
+/* The variables that a combiner's expressions may use. */
 typedef struct sides {
   const te_site *site;
   const tir_tuple_combiner *c;
 } sides;
 
-/* Results are made of the two sides alone: a schedule combines where no tensor and no axis is at hand. */
+/* Results may use only the two sides, since a schedule combines where no tensor and no axis is available. */
 static tir_walk check_leaf(void *user, const tir_expr *e) {
   const sides *s = user;
   bool is_own = e->op != TIR_READ && e->op != TIR_VAR;
@@ -131,7 +131,7 @@ static tir_walk check_leaf(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
-/* Kept only when all are right. */
+/* Kept only if all are right. */
 bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_arg *results) {
   sides s = {site, &c->combiner};
   const tir_expr *nodes[TIR_MAX_VALUES];
@@ -144,7 +144,7 @@ bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_ar
   return true;
 }
 
-/* Constants only: a schedule writes them where no tensor is at hand. */
+/* The identity must be constants, since a schedule writes it where no tensor is available. */
 bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_arg *values) {
   const tir_expr *nodes[TIR_MAX_VALUES];
   char text[64];
@@ -180,7 +180,7 @@ static const char *const position_reductions[] = {"argmin", "argmax"};
 
 int te_find_position_reduction(const char *name) { return RUNTIME_FIND(position_reductions, name); }
 
-/* Row-major over the axes, in i32. Their product was checked against INT32_MAX. */
+/* The row-major position over the axes, in i32. Callers check that the number of positions fits. */
 const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes) {
   const tir_expr *position = te_axis_expr(arena, axes[0]);
   for (int i = 1; i < n_axes; i++) {
@@ -190,15 +190,15 @@ const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *ax
   return position;
 }
 
-/* An index so that signed comparison orders it as if it were unsigned. */
+/* The index, changed so that signed comparison orders it like an unsigned number. */
 static const tir_expr *as_unsigned(runtime_arena *arena, const tir_expr *index) {
   tn_dtype dtype = (tn_dtype)index->dtype;
   int64_t top = (int64_t)(UINT64_MAX << (8 * tn_dtype_bytes(dtype) - 1));
   return tn_dtype_is_signed(dtype) ? tir_binary(arena, TIR_BITXOR, index, tir_int(arena, dtype, top)) : index;
 }
 
-/* The right side is better: its value is, or it is the same and its index is less. Indices are compared as unsigned, so
- * that the identity's, -1, is the greatest. A NaN is never better. */
+/* Whether the right side is better: it has a better value, or the same one and a smaller index. Indices are
+ * compared as unsigned, so that the identity's, -1, is the greatest. NaN is never better. */
 static const tir_expr *is_better(runtime_arena *arena, const tir_tuple_combiner *c, bool is_max) {
   const tir_expr *ai = tir_var_expr(arena, c->lhs[0]), *av = tir_var_expr(arena, c->lhs[1]);
   const tir_expr *bi = tir_var_expr(arena, c->rhs[0]), *bv = tir_var_expr(arena, c->rhs[1]);
@@ -208,8 +208,8 @@ static const tir_expr *is_better(runtime_arena *arena, const tir_tuple_combiner 
   return tir_binary(arena, TIR_OR, wins, tir_binary(arena, TIR_AND, is_same, is_less));
 }
 
-/* Made for each use, for the dtypes that it meets. -1 is the greatest index as unsigned, so it loses
- * against every element. */
+/* Made for each use with the dtypes it meets. The identity's index -1 is the greatest as unsigned, so it
+ * loses against every element. */
 static const tir_tuple_combiner *position_combiner(const te_site *site, bool is_max, tn_dtype index, tn_dtype value) {
   runtime_arena *arena = &site->ctx->arena;
   tn_combiner *made = te_combiner(site, position_reductions[is_max], 2, (tn_dtype[]){index, value}, NULL);
@@ -235,14 +235,14 @@ static bool check_positions(const te_site *site, const char *name, int n_axes, t
   return false;
 }
 
-/* The index is an integer, the value can be compared. */
+/* The index must be an integer, and the value must be comparable. */
 static bool check_position_sources(const te_site *site, const char *name, tn_dtype index, tn_arg first, tn_arg value) {
   if (index == TN_BOOL || tn_dtype_is_float(index))
     return te_refuse_operand(site, name, first, "the index is an integer, as in i32(x)");
   return te_shown_dtype(value) != TN_BOOL || te_refuse_operand(site, name, value, "cast it, as in i32(x)");
 }
 
-/* With one source the index is the position; with two the first is the index. */
+/* With one source the index is its position; with two, the first source is the index. */
 tn_expr *te_position_reduction(const te_site *site, bool is_max, int n, const tn_arg *sources, int n_axes,
                                tn_axis *const *axes) {
   const char *name = position_reductions[is_max];

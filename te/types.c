@@ -1,12 +1,12 @@
-/* types.c: what dtype an operator works in. Expressions have one; numbers (C numbers, literals of the text form) take
- * the one they stand beside when they fit it. */
+/* types.c: the dtype in which an operator computes. Expressions have one. Numbers (C numbers, and literals
+ * of the text form) take that of the other operands if they fit it. */
 #include <float.h>
 #include <math.h>
 
 #include "te/internal.h"
 
-/* The dtype both operands are converted to. Symmetric, and associative over the dtypes there are: the order of operands
- * does not matter. */
+/* The dtype that both operands are converted to. Symmetric and associative, so the order of operands does
+ * not matter. */
 static tn_dtype unify(tn_dtype a, tn_dtype b) {
   if (a == b || b == TN_BOOL) return a;
   if (a == TN_BOOL) return b;
@@ -15,13 +15,13 @@ static tn_dtype unify(tn_dtype a, tn_dtype b) {
   return tn_dtype_is_signed(a) ? b : a;
 }
 
-/* f32 for every number with a point, as TVM. */
+/* f32 for every number with a point, as in TVM. */
 tn_dtype te_number_dtype(tn_arg number) {
   if (number.kind == TN_ARG_FLOAT) return TN_F32;
   return number.u.i >= INT32_MIN && number.u.i <= INT32_MAX ? TN_I32 : TN_I64;
 }
 
-/* Without widening beyond 64 bits: u64 does not exist. */
+/* No wider than 64 bits is needed, since there is no u64. */
 static bool int_fits(int64_t value, tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   if (bits == 64) return true;
@@ -30,7 +30,7 @@ static bool int_fits(int64_t value, tn_dtype dtype) {
   return value >= lo && value <= hi;
 }
 
-/* The dtype that a number and operands of DTYPE have in common. */
+/* The common dtype of a number and operands of DTYPE. */
 static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
   if (tn_dtype_is_float(dtype)) return dtype;
   if (number.kind == TN_ARG_INT && dtype != TN_BOOL && int_fits(number.u.i, dtype)) return dtype;
@@ -39,7 +39,7 @@ static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
 
 bool te_number_fits(tn_arg number, tn_dtype dtype) { return unify_number(dtype, number) == dtype; }
 
-/* Expressions first, then the numbers take what these agreed on. */
+/* The expressions agree first; then numbers take their dtype. */
 tn_dtype te_common_dtype(int n, const tn_arg *args) {
   tn_dtype dtype = TN_DTYPE_COUNT;
   for (int i = 0; i < n; i++)
@@ -51,7 +51,7 @@ tn_dtype te_common_dtype(int n, const tn_arg *args) {
   return dtype;
 }
 
-/* An f32 that would become infinite is refused: that is never what was meant. */
+/* A number that would become infinite as f32 is refused, since that is never meant. */
 static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype dtype) {
   runtime_arena *arena = &site->ctx->arena;
   double value = number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f;
@@ -64,7 +64,7 @@ static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype 
   return te_has_memory(site, node) ? node : NULL;
 }
 
-/* A constant gets its dtype at once; an expression a cast, unless it has the dtype. */
+/* A number becomes a constant; an expression is cast unless it has the dtype. */
 const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype) {
   if (te_is_number(value)) return number_node(site, value, dtype);
   const tir_expr *node = te_arg_node(site, value);
