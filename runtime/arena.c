@@ -1,9 +1,9 @@
-/* arena.c: many allocations, one lifetime. An arena is a list of chunks, of which it owns all; the
- * newest is being filled, and chunks double up to LARGEST_SHARED_CHUNK. A request too big to share a
- * chunk gets one of its own behind the head, so that the head's free space is not lost. An allocation
- * is an addition and a memset, and nothing is searched. Under the address sanitizer every allocation is
- * followed by a poisoned gap and everything not handed out is poisoned, so that reading past the end is
- * caught although malloc knows of chunks only. */
+/* arena.c: many allocations with one lifetime. An arena owns a list of chunks. The newest is being filled,
+ * and chunks double in size up to LARGEST_SHARED_CHUNK. A request too large to share a chunk gets one of
+ * its own behind the head, so that the head's free space is not lost. An allocation is an addition and a
+ * memset; nothing is searched. Under the address sanitizer a poisoned gap follows every allocation, and all
+ * that was not handed out is poisoned, so that reading past the end is caught although malloc knows only of
+ * chunks. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,17 +20,17 @@ enum { GAP = 16 };
 enum { GAP = 0 };
 #endif
 
+/* ALIGNMENT is that of the widest type the library stores. */
 enum { ALIGNMENT = 16, FIRST_CHUNK = RUNTIME_SMALL(4096, 128), LARGEST_SHARED_CHUNK = RUNTIME_SMALL(1 << 20, 1024) };
 
-/* The data follow their head in one malloc. ALIGNMENT is that of the widest type that the library
- * stores. */
+/* A chunk and its data, in one malloc'ed block. */
 struct runtime_chunk {
   runtime_chunk *next;
   size_t bytes; /* of data */
   _Alignas(ALIGNMENT) unsigned char data[];
 };
 
-/* What every allocation does without memory. */
+/* What every allocation does when memory runs out. */
 void *runtime_arena_lacks(runtime_arena *arena) {
   arena->failed = true;
   if (arena->on_oom) longjmp(*arena->on_oom, 1);
@@ -43,10 +43,11 @@ static size_t room_left(const runtime_arena *arena) {
   return arena->limit > arena->total ? arena->limit - arena->total : 0;
 }
 
-/* A search makes and frees thousands of small chunks: only large ones are recorded by default. */
+/* The level at which a chunk is recorded. A search makes and frees thousands of small chunks, so only large
+ * ones are recorded by default. */
 static int level_of(size_t bytes) { return bytes >= (size_t)64 << 10 ? 3 : 5; }
 
-/* A chunk with room for BYTES, not in the list yet; all of it is poisoned. */
+/* A chunk with room for BYTES that is not in the list yet, all of it poisoned. */
 static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
   if (!chunk) {
@@ -61,20 +62,20 @@ static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   return chunk;
 }
 
-/* Unpoisons first: the heap's own check of the block would otherwise report the gaps. */
+/* Removes the poison first: otherwise the heap's own checks would report the gaps. */
 static void chunk_free(runtime_chunk *chunk) {
   runtime_the_memory_observer.returned("arena", level_of(chunk->bytes), chunk);
   UNPOISON(chunk->data, chunk->bytes);
   free(chunk);
 }
 
-/* Hands out BYTES at OFFSET: zero-filled, no longer poisoned. */
+/* Hands out BYTES at OFFSET, zero-filled and without poison. */
 static void *take(runtime_chunk *chunk, size_t offset, size_t bytes) {
   UNPOISON(chunk->data + offset, bytes);
   return memset(chunk->data + offset, 0, bytes);
 }
 
-/* Makes room for SIZE bytes (rounded) in a new chunk. */
+/* Makes room in a new chunk for BYTES, which rounded up are SIZE. */
 static void *alloc_in_new_chunk(runtime_arena *arena, size_t size, size_t bytes) {
   size_t room = room_left(arena);
   if (size > room) return runtime_arena_lacks(arena);
@@ -93,14 +94,15 @@ static void *alloc_in_new_chunk(runtime_arena *arena, size_t size, size_t bytes)
   return take(chunk, 0, bytes);
 }
 
-/* Nodes of expressions, mostly: ALIGNMENT bytes a step are cheaper than a call of memset. Without the sanitizer a
- * block's rounding belongs to nobody else, so that it may be cleared, too. */
+/* Most small allocations are nodes of expressions, for which clearing ALIGNMENT bytes at a time is cheaper
+ * than a call of memset. Without the sanitizer the padding of a block belongs to nobody else, so it may be
+ * cleared as well. */
 enum { SMALL = GAP ? 0 : 128 };
 typedef struct step {
   _Alignas(ALIGNMENT) unsigned char bytes[ALIGNMENT];
 } step;
 
-/* Any size, apart from the usual small ones. */
+/* Allocates any size, for all but the usual small requests. */
 static void *alloc_any(runtime_arena *arena, size_t bytes) {
   if (bytes > SIZE_MAX / 4) return runtime_arena_lacks(arena);
   size_t size = (RUNTIME_MAX(bytes, (size_t)1) + GAP + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
@@ -159,8 +161,8 @@ void runtime_arena_free(runtime_arena *arena) {
   arena->used = arena->total = 0;
 }
 
-/* Keeps the largest chunk, since a caller that resets does the same work again: after a few rounds the
- * arena has one chunk that all fits into, and the heap is not asked any more. */
+/* Keeps the largest chunk, since a caller that resets usually does the same work again. After a few rounds
+ * the arena has one chunk that everything fits into, and the heap is no longer used. */
 void runtime_arena_reset(runtime_arena *arena) {
   runtime_chunk *largest = arena->head;
   for (runtime_chunk *c = arena->head; c; c = c->next) {

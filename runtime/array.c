@@ -1,25 +1,28 @@
-/* Arrays: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its strides in
- * one block; the dtype is kept beside them because DLPack's form does not tell booleans from bytes. */
+/* array.c: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its
+ * strides in one block. The dtype is kept with them because DLPack's form does not distinguish booleans
+ * from bytes. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/base.h"
 
+/* DATA_ALIGNMENT: a cache line or a vector of 512 bits. LARGE_PAGE: the usual size of large pages on x86-64
+ * and AArch64. */
 enum { DATA_ALIGNMENT = 64, LARGE_PAGE = 2 << 20, MEMORY_LEVEL = 3 /* of the events of arrays */ };
 
-/* What a DLTensor * of Tenon's points to. Its address is the tensor's, so that one free finds the rest.
- * An array from elsewhere has none of these fields: only those that tn_array_new or runtime_array_map
- * made may be freed here. */
+/* What a DLTensor * made by Tenon points to. Its address is the tensor's, so that freeing it finds the
+ * rest. Foreign tensors lack these members, so only those of tn_array_new and runtime_array_map may be
+ * freed here. */
 typedef struct owned_array {
   DLTensor tensor; /* first: users hold a pointer to it */
   int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
   tn_dtype dtype;
-  runtime_held *held;  /* counts it */
-  size_t mapped_bytes; /* of the pages that hold the data; 0: it is from the heap */
+  runtime_held *held;  /* the context's count of its arrays */
+  size_t mapped_bytes; /* of the pages that hold the data; 0: the data is malloc'ed */
 } owned_array;
 
-/* An extent of 0 makes the strides before it 0. Nobody follows them, as there is no element. */
+/* An extent of 0 makes the strides before it 0. That does no harm, as there is no element. */
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
   int64_t stride = 1;
   for (int i = ndim; i-- > 0;) {
@@ -28,7 +31,7 @@ void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
   }
 }
 
-/* An array without elements is compact whatever its strides say, as NumPy holds it. */
+/* An array without elements is compact whatever its strides are, as in NumPy. */
 bool runtime_array_is_compact(const DLTensor *array) {
   if (!array->strides) return true;
   bool empty = false, compact = true;
@@ -41,8 +44,7 @@ bool runtime_array_is_compact(const DLTensor *array) {
   return empty || compact;
 }
 
-/* Every dtype that DLPack can hold has a text here, also those that Tenon refuses: it is for the
- * refusal. */
+/* Names every dtype that DLPack can express, since it is used in messages that refuse one. */
 const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]) {
   static const char *const letters[] = {[kDLInt] = "i", [kDLUInt] = "u", [kDLFloat] = "f", [kDLBfloat] = "bf"};
   const char *letter = dtype.code < RUNTIME_COUNT(letters) ? letters[dtype.code] : NULL;
@@ -52,7 +54,7 @@ const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]
   return text;
 }
 
-/* The bytes of the data; false when they do not fit into half the address space. */
+/* Counts the bytes of the data. False: more than half the address space. */
 static bool count_bytes(size_t item_bytes, int ndim, const int64_t *shape, size_t *bytes) {
   size_t n = item_bytes;
   bool fits = true;
@@ -67,7 +69,7 @@ static bool count_bytes(size_t item_bytes, int ndim, const int64_t *shape, size_
   return fits && n < SIZE_MAX / 2;
 }
 
-/* Refuses wrong requests; *BYTES becomes the size of a right one. */
+/* Checks a request. *BYTES: the size of the data if it is valid. */
 static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape, size_t *bytes) {
   if (tn_dtype_bytes(dtype) == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: %d is no dtype", dtype);
   if (ndim < 0 || ndim > TN_MAX_RANK)
@@ -83,7 +85,7 @@ static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const 
   return TN_OK;
 }
 
-/* Fills in what is the same for both kinds of memory. */
+/* Fills in what both kinds of memory have in common. */
 static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data,
                         size_t bytes) {
   runtime_the_memory_observer.taken("array", MEMORY_LEVEL, data, bytes);
@@ -100,11 +102,11 @@ static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int
   return &array->tensor;
 }
 
-/* Arrays of so many bytes begin on a large page, so that all of them but the last lie in such pages in every process. */
+/* Whether an array begins on a large page, so that all of it but the end lies in large pages in every process. */
 static bool is_worth_large_pages(size_t bytes) { return bytes >= LARGE_PAGE; }
 
-/* Asks for large pages inside of a large array, so that reading it against the grain does not wait for the addresses of
- * pages (numpy does the same). It is a hint: whether the system follows it changes no value. */
+/* Asks for large pages for a large array, so that reading it with large strides waits less for address
+ * translation (NumPy does the same). It is only a hint: no value depends on it. */
 static void prefer_large_pages(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)data + page - 1) & ~(page - 1);
@@ -115,8 +117,8 @@ static void prefer_large_pages(void *data, size_t bytes) {
 #endif
 }
 
-/* MAPPED bytes of zeros, on a large page where there are enough of them: what is mapped around those goes back.
- * MAP_FAILED: there is no memory. */
+/* MAPPED bytes of zeros that begin on a large page if that is worthwhile; what was mapped around them is
+ * unmapped. MAP_FAILED: no memory. */
 static void *map_pages(size_t mapped) {
   size_t more = is_worth_large_pages(mapped) ? LARGE_PAGE : 0;
   char *pages = mmap(NULL, mapped + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -127,9 +129,9 @@ static void *map_pages(size_t mapped) {
   return pages + before;
 }
 
-/* The data start on a page and fill whole pages, so that mprotect on them touches nobody else's memory.
- * The worker of measurements keeps inputs and expected results in such arrays: a candidate that writes
- * there faults. */
+/* The data begin on a page and fill whole pages, so that mprotect on them affects nothing else. The worker
+ * that measures candidates keeps inputs and expected results in such arrays: a candidate that writes there
+ * faults. */
 DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape) {
   size_t bytes = 0, page = (size_t)sysconf(_SC_PAGESIZE);
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
@@ -185,8 +187,7 @@ bool runtime_array_has_bytes(const DLTensor *array, size_t *bytes) {
   return count_bytes(((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8, array->ndim, array->shape, bytes);
 }
 
-/* Counted from the DLPack fields and therefore right for foreign tensors, too. Bits are rounded up to
- * bytes. */
+/* Computed from the DLPack members, so it is right for foreign tensors, too. Bits are rounded up to bytes. */
 size_t tn_array_bytes(const DLTensor *array) {
   size_t bytes = 0;
   if (array) runtime_array_has_bytes(array, &bytes);
@@ -208,7 +209,7 @@ static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
 #undef X
 };
 
-/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
+/* Tenon's dtype of an array, its own or a foreign one. False: Tenon has none for it. */
 static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
   const owned_array *own = (const owned_array *)array;
   if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */
@@ -239,7 +240,7 @@ tn_status runtime_array_writable(tn_context *ctx, const char *caller, const DLTe
   return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the array is not compact row-major on the CPU", caller);
 }
 
-/* Multiples of 2^-23 for floats, so that f32 and f64 arrays of one seed hold the same numbers. */
+/* Random floats are multiples of 2^-23, so that f32 and f64 arrays of one seed hold the same numbers. */
 static double random_value(runtime_rng *rng, tn_dtype dtype) {
   if (tn_dtype_is_float(dtype)) return (double)(runtime_random(rng) >> 40) * 0x1p-23 - 1.0;
   if (dtype == TN_BOOL) return (double)runtime_random_below(rng, 2);
@@ -250,8 +251,8 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
   return runtime_array_fill(ctx, array, seed, 0);
 }
 
-/* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
- * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
+/* The values depend only on SEED, the dtype and an element's index: arrays of one seed agree between runs
+ * and machines and, for floats, between f32 and f64. An invalid request leaves the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
   tn_dtype dtype = TN_F32;
   tn_status status = runtime_array_writable(ctx, "tn_array_fill", array, &dtype);

@@ -1,4 +1,4 @@
-/* c_call.c: calls a C function whose arguments are known at run time only (libffi). */
+/* c_call.c: calls a C function whose argument types are only known at run time (libffi). */
 #include <ffi.h>
 
 #include "runtime/base.h"
@@ -12,7 +12,7 @@ typedef union c_value {
   double f64;
 } c_value;
 
-/* What is no pointer, i32, f32 or f64 counts as i64: runtime_c_arg has no more. */
+/* Anything but a pointer, i32, f32 or f64 is an i64: runtime_c_arg has no other types. */
 static ffi_type *type_of(const runtime_c_arg *arg) {
   if (arg->is_pointer) return &ffi_type_pointer;
   if (arg->dtype == TN_I32) return &ffi_type_sint32;
@@ -20,7 +20,7 @@ static ffi_type *type_of(const runtime_c_arg *arg) {
   return arg->dtype == TN_F64 ? &ffi_type_double : &ffi_type_sint64;
 }
 
-/* Narrows the wide value that runtime_c_arg holds to the width that the callee reads from its register. */
+/* Narrows the wide value of a runtime_c_arg to the width that the callee reads. */
 static c_value value_of(const runtime_c_arg *arg) {
   if (arg->is_pointer) return (c_value){.pointer = arg->u.pointer};
   if (arg->dtype == TN_I32) return (c_value){.i32 = (int32_t)arg->u.i};

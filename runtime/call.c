@@ -1,15 +1,15 @@
-/* call.c: checking tensors against a kernel's arguments, and calling it through libffi. Each thing that
- * can be wrong with a tensor is one row of the table CHECKS: the test, and the words that end the
- * message "tn_call NAME: argument I (TENSOR): ...". All is checked before the kernel runs, since
- * compiled code checks nothing: a wrong stride would be a wrong address. Nothing is allocated on the
- * way of a call that succeeds; texts are built for refusals only. */
+/* call.c: checks tensors against a kernel's arguments, and calls it through libffi. Each thing that can be
+ * wrong with a tensor is a row of the table CHECKS: a test, and the words that end the message "tn_call
+ * NAME: argument I (TENSOR): ...". Everything is checked before the kernel runs, since compiled code checks
+ * nothing: a wrong stride would be a wrong address. A successful call allocates nothing; texts are only
+ * built for refusals. */
 #include <assert.h>
 
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/profiler/profiler.h"
 
-/* fits: the tensor can be used for the argument. explain: adds to OUT what does not fit, when fits said no. */
+/* fits: whether the tensor can be used for the argument. explain: appends to OUT why it cannot, when fits said so. */
 typedef struct check {
   bool (*fits)(const DLTensor *tensor, const runtime_kernel_arg *arg);
   void (*explain)(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg);
@@ -22,7 +22,7 @@ static void add_list(runtime_str *out, const int64_t *values, int n) {
   runtime_str_add(out, "]");
 }
 
-/* The same with an argument's extents. */
+/* The same for an argument's extents. */
 static void add_extents(runtime_str *out, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "[");
   for (int i = 0; i < arg->ndim; ++i) {
@@ -32,42 +32,42 @@ static void add_extents(runtime_str *out, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "]");
 }
 
-/* Where the tensor's first element is. */
+/* The address of the tensor's first element. */
 static void *data_of(const DLTensor *tensor) { return (char *)tensor->data + tensor->byte_offset; }
 
-/* First of all checks: without it the data pointer may be none of this process. */
+/* The first of all checks: on another device the data pointer may not belong to this process. */
 static bool device_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->device.device_type == kDLCPU;
 }
 
-/* The explain functions say one reason each why a kernel refuses an array, behind its name. They write what the caller
- * gave first and what the kernel was built for second. */
+/* Each explain function appends why a kernel refuses a tensor, after its name: first what the caller gave,
+ * then what the kernel was built for. */
 static void explain_device(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   runtime_str_addf(out, "DLPack device type %d, the kernel runs on the CPU (%d)", (int)tensor->device.device_type,
                    (int)kDLCPU);
 }
 
-/* Tenon's booleans and u8 are one DLPack dtype, and either array serves for either argument. */
+/* Tenon's booleans and u8 are one DLPack dtype, and an array of either can be given for the other. */
 static bool dtype_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   DLDataType built = tn_dtype_dlpack(arg->dtype);
   return tensor->dtype.code == built.code && tensor->dtype.bits == built.bits && tensor->dtype.lanes == built.lanes;
 }
 
-/* DLPack's dtype can be one that Tenon has no name for, so it is spelled from its code, bits and lanes. */
+/* DLPack's dtype may have no name in Tenon, so it is spelled from code, bits and lanes. */
 static void explain_dtype(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   char text[RUNTIME_DLTYPE_TEXT];
   runtime_str_addf(out, "dtype %s, the kernel was built for %s", runtime_dltype_text(tensor->dtype, text),
                    tn_dtype_name(arg->dtype));
 }
 
-/* A tensor of rank 0 needs no shape; all others are asked for theirs by the checks that follow. */
+/* A tensor of rank 0 needs no shape; all others must have one, which later checks read. */
 static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
 }
 
-/* A shape of NULL is refused here too: a rank without extents is no rank. */
+/* A shape of NULL is reported here, too. */
 static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   if (tensor->ndim == arg->ndim)
     runtime_str_add(out, "its shape is NULL, the kernel was built for ");
@@ -76,7 +76,7 @@ static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime
   add_extents(out, arg);
 }
 
-/* Extents that symbols decide are looked at later. */
+/* Extents made of symbols are checked later. */
 static bool shape_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   for (int i = 0; i < arg->ndim; ++i) {
     if (!arg->size[i] && tensor->shape[i] != arg->shape[i]) return false;
@@ -84,7 +84,7 @@ static bool shape_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return true;
 }
 
-/* The whole shapes, not the one extent that differs: a swapped pair of axes is seen at once. */
+/* Shows the whole shapes rather than the extent that differs, so that swapped axes are noticed at once. */
 static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "shape ");
   add_list(out, tensor->shape, tensor->ndim);
@@ -92,27 +92,28 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   add_extents(out, arg);
 }
 
-/* Of what symbols decide; then every offset in it fits 63 bits. A strided argument's is looked at with its strides. */
+/* Only matters for extents made of symbols: afterwards every offset fits 63 bits. A strided argument is
+ * checked together with its strides. */
 static bool size_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes;
   return arg->is_strided || runtime_array_has_bytes(tensor, &bytes);
 }
 
-/* For symbolic shapes only: the extents bind, but their product overflows what can be allocated. */
+/* For extents made of symbols: each may be in range while their product is more than memory holds. */
 static void explain_size(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   runtime_str_add(out, "shape ");
   add_list(out, tensor->shape, tensor->ndim);
   runtime_str_addf(out, " of %s is more than memory holds", tn_dtype_name(arg->dtype));
 }
 
-/* Of a strided argument. Along an extent of 1 no step is made. */
+/* Whether a stride of a strided argument is allowed. Along an extent of 1 no step is made, so any is. */
 static bool is_usable_stride(const DLTensor *tensor, int dim) {
   int64_t stride = tensor->strides[dim];
   if (tensor->shape[dim] == 1) return true;
   return dim == tensor->ndim - 1 ? stride == 1 : stride >= 0 && stride <= RUNTIME_MAX_STRIDE;
 }
 
-/* Bytes from the first element to behind the last; false: more than there can be. */
+/* The bytes from the first element to the end of the last. False: more than there can be. */
 static bool count_span(const DLTensor *tensor, const int64_t *strides, size_t element_bytes, size_t *bytes) {
   int64_t span = 1, part;
   for (int d = 0; d < tensor->ndim; ++d)
@@ -123,8 +124,8 @@ static bool count_span(const DLTensor *tensor, const int64_t *strides, size_t el
   return true;
 }
 
-/* An argument that is not strided takes compact tensors only. A strided one takes rows at any distance,
- * but its last dimension must be contiguous, for there the kernel loads whole vectors. */
+/* An argument that is not strided must be compact. A strided one may have rows at any distance, but its
+ * last dimension must be contiguous, since kernels load whole vectors there. */
 static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes;
   if (!arg->is_strided || !tensor->strides) return runtime_array_is_compact(tensor);
@@ -132,7 +133,7 @@ static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
     if (!is_usable_stride(tensor, i)) return false;
   return count_span(tensor, tensor->strides, tn_dtype_bytes(arg->dtype), &bytes);
 }
-/* Names the strides that would do, and the way to them: a copy. */
+/* Names the strides that would do, and the remedy: a copy. */
 static void explain_strides(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
   if (arg->is_strided) {
@@ -150,12 +151,12 @@ static void explain_strides(runtime_str *out, const DLTensor *tensor, const runt
   runtime_str_add(out, ": copy the tensor first");
 }
 
-/* Rows of an input may share elements, as they are only read. */
+/* Rows of an input may share elements, since they are only read. */
 static bool elements_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return !arg->is_strided || !arg->is_output || !tensor->strides || runtime_elements_are_apart(tensor);
 }
 
-/* Two elements of an output at one place would be a race; the strides that would be right are told along. */
+/* Two elements of an output at one place would be a race. The message also gives strides that would do. */
 static void explain_elements(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
   runtime_compact_strides(arg->ndim, tensor->shape, compact);
@@ -174,40 +175,40 @@ static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->data || tn_array_bytes(tensor) == 0;
 }
 
-/* Only asked for arrays of one element or more; an empty array may have NULL. */
+/* Only used for arrays with elements. */
 static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   runtime_str_addf(out, "its data pointer is NULL, %zu bytes are needed", tn_array_bytes(tensor));
 }
 
-/* Aligned to its element, no more: kernels use unaligned vector loads, so that views into a larger
- * array can be passed. */
+/* Data must be aligned to its element and no more: kernels use unaligned vector loads, so that views into
+ * larger arrays can be passed. */
 static bool alignment_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return ((uintptr_t)data_of(tensor) & (tn_dtype_bytes(arg->dtype) - 1)) == 0;
 }
 
-/* Vector code may assume that an element does not straddle its own size; more than that no kernel asks. */
+/* No kernel asks for more than alignment to an element. */
 static void explain_alignment(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes = tn_dtype_bytes(arg->dtype);
   runtime_str_addf(out, "its data is %zu bytes past a multiple of %zu, the kernel needs %s values aligned to %zu bytes",
                    (size_t)((uintptr_t)data_of(tensor) & (bytes - 1)), bytes, tn_dtype_name(arg->dtype), bytes);
 }
 
-/* In this order: a later check may rely on the earlier ones. */
+/* In this order, since later checks rely on earlier ones. */
 static const check checks[] = {
     {device_fits, explain_device},    {dtype_fits, explain_dtype}, {rank_fits, explain_rank},
     {shape_fits, explain_shape},      {size_fits, explain_size},   {strides_fit, explain_strides},
     {elements_fit, explain_elements}, {has_data, explain_no_data}, {alignment_fits, explain_alignment},
 };
 
-/* Fails with a built text, which it frees. */
+/* Fails with a text that was built, and frees it. */
 static tn_status fail_with(tn_context *ctx, tn_status status, runtime_str *text) {
   runtime_fail(ctx, text->failed ? TN_ERROR_MEMORY : status, "%s", text->failed ? "out of memory" : text->data);
   runtime_str_free(text);
   return status;
 }
 
-/* Argument I does not fit: FAILED is the check that said so, NULL when there is no tensor at all. */
+/* Reports that argument I does not fit. FAILED: the check that refused it; NULL: there is no tensor. */
 static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kernel, int i, const DLTensor *tensor,
                         const check *failed) {
   runtime_str text = {0};
@@ -219,7 +220,7 @@ static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kerne
   return fail_with(ctx, TN_ERROR_CALL, &text);
 }
 
-/* Lists the tensors that the kernel takes: whoever counts wrong has mostly forgotten an output. */
+/* Lists the tensors that the kernel takes, since the usual mistake is a forgotten output. */
 static tn_status refuse_count(tn_context *ctx, const char *who, const tn_kernel *kernel, int n_args) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s %s: %d argument%s, the kernel takes %d (", who, kernel->name, n_args,
@@ -239,7 +240,7 @@ static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel 
   return TN_OK;
 }
 
-/* Whether elements of arguments I and J share a byte. Those of a strided one may lie between the rows of another. */
+/* Whether elements of arguments I and J share a byte. Elements of a strided one may lie between the rows of another. */
 static bool overlap(const runtime_call *call, DLTensor *const *args, int i, int j) {
   const size_t *bytes = call->bytes;
   const runtime_kernel_arg *arg = call->kernel->args;
@@ -249,7 +250,7 @@ static bool overlap(const runtime_call *call, DLTensor *const *args, int i, int 
   return is_shared && !(has_gaps && runtime_arrays_are_apart(args[i], args[j]));
 }
 
-/* Kernels are compiled with the promise that their outputs alias nothing. */
+/* Kernels are compiled under the assumption that their outputs alias nothing. */
 static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
   assert(args || kernel->n_args == 0);
@@ -268,9 +269,8 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-/* Overflow wraps and cannot go unnoticed: the extent of the tensor is compared with the result.
- * RUNTIME_MAX_SIZE_OPS bounds the stack, and runtime_kernel_new has checked the number of operations
- * against it. */
+/* The value of an extent. An overflow wraps, which is noticed, since the result is compared with the
+ * tensor's extent. The stack is large enough: runtime_kernel_new checked the number of operations. */
 static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
   int64_t stack[RUNTIME_MAX_SIZE_OPS];
   int n = 0;
@@ -288,7 +288,7 @@ static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
   return stack[0];
 }
 
-/* Dimension D of argument I is symbol K. */
+/* Gives symbol K the value of dimension D of argument I. */
 static tn_status bind_symbol(tn_context *ctx, const char *who, runtime_call *call, int i, int d, int k, int64_t value) {
   const tn_kernel *kernel = call->kernel;
   const runtime_symbol *symbol = &kernel->symbols[k];
@@ -310,8 +310,8 @@ static tn_status bind_symbol(tn_context *ctx, const char *who, runtime_call *cal
   return TN_OK;
 }
 
-/* First the dimensions that are a symbol alone give it its value, then all others must agree with what they are made
- * of. */
+/* First, dimensions that are a symbol by themselves give it its value. Then all others must agree with the
+ * expressions they are made of. */
 static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
   for (int k = 0; k < kernel->n_symbols; ++k) call->bound_by[k] = -1;
@@ -335,7 +335,7 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
   return TN_OK;
 }
 
-/* Of strided arguments, behind the symbols. Along an extent of 1 any number does. */
+/* Collects the strides of strided arguments, which follow the symbols. Along an extent of 1 any number will do. */
 static void bind_strides(runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
   assert(args || kernel->n_args == 0);
@@ -355,8 +355,7 @@ static void bind_strides(runtime_call *call, DLTensor *const *args) {
     call->values[kernel->n_args + kernel->n_bound + kernel->n_symbols + k] = &call->strides[k];
 }
 
-/* Bound arguments come first in the function's parameters and are not checked: who bound them made
- * them. */
+/* Bound arguments come first in the function's parameters and are not checked again. */
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
   call->kernel = kernel;
@@ -377,7 +376,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
   return status == TN_OK ? check_aliases(ctx, who, call, args) : status;
 }
 
-/* The number is an or of what went wrong, so that both can have happened in one call. */
+/* RESULT is an OR of what went wrong, since several things can go wrong in one call. */
 static const char *result_words(int32_t result) {
   if (result == RUNTIME_LOOP_BROKEN)
     return "the parallel-for that was set with tn_set_parallel_for did not run every iteration of a loop once";
@@ -399,12 +398,14 @@ tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor 
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
 }
 
+/* Adds a number to an event, unless it is 0, which means not known. */
 static void add_number(tn_scope *scope, const char *key, double value) {
   tn_event_arg arg = tn_event_arg_u64(key, (uint64_t)value);
   if (value > 0) tn_scope_arg(scope, &arg);
 }
 
-/* Only for calls that are recorded: the arguments cost more than a small kernel. What is unknown is left out. */
+/* Used only for calls that are recorded, since the arguments cost more than a small kernel. What is not
+ * known is left out. */
 static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
   tn_event_arg shapes = tn_event_arg_text("shapes", kernel->shapes);
   tn_scope_arg(scope, &shapes);
@@ -415,8 +416,8 @@ static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
   add_number(scope, "launches", kernel->work.launches);
 }
 
-/* The memory events tell of the kernel's scratch buffers, which it takes and gives back by itself. They
- * stand around the call because compiled code does not know of the recorder. */
+/* The memory events are about the kernel's scratch buffers, which it takes and frees by itself. They are
+ * recorded around the call because compiled code does not know the recorder. */
 tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
   if (scope.state == 1 && kernel) describe_call(&scope, kernel);

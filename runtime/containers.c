@@ -1,5 +1,5 @@
-/* Growth of arrays and the string builder. Both live in malloc memory and report failure instead of ending the program.
- */
+/* containers.c: growable arrays and the string builder. Both use malloc and report failure instead of
+ * ending the program. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ bool runtime_vec_grow(void **data, int *cap, size_t item_bytes) {
   return true;
 }
 
-/* Makes room for N more characters and the NUL. */
+/* Makes room for N more characters and a NUL. */
 static bool reserve(runtime_str *s, size_t n) {
   if (s->failed) return false;
   if (s->limit != 0 && (n > s->limit || s->n > s->limit - n)) {
@@ -46,8 +46,9 @@ void runtime_str_addn(runtime_str *s, const char *text, size_t n) {
 
 void runtime_str_add(runtime_str *s, const char *text) { runtime_str_addn(s, text, strlen(text)); }
 
-/* Into the room that is there, most texts being short; what is longer is formatted again. A failure of vsnprintf counts as being
- * out of memory. What did not fit is cut off again, so that a builder that fails ends where it did before. */
+/* Formats into the room that is left, as most texts are short; a longer text is formatted again. A failure
+ * of vsnprintf counts as lack of memory. What does not fit is removed, so that a builder that fails ends
+ * where it did before. */
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args) {
   va_list again;
   if (!reserve(s, 0)) return;
@@ -70,7 +71,7 @@ void runtime_str_free(runtime_str *s) {
   *s = (runtime_str){0};
 }
 
-/* S is empty afterwards in every case, so that no failure leaves its memory behind. */
+/* S is empty afterwards in any case, so that a failure leaks nothing. */
 char *runtime_str_take(runtime_str *s, runtime_arena *arena) {
   char *text = NULL;
   size_t n = s->n;
@@ -91,7 +92,7 @@ runtime_str runtime_str_limited(const tn_context *ctx) {
   return (runtime_str){.limit = (size_t)runtime_limits(ctx)->text_bytes};
 }
 
-/* S is empty afterwards in every case. The text belongs to the caller, who frees it. */
+/* S is empty afterwards in any case. The caller frees the text. */
 char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what) {
   runtime_str_add(s, "");
   char *text = s->data;

@@ -1,6 +1,6 @@
-/* context.c: contexts. One holds the first failure and its message, the message callback, one slot for
- * each folder above that hangs something on it, and the list of kernels that nobody has freed yet. All
- * of these are its own. */
+/* context.c: contexts. A context has the first failure with its message, the message callback, a slot for
+ * each folder above that attaches something to it, and the list of kernels that were not freed yet. It owns
+ * all of these. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -16,8 +16,7 @@ const char *tn_status_text(tn_status status) {
   return (unsigned)status < (unsigned)RUNTIME_COUNT(status_words) ? status_words[status] : "unknown status";
 }
 
-/* options.debug is copied, on_message's user is not. A context that is out of memory cannot say so:
- * NULL is all. */
+/* options.debug is copied; on_message's user is not. NULL means no memory, which there is no context to report to. */
 tn_context *tn_context_new(const tn_context_options *options) {
   tn_context *ctx = calloc(1, sizeof *ctx);
   if (!ctx) return NULL;
@@ -43,6 +42,7 @@ runtime_held *runtime_hold(tn_context *ctx, runtime_held_kind kind) {
   return ctx->held;
 }
 
+/* One owner less; the last one frees the block. */
 static void leave(runtime_held *held) {
   if (--held->owners == 0) free(held);
 }
@@ -59,7 +59,7 @@ tn_held tn_context_held(const tn_context *ctx) {
   return (tn_held){.arrays = n[RUNTIME_ARRAYS], .schedules = n[RUNTIME_SCHEDULES], .kernels = n[RUNTIME_KERNELS]};
 }
 
-/* For the debug option "held": silent when all was released. */
+/* For the debug option "held": reports objects that were not released. */
 static void say_held(tn_context *ctx) {
   tn_held held = tn_context_held(ctx);
   if (held.arrays + held.schedules + held.kernels == 0 || !runtime_debug_wants(ctx, "held", NULL)) return;
@@ -67,7 +67,7 @@ static void say_held(tn_context *ctx) {
               (long long)held.arrays, (long long)held.schedules, (long long)held.kernels);
 }
 
-/* Kernels first: freeing one takes its code out of the session, which is a slot. */
+/* Kernels go first: freeing one removes its code from the session, which is in a slot. */
 void tn_context_free(tn_context *ctx) {
   if (!ctx) return;
   say_held(ctx);
@@ -89,7 +89,7 @@ void tn_context_clear(tn_context *ctx) {
   ctx->message[0] = '\0';
 }
 
-/* A second owner for a slot would leak the first: that is a bug, not a failure. */
+/* Setting a slot that needs releasing again would leak the first data: that is a bug, not a failure. */
 void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*release)(void *data)) {
   assert(!ctx->slots[slot].data || !release);
   ctx->slots[slot].data = data;
@@ -98,8 +98,8 @@ void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*rel
 
 /* ---- quiet stretches --------------------------------------------------------------------------------------------- */
 
-/* Stretches may be nested. Each must end by one of the two below, in reverse order. The message is no part of what is
- * cleared and copied where there is none, which is the rule. */
+/* Stretches may be nested; each must be ended by one of the two functions below, in reverse order. The
+ * message is only copied if there is a failure, which is rare. */
 void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx) {
   quiet->ctx = ctx;
   quiet->on_message = ctx->options.on_message;
@@ -110,7 +110,7 @@ void runtime_quiet_start(runtime_quiet *quiet, tn_context *ctx) {
   tn_context_clear(ctx);
 }
 
-/* Puts the context back. */
+/* Restores the context as it was before the stretch. */
 static void restore(const runtime_quiet *quiet) {
   tn_context *ctx = quiet->ctx;
   ctx->options.on_message = quiet->on_message;
@@ -136,8 +136,7 @@ void runtime_quiet_end(const runtime_quiet *quiet) {
     restore(quiet);
 }
 
-/* Names are compared whole: "lower" does not ask for "lower_loops". Linear in the option, which is a
- * few words. */
+/* Names are compared as a whole: "lower" does not match "lower_loops". */
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level) {
   const char *at = ctx && ctx->options.debug ? ctx->options.debug : "";
   for (size_t n = strlen(pass); *at; at += strcspn(at, ","), at += *at == ',') {

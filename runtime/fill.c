@@ -1,29 +1,29 @@
-/* Data of a kind for arrays: tn_array_fill_as. One row a kind: its name, how many numbers it takes, how an element
- * comes. */
+/* fill.c: kinds of data for arrays: tn_array_fill_as. Each kind has a row: its name, how many numbers it
+ * takes, and how an element is made. */
 #include <math.h>
 
 #include "runtime/base.h"
 
 enum { MAX_NUMBERS = 2 };
 
-/* What an element is made from. */
+/* What elements are made from. */
 typedef struct filling {
   double number[MAX_NUMBERS];
   runtime_rng rng;
   tn_dtype dtype;
 } filling;
 
-/* A way to fill an array: what its text may be, and one function for an element, which sees the index and the
- * generator. */
+/* A way to fill an array: its name and numbers, and the function that makes an element from the index and
+ * the generator. */
 typedef struct kind {
   const char *name;
-  int least, most; /* numbers in parentheses */
+  int least, most; /* how many numbers it takes in parentheses */
   double otherwise[MAX_NUMBERS];
   double (*element)(filling *f, int64_t i);
-  const char *(*refuse)(const filling *f); /* what the numbers have to be; NULL: they are right */
+  const char *(*refuse)(const filling *f); /* what the numbers would have to be; NULL: they are right */
 } kind;
 
-/* Integers are drawn from LOW to HIGH, both included; floats never reach HIGH. */
+/* Integers are drawn from LOW to HIGH inclusive; floats never reach HIGH. */
 static double uniform(filling *f, int64_t i) {
   (void)i;
   double low = f->number[0], high = f->number[1];
@@ -31,7 +31,7 @@ static double uniform(filling *f, int64_t i) {
   return low + (double)runtime_random_below(&f->rng, (int64_t)(high - low) + 1);
 }
 
-/* Box and Muller. */
+/* By the method of Box and Muller. */
 static double normal(filling *f, int64_t i) {
   (void)i;
   double a = 1 - runtime_random_unit(&f->rng), b = runtime_random_unit(&f->rng);
@@ -43,20 +43,19 @@ static double zeros(filling *f, int64_t i) {
   return 0;
 }
 
-/* The element's place in memory order. What the dtype cannot hold is rounded or wrapped where it is stored. */
+/* The element's index in memory order; storing rounds or wraps what the dtype cannot hold. */
 static double iota(filling *f, int64_t i) {
   (void)f;
   return (double)i;
 }
 
-/* For the operand of a gather: whole numbers below N, so no index is out of the gathered array's bounds. */
+/* For the indices of a gather: whole numbers below N, which are in the bounds of the gathered array. */
 static double indices(filling *f, int64_t i) {
   (void)i;
   return (double)runtime_random_below(&f->rng, (int64_t)f->number[0]);
 }
 
-/* Zero in a SHARE of the elements, for kernels that skip zeros. A value that is not zero is never drawn as 0 for
- * integers. */
+/* Zeros in a SHARE of the elements, for kernels that skip zeros. For integers the other elements are never 0. */
 static double sparse(filling *f, int64_t i) {
   (void)i;
   bool is_zero = runtime_random_unit(&f->rng) < f->number[0];
@@ -65,14 +64,14 @@ static double sparse(filling *f, int64_t i) {
   return f->dtype == TN_BOOL ? 1 : 1 + (double)runtime_random_below(&f->rng, 4);
 }
 
-/* A refuse function gets the numbers as read and says what would have been right, or NULL if they are. */
+/* These get the numbers as read, and return NULL, or what would have been right. */
 static const char *refuse_range(const filling *f) { return f->number[0] < f->number[1] ? NULL : "LOW < HIGH"; }
 static const char *refuse_deviation(const filling *f) { return f->number[1] >= 0 ? NULL : "a DEVIATION of 0 or more"; }
 static const char *refuse_share(const filling *f) {
   return f->number[0] >= 0 && f->number[0] <= 1 ? NULL : "a SHARE from 0 to 1";
 }
 
-/* 2^53 is where double stops to tell whole numbers apart. */
+/* A double distinguishes whole numbers up to 2^53. */
 static const char *refuse_count(const filling *f) {
   bool is_whole = f->number[0] >= 1 && f->number[0] <= 0x1p53 && floor(f->number[0]) == f->number[0];
   return is_whole ? NULL : "a whole N of 1 or more";
@@ -87,14 +86,14 @@ static const kind kinds[] = {{"uniform", 2, 2, {0, 0}, uniform, refuse_range},
 
 #define KINDS "uniform(LOW, HIGH), normal, zeros, iota, index(N), sparse(SHARE), file:PATH"
 
-/* HOW is not ended behind its kind: parentheses may follow, so N says where the name stops. */
+/* Parentheses may follow the name in HOW, so N gives its length. */
 static const kind *find_kind(const char *how, size_t n) {
   for (int i = 0; i < RUNTIME_COUNT(kinds); ++i)
     if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, how, n) == 0) return &kinds[i];
   return NULL;
 }
 
-/* The numbers in parentheses behind the name; how many, -1: it is no such list. */
+/* Reads the numbers in parentheses. Returns how many; -1: it is no such list. */
 static int read_numbers(const char *text, double number[MAX_NUMBERS]) {
   int n = 0;
   if (!*text) return 0;
@@ -110,7 +109,7 @@ static int read_numbers(const char *text, double number[MAX_NUMBERS]) {
   return *text == ')' && !text[1] ? n : -1;
 }
 
-/* Splits "normal(0, 2)" into the row of the kind and its numbers; numbers left out take the row's own. */
+/* Splits "normal(0, 2)" into the row of the kind and its numbers. Missing numbers are taken from the row. */
 static tn_status read_kind(tn_context *ctx, const char *how, const kind **out, filling *f) {
   size_t n = strcspn(how, "(");
   const kind *k = find_kind(how, n);

@@ -1,19 +1,19 @@
-/* half.c: f16 (IEEE binary16) and bf16 (the upper half of an f32) on the host, bit by bit, for evaluating and checking:
- * no compiler's half type is needed. */
+/* half.c: f16 (IEEE binary16) and bf16 (the upper half of an f32) on the host, bit by bit, for evaluating
+ * and checking, so that no compiler's half type is needed. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "runtime/base.h"
 
-/* By memcpy, as a cast of the pointer would break C's rule of aliasing. */
+/* Uses memcpy, since casting the pointer would break C's aliasing rules. */
 static uint32_t bits_of_float(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
-/* The same bits as a number; a union would do as well, a cast of pointers would not. */
+/* The same bits as a number. */
 static float float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
@@ -22,7 +22,7 @@ static float float_of_bits(uint32_t bits) {
 
 /* ---- f16: 5 bits of exponent, 10 of fraction --------------------------------------------------------------------- */
 
-/* Exact: every f16 is a double. An exponent of 31 is infinity or NaN; one of 0 a multiple of 2^-24. */
+/* Exact, since every f16 is a double. An exponent of 31 means infinity or NaN; one of 0, a multiple of 2^-24. */
 static double f16_value(uint16_t bits) {
   int exponent = bits >> 10 & 31, fraction = bits & 1023;
   double size = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
@@ -31,7 +31,7 @@ static double f16_value(uint16_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-/* The nearest multiple of the last place; what reaches 65520 is infinite. */
+/* Rounds to the nearest multiple of the last place; from 65520 on the result is infinity. */
 static uint16_t f16_bits(float value) {
   uint16_t sign = (uint16_t)(bits_of_float(value) >> 16 & 0x8000);
   double size = fabs((double)value);
@@ -46,9 +46,9 @@ static uint16_t f16_bits(float value) {
 
 /* ---- bf16 -------------------------------------------------------------------------------------------------------- */
 
-/* Adding 0x7FFF plus the last kept bit and cutting is rounding to nearest, ties to even. A carry into
- * the exponent is right, too, and ends at infinity. NaNs are kept out, since a carry could make one of
- * them infinite. */
+/* Adding 0x7FFF plus the last bit that is kept, and truncating, rounds to nearest, ties to even. A carry
+ * into the exponent is right, too, up to infinity. NaN is handled separately, since a carry could turn it
+ * into infinity. */
 static uint16_t bf16_bits(float value) {
   uint32_t bits = bits_of_float(value);
   if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
@@ -59,7 +59,7 @@ double runtime_half_value(tn_dtype dtype, uint16_t bits) {
   return dtype == TN_F16 ? f16_value(bits) : (double)float_of_bits((uint32_t)bits << 16);
 }
 
-/* VALUE is rounded to f32 first and then to the dtype, as compiled code does. That may differ in the
+/* VALUE is first rounded to f32 and then to the dtype, as compiled code does it. That may differ in the
  * last bit from rounding once. */
 uint16_t runtime_half_bits(tn_dtype dtype, double value) {
   return dtype == TN_F16 ? f16_bits((float)value) : bf16_bits((float)value);

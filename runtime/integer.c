@@ -1,10 +1,10 @@
-/* integer.c: the functions of integer.h, one an operator. Those whose exact value may not fit into 64
- * bits come first and say so; the others are total and are made by a macro. */
+/* integer.c: the functions of integer.h, one for each operator. Operators whose exact result may not fit 64
+ * bits come first; the others always fit and are made by a macro. */
 #include "runtime/integer.h"
 
 /* ---- operators whose exact value may not fit --------------------------------------------------------------------- */
 
-/* The compiler's builtins for overflow give both at once: the wrapped value, and whether it is the exact one. */
+/* The compiler's builtins give both at once: the wrapped value, and whether it is exact. */
 bool runtime_integer_add(int64_t a, int64_t b, int bits, int64_t *out) {
   (void)bits;
   return !__builtin_add_overflow(a, b, out);
@@ -27,7 +27,7 @@ bool runtime_integer_floordiv(int64_t a, int64_t b, int bits, int64_t *out) {
   return !(a == INT64_MIN && b == -1);
 }
 
-/* Only the least number has no absolute value of its own width. */
+/* Only INT64_MIN has no absolute value of its own width. */
 bool runtime_integer_abs(int64_t a, int64_t b, int bits, int64_t *out) {
   (void)b, (void)bits;
   *out = a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
@@ -36,10 +36,10 @@ bool runtime_integer_abs(int64_t a, int64_t b, int bits, int64_t *out) {
 
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
-/* The lower BITS bits, as they stand in memory. */
+/* The lower BITS bits. */
 static uint64_t low(int64_t a, int bits) { return (uint64_t)a & (UINT64_MAX >> (64 - bits)); }
 
-/* A shift by less than 0, or by the width or more, shifts everything out. */
+/* A shift by a negative amount, or by the width or more, shifts everything out. */
 static bool shifts_all(int64_t by, int bits) { return by < 0 || by >= bits; }
 
 #define TOTAL(name, value)                                                    \

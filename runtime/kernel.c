@@ -1,6 +1,6 @@
-/* Making and freeing kernels. A kernel is one block that the context lists; its arena holds all it
- * points to. A kernel is freed by its user or by its context, whichever comes first, and takes with it
- * its code (RELEASE), its stages and the arrays that were bound to it. */
+/* kernel.c: makes and frees kernels. A kernel is one block in its context's list; its arena holds
+ * everything it points to. It is freed by its user or by its context, whichever comes first, and with it go
+ * its code (RELEASE), its stages and the arrays bound to it. */
 #include "runtime/kernel.h"
 
 /* The size of an argument's data, in bytes. */
@@ -10,7 +10,7 @@ static size_t bytes_of(const runtime_kernel_arg *arg) {
   return bytes;
 }
 
-/* Whether a call could check a tensor against this description. */
+/* Whether calls can check tensors against this description. */
 static bool arg_is_sound(const runtime_kernel_arg *arg) {
   bool sound = arg->name && tn_dtype_bytes(arg->dtype) > 0 && arg->ndim >= 0 && arg->ndim <= TN_MAX_RANK;
   for (int i = 0; sound && i < arg->ndim; ++i)
@@ -19,7 +19,7 @@ static bool arg_is_sound(const runtime_kernel_arg *arg) {
   return sound;
 }
 
-/* Refuses what no builder should ask for, so that calls need not look again. */
+/* Refuses descriptions that no builder should ask for, so that calls need not check them. */
 static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                                    const runtime_kernel_arg *args) {
   if (!name || !fn) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "a kernel needs a name and a function");
@@ -48,7 +48,7 @@ void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, 
     runtime_str_addf(out, "%lld", (long long)arg->shape[dim]);
 }
 
-/* For recordings, made once: calls are recorded by the thousand. */
+/* The shapes for recordings, made once, since calls are recorded by the thousand. */
 static const char *shapes_text(tn_kernel *kernel) {
   runtime_str out = {0};
   runtime_str_add(&out, "");
@@ -64,7 +64,7 @@ static const char *shapes_text(tn_kernel *kernel) {
   return runtime_str_take(&out, &kernel->arena);
 }
 
-/* f16 and bf16 are passed as the 16 bits that hold them. */
+/* f16 and bf16 are passed as their 16 bits. */
 static ffi_type *value_type(tn_dtype dtype) {
   static ffi_type *const integers[2][4] = {
       {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64},
@@ -77,7 +77,7 @@ static ffi_type *value_type(tn_dtype dtype) {
   return integers[is_signed][bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
 }
 
-/* Pointers first, in the order of the arguments, then values. */
+/* Assigns parameters: pointers first, in the order of the arguments, then values. */
 static void place_parameters(tn_kernel *kernel) {
   int n = 0;
   for (int by_value = 0; by_value < 2; ++by_value) {
@@ -90,7 +90,7 @@ static void place_parameters(tn_kernel *kernel) {
   }
 }
 
-/* Copies what an argument's extents are made of; false without memory. */
+/* Copies the expressions of an argument's extents; false without memory. */
 static bool copy_sizes(tn_kernel *kernel, runtime_kernel_arg *arg) {
   for (int d = 0; d < arg->ndim; ++d) {
     if (!arg->size[d]) continue;
@@ -104,7 +104,7 @@ static bool copy_sizes(tn_kernel *kernel, runtime_kernel_arg *arg) {
   return true;
 }
 
-/* All arguments of a kernel name the same symbols, so that the first one's are the kernel's. */
+/* All arguments of a kernel have the same symbols, so the first one's are the kernel's. */
 static bool copy_symbols(tn_kernel *kernel, const runtime_kernel_arg *arg) {
   kernel->n_symbols = arg->n_symbols;
   runtime_symbol *symbols = runtime_copy(&kernel->arena, arg->symbols, sizeof *symbols * (size_t)arg->n_symbols);
@@ -115,7 +115,7 @@ static bool copy_symbols(tn_kernel *kernel, const runtime_kernel_arg *arg) {
   return true;
 }
 
-/* Copies the description into the kernel's arena; false when there is no memory. */
+/* Copies the description into the kernel's arena; false without memory. */
 static bool describe(tn_kernel *kernel, const char *name, int n_args, const runtime_kernel_arg *args) {
   kernel->name = runtime_strdup(&kernel->arena, name);
   kernel->args = runtime_copy(&kernel->arena, args, sizeof *args * (size_t)n_args);
@@ -140,7 +140,7 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
                                         kernel->types) == FFI_OK;
 }
 
-/* Puts the kernel into its context's list, from which tn_kernel_free takes it. */
+/* Puts the kernel into its context's list, from which tn_kernel_free removes it. */
 static void enlist(tn_context *ctx, tn_kernel *kernel) {
   kernel->ctx = ctx;
   runtime_hold(ctx, RUNTIME_KERNELS);
@@ -149,8 +149,7 @@ static void enlist(tn_context *ctx, tn_kernel *kernel) {
   ctx->kernels = kernel;
 }
 
-/* OWNER is the kernel's from here on only if it succeeds: after a failure the caller releases it
- * himself. */
+/* Takes over OWNER only on success; after a failure the caller releases it. */
 tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner) {
   if (!ctx || check_description(ctx, name, fn, n_args, args) != TN_OK) return NULL;
@@ -182,8 +181,8 @@ void tn_kernel_free(tn_kernel *kernel) {
   free(kernel);
 }
 
-/* Moves the kernel's view of its arguments N further; PLACE of a bound one is still read, at a negative
- * index. */
+/* Moves the kernel's arrays of arguments forward by N; the PLACE of a bound argument is then read at a
+ * negative index. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays) {
   kernel->bound = runtime_copy(&kernel->arena, arrays, sizeof *arrays * (size_t)n);
   if (!kernel->bound)

@@ -1,5 +1,5 @@
-/* kernel.h: what a kernel is inside runtime/: shared by making (kernel.c), calling (call.c) and timing
- * (timing.c). Nobody above runtime/ includes it. */
+/* kernel.h: kernels as runtime/ sees them, shared by making (kernel.c), calling (call.c) and timing
+ * (timing.c). Nothing above runtime/ includes it. */
 #ifndef TENON_RUNTIME_KERNEL_H
 #define TENON_RUNTIME_KERNEL_H
 
@@ -8,31 +8,32 @@
 #include "runtime/base.h"
 #include "runtime/stages.h"
 
-/* Calls a function with the words that VALUES point to (words.c). */
+/* Calls a function whose parameters are all machine words, with those that VALUES point to (words.c). */
 typedef int32_t (*runtime_word_call)(tn_kernel_fn fn, void *const *values);
-/* For a function with N parameters. NULL: one of them is no word, or there are many; libffi calls it. */
+/* The caller for a function with N parameters. NULL: a parameter is no word, or there are too many; then
+ * libffi calls it. */
 runtime_word_call runtime_call_of_words(int n, ffi_type *const *types);
 
-/* A built function with what a call has to check and to give. The arena is the kernel's own and ends with it; OWNER
- * is what holds the code, given back by RELEASE. */
+/* A built function, with what a call has to check and to pass. The arena is the kernel's own. OWNER holds
+ * the code; RELEASE gives it back. */
 struct tn_kernel {
   tn_context *ctx;
   tn_kernel *next, *previous; /* in the context's list */
-  runtime_arena arena;        /* everything below that is a pointer */
+  runtime_arena arena;        /* holds everything below that is a pointer */
   const char *name;
   tn_kernel_fn fn;
   int n_args;
   runtime_kernel_arg *args;
-  size_t *bytes; /* of each argument's data; unknown where symbols decide */
+  size_t *bytes; /* of each argument's data; not known if symbols decide */
   int n_symbols;
   const runtime_symbol *symbols;
-  int n_strides;              /* that the function takes, of all strided arguments */
-  int *place;                 /* of each argument among the function's parameters: pointers first, then values */
+  int n_strides;              /* passed to the function, for all strided arguments */
+  int *place;                 /* each argument's index among the function's parameters: pointers first, then values */
   ffi_type **types;           /* by place */
-  int n_bound;                /* arguments before these, which calls do not give */
-  DLTensor **bound;           /* what they are; the kernel owns them */
+  int n_bound;                /* arguments before ARGS, which calls do not give */
+  DLTensor **bound;           /* their arrays, which the kernel owns */
   ffi_cif cif;                /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
-  runtime_word_call by_words; /* NULL: by libffi */
+  runtime_word_call by_words; /* NULL: libffi calls it */
   void (*release)(void *owner);
   void *owner;
   const char *shapes;       /* of all arguments, for recordings: "f32[8,8] f32[8]" */
@@ -42,7 +43,7 @@ struct tn_kernel {
 
 enum { RUNTIME_MAX_KERNEL_STRIDES = 64 * (TN_MAX_RANK - 1) }; /* of all arguments together */
 
-/* Where the kernel's arguments are: what a call needs once the tensors were checked. */
+/* A call that is ready: its tensors were checked, and these are the values it passes. */
 typedef struct runtime_call {
   const tn_kernel *kernel;
   void *data[RUNTIME_MAX_KERNEL_ARGS];
@@ -54,10 +55,11 @@ typedef struct runtime_call {
                RUNTIME_MAX_KERNEL_STRIDES]; /* by place; libffi wants pointers to the values */
 } runtime_call;
 
-/* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */
+/* Checks the tensors and fills CALL, which points into itself and must not be copied. WHO begins messages:
+ * "tn_call". */
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call);
-/* Calls; what the kernel returned. */
+/* Calls the kernel; returns its result. */
 static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_arg result = 0;
   const tn_kernel *kernel = call->kernel;
@@ -70,9 +72,9 @@ static inline int32_t runtime_call_invoke(runtime_call *call) {
   if (stages != NULL) runtime_stages_leave(stages, start);
   return (int32_t)result;
 }
-/* tn_call without its event, for what is timed from outside. */
+/* tn_call without its event, for calls that are timed from outside. */
 tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
-/* The failure for a result that is not 0. */
+/* Fails with the message for a result other than 0. */
 tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel *kernel, int32_t result);
 
 #endif

@@ -1,4 +1,4 @@
-/* limits.c: what a context takes at most: the usual numbers, reading them from text, and refusing what is more. */
+/* limits.c: a context's limits: the usual numbers, reading them from text, and refusing more. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -20,11 +20,10 @@ static const tn_limits usual_limits = {
 #undef X
 };
 
-/* A limit by its number in the table. All fields of tn_limits are int64_t, as the macro that makes them
- * shows. */
+/* A limit by its number in the table. All members of tn_limits are int64_t, since one macro makes them. */
 static int64_t *field(tn_limits *limits, int i) { return (int64_t *)(void *)((char *)limits + table[i].offset); }
 
-/* A negative limit is as good as none given. */
+/* A limit that is negative counts as not given. */
 void runtime_limits_fill(tn_limits *limits) {
   for (int i = 0; i < RUNTIME_COUNT(table); i++)
     if (*field(limits, i) <= 0) *field(limits, i) = table[i].usual;
@@ -32,8 +31,8 @@ void runtime_limits_fill(tn_limits *limits) {
 
 const tn_limits *runtime_limits(const tn_context *ctx) { return ctx ? &ctx->options.limits : &usual_limits; }
 
-/* The message proposes four times the limit: near enough to be harmless, far enough to be the last
- * time. */
+/* The message suggests four times the limit: near enough to be harmless, and far enough that it need not be
+ * raised again. */
 tn_status runtime_fail_limit(tn_context *ctx, tn_status status, const char *name, int64_t most, const char *fmt, ...) {
   char what[1024];
   RUNTIME_PRINT_ARGS(what, fmt);
@@ -51,14 +50,14 @@ bool runtime_check_text(tn_context *ctx, const char *what, const char *text) {
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
 
-/* The number of a limit's row; -1: there is none of that name. Five rows need no hash table. */
+/* The row of a limit; -1: there is none of that name. With so few rows a linear search is enough. */
 static int find(const char *word, size_t n) {
   for (int i = 0; i < RUNTIME_COUNT(table); i++)
     if (strlen(table[i].name) == n && memcmp(table[i].name, word, n) == 0) return i;
   return -1;
 }
 
-/* "64M". Moves *AT behind it; 0: no such number. */
+/* Reads a number such as "64M" and moves *AT behind it; 0: not a number. */
 static int64_t parse_number(const char **at) {
   static const char units[] = "KMG";
   char *end;
@@ -71,7 +70,7 @@ static int64_t parse_number(const char **at) {
   return value <= INT64_MAX >> shift ? value << shift : 0;
 }
 
-/* LIMITS is written when the whole list was good, so that a refused list changes nothing. */
+/* LIMITS is only written when the whole list is valid, so a refused list changes nothing. */
 bool tn_limits_parse(const char *text, tn_limits *limits, const char **at) {
   if (at) *at = text;
   if (!text || !limits || !at) return false;

@@ -1,15 +1,15 @@
-/* The map: open addressing with linear probing, at most half full, capacities are powers of two. */
+/* map.c: hash maps with open addressing and linear probing, at most half full; capacities are powers of two. */
 #include "runtime/base.h"
 
-/* As many slots as the first table has. Instrumented builds begin with two, so that every table grows. */
+/* The size of the first table. Instrumented builds begin with two slots, so that every table has to grow. */
 enum { FIRST_SLOTS = RUNTIME_SMALL(64, 2) };
 
-/* Keys are addresses and hashes: a product spreads both, its high bits best (Knuth, vol. 3, 6.4). */
+/* Keys are addresses and hashes. Multiplication spreads both; the high bits are the best (Knuth, vol. 3, 6.4). */
 static size_t first_place(const runtime_map *map, uint64_t key) {
   return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & ((size_t)map->capacity - 1);
 }
 
-/* The slot that holds KEY, or the free one where it belongs. Needs a capacity. */
+/* The slot that holds KEY, or the free one where it belongs. The map must have a table. */
 static runtime_map_slot *slot_of(const runtime_map *map, uint64_t key, runtime_map_match is_it, const void *user) {
   size_t mask = (size_t)map->capacity - 1, at = first_place(map, key);
   for (;; at = (at + 1) & mask) {
@@ -19,14 +19,14 @@ static runtime_map_slot *slot_of(const runtime_map *map, uint64_t key, runtime_m
   }
 }
 
-/* A free slot for KEY, which may be there more than once. */
+/* A free slot for KEY, which may be in the map several times. */
 static runtime_map_slot *free_slot(const runtime_map *map, uint64_t key) {
   size_t mask = (size_t)map->capacity - 1, at = first_place(map, key);
   while (map->slots[at].key != 0) at = (at + 1) & mask;
   return &map->slots[at];
 }
 
-/* Doubles the slots and puts every key anew. On failure the map is as it was, and the caller's insertion fails. */
+/* Doubles the table and inserts every key again. On failure the map is as before, and the insertion fails. */
 static bool grow(runtime_map *map) {
   if (map->capacity > INT32_MAX / 2) return false;
   runtime_map larger = {.n = map->n,
@@ -73,8 +73,8 @@ runtime_map_value *runtime_map_match_at(runtime_map *map, uint64_t key, runtime_
 
 runtime_map_value *runtime_map_at(runtime_map *map, uint64_t key) { return runtime_map_match_at(map, key, NULL, NULL); }
 
-/* What one filling made large is halved by every clearing that finds it mostly empty: a clearing costs what was
- * put in. */
+/* A map that was once filled far has its capacity halved by each clearing that finds it mostly empty, so
+ * that clearing costs in proportion to what was put in. */
 void runtime_map_clear(runtime_map *map) {
   bool is_sparse = map->n < map->capacity / 16 && map->capacity > FIRST_SLOTS;
   if (map->slots) memset(map->slots, 0, (size_t)map->capacity * sizeof *map->slots);
@@ -89,13 +89,13 @@ void runtime_map_free(runtime_map *map) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-/* A text that need not end with NUL, for the comparison of names. */
+/* A text that need not end with NUL, for comparing names. */
 typedef struct span {
   const char *text;
   size_t n;
 } span;
 
-/* The wanted text is a span that no zero byte ends; the stored one is a C string. */
+/* The wanted text need not end with NUL; the stored one does. */
 static bool is_text(const void *user, runtime_map_value value) {
   const span *wanted = user;
   const char *text = value.p;

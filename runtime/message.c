@@ -1,17 +1,17 @@
-/* message.c: what a context says: the first failure, which it keeps, and what its callback is told. */
+/* message.c: a context's messages: the first failure, which it keeps, and what its callback is told. */
 #include <stdio.h>
 
 #include "runtime/base.h"
 
-/* Passes one message on. */
+/* Passes a message to the callback. */
 static void tell(tn_context *ctx, tn_severity severity, const char *text) {
   if (ctx->options.on_message) ctx->options.on_message(ctx->options.user, severity, text);
 }
 
-/* The first failure is kept and later ones are only told: the cause of a chain is what a user can act
- * on. STATUS comes back in any case, so that a caller can fail and return in one statement. A message
- * longer than the buffer is cut. In a quiet stretch, which expects refusals and forgets them, memory that runs out behind one takes
- * its place: it is what the stretch's end hands on. */
+/* The first failure is kept; later ones are only passed on, since the cause of a chain is what a user can
+ * act on. Returns STATUS in any case, so that a caller can fail and return in one statement. A message
+ * longer than the buffer is cut. In a quiet stretch, whose refusals are forgotten, running out of memory
+ * replaces an earlier refusal, since the end of the stretch passes it on. */
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
   if (!ctx) return status;
   char text[sizeof ctx->message];

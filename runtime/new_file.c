@@ -1,4 +1,4 @@
-/* new_file.c: files that get their name when they are complete. */
+/* new_file.c: files that get their name only when they are complete. */
 #include "runtime/new_file.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 
 enum { MOST_NAMES = 1000 };
 
-/* PATH.PID-I.tmp: in the folder of PATH, since rename works only inside one file system. */
+/* PATH.PID-I.tmp, which is in the folder of PATH, since rename works only within a file system. */
 static bool format_name(char name[PATH_MAX], const char *path, int i) {
   if (snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", path, (long)getpid(), i) < PATH_MAX) return true;
   errno = ENAMETOOLONG;
   return false;
 }
 
-/* Opens a new file beside PATH, or gives one without a name its first. */
+/* Opens a new file next to PATH, or gives a nameless one its first name. */
 static bool take_name(runtime_new_file *f, const char *path) {
   char name[PATH_MAX], self[64];
   bool is_open = f->fd >= 0, made = false;
@@ -36,7 +36,7 @@ static bool take_name(runtime_new_file *f, const char *path) {
   return f->name != NULL;
 }
 
-/* Without /proc it could never get a name. */
+/* Opens a file without a name; -1 if that is not possible. Without /proc it could never get one. */
 static int open_nameless(const char *path) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/');
@@ -56,7 +56,7 @@ bool runtime_new_file_open_named(runtime_new_file *f, const char *path) {
   return false;
 }
 
-/* Renaming a file onto a folder would say so at the end only, and of some folders that they are busy. */
+/* Checked beforehand: renaming a file onto a folder would fail only at the end, for some folders with "busy". */
 static bool is_folder(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -85,7 +85,7 @@ void runtime_new_file_drop(runtime_new_file *f) {
   *f = (runtime_new_file){.fd = -1};
 }
 
-/* Whatever close says, the number is given back; a second close could hit a file that another thread opened. */
+/* Whatever close returns, the descriptor is gone; closing again could hit a file that another thread opened. */
 static bool close_fd(runtime_new_file *f) {
   int fd = f->fd;
   f->fd = -1;

@@ -1,5 +1,5 @@
-/* npy.c: NumPy's file of one array: six bytes of magic, the version, the length of a header, the header (a Python
- * dictionary with descr, fortran_order and shape), the data. Source: numpy.lib.format. */
+/* npy.c: NumPy's file of one array: six bytes of magic, the version, the length of the header, the header
+ * (a Python dictionary with descr, fortran_order and shape), and the data. Source: numpy.lib.format. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -8,12 +8,12 @@
 enum { MAGIC_BYTES = 6, MAX_HEADER = 1 << 16, DESCR_BYTES = 16, PAD = 64 };
 static const char magic[] = "\x93NUMPY";
 
-/* As NumPy says it, little-endian. It has no bf16: two bytes of no kind stand for it, as ml_dtypes writes them. */
+/* NumPy's names, little-endian. It has no bf16, which is therefore two bytes of no kind, as ml_dtypes writes it. */
 static const char *const descrs[TN_DTYPE_COUNT] = {
     [TN_BOOL] = "|b1", [TN_I8] = "|i1",  [TN_U8] = "|u1",  [TN_I16] = "<i2",  [TN_U16] = "<u2", [TN_I32] = "<i4",
     [TN_U32] = "<u4",  [TN_I64] = "<i8", [TN_F16] = "<f2", [TN_BF16] = "|V2", [TN_F32] = "<f4", [TN_F64] = "<f8"};
 
-/* What a header of NumPy's says: dtype, order, shape. */
+/* What a header says: dtype, order, shape. */
 typedef struct npy_header {
   char descr[DESCR_BYTES];
   bool is_fortran;
@@ -23,7 +23,7 @@ typedef struct npy_header {
 
 /* ---- reading the header ------------------------------------------------------------------------------------------ */
 
-/* Behind 'KEY': and blanks; NULL: it is not there. */
+/* The value after 'KEY': and blanks; NULL: there is no such key. */
 static const char *value_of(const char *text, const char *key) {
   char quoted[32];
   snprintf(quoted, sizeof quoted, "'%s':", key);
@@ -31,7 +31,7 @@ static const char *value_of(const char *text, const char *key) {
   return at ? at + strlen(quoted) + strspn(at + strlen(quoted), " ") : NULL;
 }
 
-/* A descr that is no quoted text is a list of fields: a structured array, which has no element type of ours. */
+/* False for a descr that is not a quoted text but a list of fields: a structured array has no dtype of Tenon's. */
 static bool read_descr(const char *at, npy_header *out) {
   const char *end = at && *at == '\'' ? strchr(at + 1, '\'') : NULL;
   if (!end || end - at - 1 >= DESCR_BYTES) return false;
@@ -54,7 +54,7 @@ static bool read_shape(const char *at, npy_header *out) {
   }
 }
 
-/* The header is a Python dictionary with three keys in any order. False if one is missing or is not understood. */
+/* Parses a header: a Python dictionary with three keys in any order. False: one is missing or not understood. */
 static bool parse_header(const char *text, npy_header *out) {
   const char *order = value_of(text, "fortran_order");
   bool is_false = order && strncmp(order, "False", 5) == 0, is_true = order && strncmp(order, "True", 4) == 0;
@@ -62,7 +62,7 @@ static bool parse_header(const char *text, npy_header *out) {
   return (is_false || is_true) && read_descr(value_of(text, "descr"), out) && read_shape(value_of(text, "shape"), out);
 }
 
-/* The header's text, NUL-terminated; NULL with the reason. */
+/* The header's text, malloc'ed; NULL with the reason. */
 static char *read_header(FILE *file, const char **why) {
   unsigned char start[MAGIC_BYTES + 2], length[4] = {0};
   *why = "it is not NumPy's format (.npy)";
@@ -87,14 +87,14 @@ static tn_status refuse(tn_context *ctx, const char *path, const char *why) {
   return runtime_fail(ctx, TN_ERROR_IO, "%s: %s", path, why);
 }
 
-/* As Python writes it, "[2, 3]". */
+/* Appends a shape as Python writes it, "[2, 3]". */
 static void add_shape(runtime_str *out, int ndim, const int64_t *shape) {
   runtime_str_add(out, "[");
   for (int i = 0; i < ndim; ++i) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
 
-/* Both shapes are told: the file may simply be another one. */
+/* The message has both shapes, since it may simply be the wrong file. */
 static tn_status check_shape(tn_context *ctx, const char *path, const npy_header *h, const DLTensor *array) {
   bool is_same = h->ndim == array->ndim;
   for (int i = 0; is_same && i < h->ndim; ++i) is_same = h->shape[i] == array->shape[i];
@@ -109,14 +109,14 @@ static tn_status check_shape(tn_context *ctx, const char *path, const npy_header
   return status;
 }
 
-/* Fortran's order and C's are the same bytes unless two axes are longer than 1. */
+/* Whether the order matters: Fortran's and C's are the same bytes unless two extents exceed 1. */
 static bool has_order(const npy_header *h) {
   int n = 0;
   for (int i = 0; i < h->ndim; ++i) n += h->shape[i] > 1;
   return n > 1;
 }
 
-/* Each mismatch has a message that says how to save the file so that it fits. */
+/* Each mismatch has its message, which says how to save the file so that it fits. */
 static tn_status check_header(tn_context *ctx, const char *path, const npy_header *h, const DLTensor *array,
                               tn_dtype dtype) {
   const char *wanted = descrs[dtype];
@@ -134,7 +134,7 @@ static tn_status check_header(tn_context *ctx, const char *path, const npy_heade
 
 /* ---- whole files ------------------------------------------------------------------------------------------------- */
 
-/* Fewer bytes than the shape needs and bytes behind them are both errors: either way header and data disagree. */
+/* Too few bytes and too many are both errors: header and data disagree. */
 static tn_status read_data(tn_context *ctx, const char *path, FILE *file, DLTensor *array) {
   size_t bytes = tn_array_bytes(array), n = fread((char *)array->data + array->byte_offset, 1, bytes, file);
   if (n == bytes && fgetc(file) == EOF) return TN_OK;
@@ -142,7 +142,7 @@ static tn_status read_data(tn_context *ctx, const char *path, FILE *file, DLTens
   return runtime_fail(ctx, TN_ERROR_IO, "%s: it ends after %zu of %zu bytes of data", path, n, bytes);
 }
 
-/* NumPy's file into ARRAY, whose shape and DTYPE are given and not changed. On failure its data may be half written. */
+/* Reads a file into ARRAY, whose shape and DTYPE must match. After a failure its data may be partly written. */
 static tn_status read_file(tn_context *ctx, const char *path, FILE *file, DLTensor *array, tn_dtype dtype) {
   const char *why;
   npy_header header;
@@ -166,7 +166,7 @@ tn_status runtime_npy_read(tn_context *ctx, const char *path, DLTensor *array) {
   return status;
 }
 
-/* Version 1; the data begins at a multiple of 64. */
+/* Writes version 1; the data begins at a multiple of 64. */
 tn_status runtime_npy_write(tn_context *ctx, const char *path, const DLTensor *array) {
   tn_dtype dtype;
   runtime_str header = {0};

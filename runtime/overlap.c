@@ -1,26 +1,25 @@
-/* overlap.c: whether elements of strided arrays share memory. Two elements do when their addresses
- * agree, which is an equation sum(step * count) = distance over counts in ranges; it is solved by
- * trying the counts of the largest step first, as far as the other terms reach. Arrays that are parts
- * of others leave one or two counts to try at each step. The equation lives on the stack and owns
- * nothing. */
+/* overlap.c: whether elements of strided arrays share memory. Two elements do if their addresses are equal,
+ * which is an equation sum(step * count) = distance with counts in ranges. It is solved by trying the
+ * counts of the largest step first, as far as the other terms reach. For arrays that are parts of others,
+ * one or two counts remain to be tried at each step. The equation is on the stack. */
 #include "runtime/base.h"
 
 enum { MAX_TERMS = 2 * (TN_MAX_RANK + 1), BUDGET = 20000 };
 #define MAX_SPAN (INT64_MAX / 4)
 
-/* A part of an address: a count in LO .. HI times STEP bytes. */
+/* A part of an address: a count in LO .. HI, times STEP bytes. */
 typedef struct term {
   int64_t step;   /* bytes, positive */
   int64_t lo, hi; /* counts */
 } term;
 
-/* Address of one element less that of the other, as a sum: where it can be 0, the arrays share memory. BUDGET
- * bounds the search. */
+/* The address of one element minus that of another as a sum. If it can be 0, the arrays share memory.
+ * BUDGET limits the search. */
 typedef struct equation {
   int n;
-  term terms[MAX_TERMS];                        /* by falling steps, which differ */
-  int64_t span;                                 /* of all terms */
-  int64_t lo[MAX_TERMS + 1], hi[MAX_TERMS + 1]; /* what the terms from one on make together */
+  term terms[MAX_TERMS];                        /* by descending steps, no two equal */
+  int64_t span;                                 /* the size of all terms together */
+  int64_t lo[MAX_TERMS + 1], hi[MAX_TERMS + 1]; /* the range of the sum of the terms from there on */
   int budget;
 } equation;
 
@@ -40,7 +39,7 @@ static bool add_term(equation *e, int64_t step, int64_t lo, int64_t hi) {
   return true;
 }
 
-/* Elements of ARRAY, counted forward or (SIGN -1) backward, and the bytes of one. */
+/* Adds the elements of ARRAY, and the bytes within an element. SIGN -1: with the opposite sign. */
 static bool add_array(equation *e, const DLTensor *array, int sign) {
   int64_t compact[TN_MAX_RANK], bytes = array->dtype.bits * array->dtype.lanes / 8;
   const int64_t *strides = array->strides;
@@ -55,8 +54,7 @@ static bool add_array(equation *e, const DLTensor *array, int sign) {
   return fits;
 }
 
-/* What the terms from I on can make at least and at most; it prunes the search to the counts that can
- * still succeed. */
+/* Computes the ranges of the terms from each on, which limit the search to counts that can still succeed. */
 static void sum_up(equation *e) {
   e->lo[e->n] = e->hi[e->n] = 0;
   for (int i = e->n; i-- > 0;) {
@@ -66,7 +64,7 @@ static void sum_up(equation *e) {
   e->budget = BUDGET;
 }
 
-/* Whether the terms from I on can make REST; true, too, when that would take too long to find out. */
+/* Whether the terms from I on can have the sum REST. Also true if that would take too long to find out. */
 static bool can_make(equation *e, int i, int64_t rest) {
   if (rest < e->lo[i] || rest > e->hi[i]) return false;
   if (i == e->n || --e->budget < 0) return true;
@@ -77,14 +75,14 @@ static bool can_make(equation *e, int i, int64_t rest) {
   return false;
 }
 
-/* Without elements nothing is shared, whatever the strides are. */
+/* An array without elements shares nothing, whatever its strides are. */
 static bool is_empty(const DLTensor *array) {
   bool empty = false;
   for (int d = 0; d < array->ndim; d++) empty = empty || array->shape[d] == 0;
   return empty;
 }
 
-/* Bytes, not elements: the arrays may have different dtypes. The answer errs towards false, and a
+/* Works in bytes, since the arrays may have different dtypes. In doubt the answer is false, so that a
  * caller that refuses on false is safe. */
 bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b) {
   equation e = {0};
@@ -95,8 +93,8 @@ bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b) {
   return !can_make(&e, 0, (int64_t)(second - first));
 }
 
-/* Of two elements' indices the differences make an equation with distance 0. In the largest step in which they differ
- * the one that is behind counts: what is tried is each step as that one. */
+/* The differences of two elements' indices form an equation with distance 0. To exclude equal elements,
+ * each dimension in turn is taken as the one with the largest step in which they differ. */
 bool runtime_elements_are_apart(const DLTensor *array) {
   equation all = {0};
   if (is_empty(array)) return true;

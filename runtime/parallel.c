@@ -1,7 +1,8 @@
-/* parallel.c: the threads of a context. A worker has a mailbox: one word that is empty, or says that the worker sleeps,
- * or holds the address of a job on its launcher's stack. Mailing, picking up and taking back a job are one
- * compare-and-swap each, so that a launcher never waits for a worker that has not begun: on a busy machine it takes the
- * job back and has done the work itself. Workers and launchers spin for some microseconds, then sleep on a futex. */
+/* parallel.c: the threads of a context. A worker has a mailbox: one word that is empty, or says that the
+ * worker sleeps, or holds the address of a job on its launcher's stack. Mailing a job, picking it up and
+ * taking it back are one compare-and-swap each. So a launcher never waits for a worker that has not begun:
+ * on a busy machine it takes the job back, having done the work itself. Workers and launchers spin for some
+ * microseconds, then sleep on a futex. */
 #include "runtime/parallel.h"
 
 #include <linux/futex.h>
@@ -13,64 +14,65 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* LINE and SHARE_LINE: alignments that keep data of different threads in different cache lines. SPIN_NS: how
+ * long to spin before sleeping; the clock is read every PAUSES pauses. */
 enum { LINE = 128, SHARE_LINE = 64, MAX_SHARES = 64, PAUSES = 32, SPIN_NS = 50000 };
 
-/* What a mailbox holds when it does not hold a job. A worker is BUSY from picking a job up until its last iteration. */
+/* What a mailbox can hold besides a job. A worker is BUSY from picking up a job until its last iteration. */
 enum { IDLE, ASLEEP, BUSY, STOP };
-/* In job.pending, beside the number of workers: the launcher sleeps. */
+/* A flag in job.pending, besides the number of workers: the launcher sleeps. */
 #define LAUNCHER_SLEEPS 0x80000000u
 
-/* A thread's part of a loop. Whoever has done its own takes from others', so NEXT has a line of the cache of its
- * own. */
+/* A thread's part of a loop. Threads that have finished take from the others' shares, so NEXT has a cache
+ * line of its own. */
 typedef struct share {
-  _Alignas(SHARE_LINE) _Atomic int64_t next; /* the first iteration that nobody took */
+  _Alignas(SHARE_LINE) _Atomic int64_t next; /* the first iteration that nobody has taken */
   int64_t end;
 } share;
 
-/* One loop being run. A worker that has subtracted itself from PENDING touches it no more. */
+/* A loop being run. A worker that has subtracted itself from PENDING must not touch the job any more. */
 typedef struct job {
-  _Alignas(SHARE_LINE) _Atomic uint32_t pending; /* workers that were asked for and may still use the job */
+  _Alignas(SHARE_LINE) _Atomic uint32_t pending; /* workers that were wanted and may still use the job */
   tn_parallel_body body;
   void *loop;
   int n_shares;
   share shares[MAX_SHARES];
 } job;
 
-/* A thread of the pool, in lines of the cache of its own, so that a launcher that writes to one worker does not
+/* A thread of the pool. It has cache lines of its own, so that a launcher writing to one worker does not
  * disturb the others. */
 typedef struct worker {
   _Alignas(LINE) _Atomic uintptr_t mail;
-  int number; /* counted from 1: the launcher is 0 */
+  int number; /* from 1; the launcher is 0 */
   pthread_t thread;
-  _Atomic pid_t id;   /* the thread's, for the system; 0: it has not begun */
-  _Atomic bool moves; /* held by who changes what follows and the thread's mask of processors; nobody waits for it */
-  bool moved;         /* the mask is without one of HOME's */
-  cpu_set_t home;     /* the launcher's mask, which the worker takes back */
+  _Atomic pid_t id;   /* the system's thread number; 0: it has not begun */
+  _Atomic bool moves; /* a lock for the members below and the thread's affinity mask; nobody waits for it */
+  bool moved;         /* the mask lacks one of HOME's processors */
+  cpu_set_t home;     /* the launcher's mask, to which the worker returns */
 } worker;
 
-/* What runtime_pool.state holds besides the process that the workers belong to. */
+/* Values of runtime_pool.state other than the number of the process that the workers belong to. */
 enum { COLD = 0, STARTING = -1 };
 
-/* The threads of a context's parallel loops. Workers are added when a loop wants more, up to MOST, and end with the
- * context. */
+/* The threads of a context's parallel loops. Workers are added when a loop wants more, up to MOST, and end
+ * with the context. */
 struct runtime_pool {
-  tn_parallel_for_fn parallel_for; /* NULL: the workers */
+  tn_parallel_for_fn parallel_for; /* the user's; NULL: the workers run loops */
   void *user;
-  int limit; /* 0: the machine's */
-  int most;  /* workers that there is room for */
+  int limit; /* 0: what the machine has */
+  int most;  /* the number of workers there is room for */
   worker *workers;
   _Atomic int n_workers;
-  _Atomic bool grows; /* someone is adding workers */
-  /* In a page of its own, which a forked child gets as zeros: COLD; where the system cannot do that, the process's
-   * number is compared at each loop. */
+  _Atomic bool grows; /* a thread is adding workers */
+  /* In a page of its own that a forked child sees as zeros, which is COLD. Where the system cannot do that,
+   * the process number is compared at each loop. */
   _Atomic pid_t *state;
   bool is_wiped;
 };
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the processor that this is a spin, so that a sibling thread of the core and the memory pipeline
- * go on. */
+/* Tells the processor that this is a spin, so that a sibling thread of the core can proceed. */
 static inline void pause_briefly(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -79,27 +81,27 @@ static inline void pause_briefly(void) {
 #endif
 }
 
-/* Returns when woken, at a signal, or at once when WORD is not EXPECTED any more: callers loop. */
+/* Returns when woken, on a signal, or at once if WORD is not EXPECTED: callers loop. */
 static void futex_wait(const void *word, uint32_t expected) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
 }
 
-/* Wakes one waiter: a mailbox has one worker, PENDING one launcher. */
+/* Wakes one waiter; there is only one at each word. */
 static void futex_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
-/* The half of a mailbox that tells ASLEEP from everything else: jobs are aligned. */
+/* The half of a mailbox that distinguishes ASLEEP from the rest: addresses of jobs are aligned. */
 static const void *low_half(const worker *w) {
   return (const char *)&w->mail + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uintptr_t) - 4);
 }
 
-/* What is neither IDLE, ASLEEP nor BUSY: the address of a job, or STOP. */
+/* Whether the mailbox holds the address of a job, or STOP. */
 static bool has_mail(uintptr_t mail) { return mail >= STOP; }
 
 /* ---- where a worker wakes up ------------------------------------------------------------------------------------- */
 
-/* A system that takes two processors for unrelated may wake a thread on the one that its waker is using, and leave both
- * there for milliseconds. So a worker that sleeps may wake anywhere but here; it takes all processors back when it is
- * up. */
+/* A system that takes two processors for unrelated may wake a thread on the one that its waker is using,
+ * and leave both there for milliseconds. So a sleeping worker is only allowed to wake elsewhere; when it is
+ * up it takes all processors back. */
 static void move_away(worker *w, pid_t id, int from) {
   cpu_set_t all, others;
   if (sched_getaffinity(0, sizeof all, &all) != 0) return;
@@ -110,8 +112,8 @@ static void move_away(worker *w, pid_t id, int from) {
   w->moved = true;
 }
 
-/* Called by a launcher for a worker that it is about to wake. Does nothing while somebody else holds
- * MOVES: being woken on a busy processor is slow, not wrong. */
+/* Called by a launcher for a worker that it is about to wake. Does nothing while somebody else holds MOVES:
+ * waking on a busy processor is slow but not wrong. */
 static void wake_elsewhere(worker *w) {
   pid_t id = atomic_load(&w->id);
   int here = sched_getcpu();
@@ -120,7 +122,7 @@ static void wake_elsewhere(worker *w) {
   atomic_store(&w->moves, false);
 }
 
-/* If a launcher is changing the mask, try again after the next loop. */
+/* Restores the mask, unless a launcher is changing it; then the next time it wakes. */
 static void come_home(worker *w) {
   if (atomic_exchange(&w->moves, true)) return;
   if (w->moved) sched_setaffinity(0, sizeof w->home, &w->home);
@@ -128,7 +130,7 @@ static void come_home(worker *w) {
   atomic_store(&w->moves, false);
 }
 
-/* Whether there was mail before the worker got tired. */
+/* Spins for mail; false: SPIN_NS passed without any. */
 static bool spin_for_mail(worker *w) {
   uint64_t end = runtime_now_ns() + SPIN_NS;
   do {
@@ -139,7 +141,7 @@ static bool spin_for_mail(worker *w) {
   return false;
 }
 
-/* A job's address, or STOP. */
+/* Waits for the address of a job, or STOP. */
 static uintptr_t wait_for_mail(worker *w) {
   while (!spin_for_mail(w)) {
     uintptr_t mail = IDLE;
@@ -152,7 +154,7 @@ static uintptr_t wait_for_mail(worker *w) {
 
 /* ---- working ----------------------------------------------------------------------------------------------------- */
 
-/* Half of what is left, at least one iteration; false when nothing is. */
+/* Takes half of what is left of a share, at least one iteration; false: nothing is left. */
 static bool take(share *s, int64_t *begin, int64_t *end) {
   int64_t at = atomic_load_explicit(&s->next, memory_order_relaxed), after;
   do {
@@ -164,7 +166,7 @@ static bool take(share *s, int64_t *begin, int64_t *end) {
   return true;
 }
 
-/* The share of this thread first, then the next ones. */
+/* Works on this thread's share first, then on the others. */
 static void work(job *j, int number) {
   int64_t begin, end;
   for (int i = 0; i < j->n_shares; ++i) {
@@ -173,14 +175,13 @@ static void work(job *j, int number) {
   }
 }
 
-/* The last access of a worker to the job. The launcher may return, and its stack be reused, as soon as
- * PENDING is 0. */
+/* A worker's last access to the job. Once PENDING is 0 the launcher may return, and its stack may be reused. */
 static void leave(job *j) {
   uint32_t before = atomic_fetch_sub(&j->pending, 1);
   if (before == (LAUNCHER_SLEEPS | 1)) futex_wake(&j->pending); /* an address only: the job may be gone */
 }
 
-/* The mailbox is free before the launcher goes on, so that its next loop finds this worker. */
+/* Empties the mailbox before the launcher can go on, so that its next loop finds this worker. */
 static void *worker_main(void *arg) {
   worker *w = arg;
   atomic_store(&w->id, (pid_t)syscall(SYS_gettid));
@@ -197,8 +198,8 @@ static void *worker_main(void *arg) {
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* N shares of iterations that differ by at most one in length. No share is empty, for there are as many
- * iterations. */
+/* Divides the iterations into N shares whose lengths differ by at most one. No share is empty, since there
+ * are at least N iterations. */
 static void divide(job *j, int64_t begin, int64_t end, int n) {
   int64_t each = (end - begin) / n, rest = (end - begin) % n;
   j->n_shares = n;
@@ -208,7 +209,7 @@ static void divide(job *j, int64_t begin, int64_t end, int n) {
   }
 }
 
-/* How many idle workers got the job, at most WANTED. */
+/* Mails the job to at most WANTED idle workers; returns to how many. */
 static int mail_to_workers(runtime_pool *pool, job *j, int wanted) {
   int mailed = 0, n = atomic_load_explicit(&pool->n_workers, memory_order_acquire);
   for (int i = 0; i < n && mailed < wanted; ++i) {
@@ -224,7 +225,7 @@ static int mail_to_workers(runtime_pool *pool, job *j, int wanted) {
   return mailed;
 }
 
-/* How many workers have not begun, and will not. */
+/* Takes the job back from workers that have not begun; returns from how many. */
 static int take_back(runtime_pool *pool, job *j) {
   int taken = 0, n = atomic_load_explicit(&pool->n_workers, memory_order_acquire);
   for (int i = 0; i < n; ++i) {
@@ -235,7 +236,7 @@ static int take_back(runtime_pool *pool, job *j) {
   return taken;
 }
 
-/* Whether all workers left the job before the launcher got tired. Loops of some microseconds end here,
+/* Spins until all workers have left the job; false: SPIN_NS passed. Loops of some microseconds end here
  * without a system call. */
 static bool spin_for_workers(job *j) {
   uint64_t end = runtime_now_ns() + SPIN_NS;
@@ -247,15 +248,15 @@ static bool spin_for_workers(job *j) {
   return false;
 }
 
-/* ABSENT: how many of those asked for are not at work. */
+/* ABSENT: how many of the wanted workers did not take part. */
 static void wait_for_workers(job *j, uint32_t absent) {
   if (atomic_fetch_sub(&j->pending, absent) == absent || spin_for_workers(j)) return;
   uint32_t left = atomic_fetch_or(&j->pending, LAUNCHER_SLEEPS) | LAUNCHER_SLEEPS;
   for (; left != LAUNCHER_SLEEPS; left = atomic_load(&j->pending)) futex_wait(&j->pending, left);
 }
 
-/* One job, on this stack. PENDING starts at the number of workers wanted, before any of them can see
- * the job; those that never came are subtracted at the end. */
+/* Runs a loop with a job on this stack. PENDING starts with the number of workers wanted, before any can
+ * see the job; those that never came are subtracted at the end. */
 static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                          int threads) {
   job j;
@@ -271,8 +272,9 @@ static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, 
 
 /* ---- starting and ending ----------------------------------------------------------------------------------------- */
 
-/* Signals are for the program's own threads; those that an instruction raises come to the thread that runs it, and a
- * blocked one would end the process past any handler. */
+/* Signals are meant for the program's own threads, so workers block them. Those raised by an instruction go
+ * to the thread that executes it; blocked, they would end the process in spite of a handler, so they stay
+ * open. */
 static bool add_worker(runtime_pool *pool) {
   static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
   int n = atomic_load(&pool->n_workers);
@@ -292,7 +294,7 @@ static bool add_worker(runtime_pool *pool) {
   return added;
 }
 
-/* Up to WANTED workers, if the system lets us and nobody else is at it. */
+/* Adds workers up to WANTED, as far as the system allows, unless another thread is doing so. */
 static void grow(runtime_pool *pool, int wanted) {
   if (atomic_load_explicit(&pool->n_workers, memory_order_relaxed) >= wanted || atomic_exchange(&pool->grows, true))
     return;
@@ -300,7 +302,7 @@ static void grow(runtime_pool *pool, int wanted) {
   atomic_store(&pool->grows, false);
 }
 
-/* What a forked child has of its parent's workers is memory only. */
+/* Makes an empty list of workers. In a forked child the parent's threads are gone and only their memory is there. */
 static void make_room(runtime_pool *pool) {
   int limit = pool->limit > 0 ? pool->limit : runtime_machine_threads();
   free(pool->workers);
@@ -310,13 +312,13 @@ static void make_room(runtime_pool *pool) {
   atomic_store(&pool->grows, false);
 }
 
-/* Whether the workers are of this process. A child of fork has its parent's list, but not the threads. */
+/* Whether the workers belong to this process. After a fork a child has its parent's list, but not the threads. */
 static bool is_ready(const runtime_pool *pool) {
   pid_t state = atomic_load_explicit(pool->state, memory_order_acquire);
   return state > 0 && (pool->is_wiped || state == getpid());
 }
 
-/* False while another thread does it. */
+/* False: another thread is starting the pool. */
 static bool start(runtime_pool *pool) {
   pid_t state = atomic_load(pool->state);
   if (state == STARTING || !atomic_compare_exchange_strong(pool->state, &state, STARTING)) return false;
@@ -325,8 +327,8 @@ static bool start(runtime_pool *pool) {
   return true;
 }
 
-/* The page is anonymous and private; MADV_WIPEONFORK (Linux 4.14) makes a child read 0 there. Without
- * it each loop asks for its process number, which is a system call. */
+/* The page is anonymous and private; MADV_WIPEONFORK (Linux 4.14) makes a child read 0 there. Without that,
+ * each loop asks for the process number by a system call. */
 static _Atomic pid_t *map_state(bool *is_wiped) {
   void *page = mmap(NULL, sizeof(_Atomic pid_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return NULL;
@@ -334,7 +336,7 @@ static _Atomic pid_t *map_state(bool *is_wiped) {
   return page;
 }
 
-/* No thread is started before a loop wants one. */
+/* No thread is started until a loop wants one. */
 runtime_pool *runtime_pool_new(int limit) {
   runtime_pool *pool = calloc(1, sizeof *pool);
   if (!pool) return NULL;
@@ -345,8 +347,8 @@ runtime_pool *runtime_pool_new(int limit) {
   return NULL;
 }
 
-/* Waits until the worker is idle, since no loop may be running and a mailbox can only be BUSY for the
- * last instructions of one. */
+/* Waits until the worker is idle: no loop may be running, and a mailbox stays BUSY only for the last
+ * instructions of one. */
 static void dismiss(worker *w) {
   uintptr_t mail = IDLE;
   while (!atomic_compare_exchange_strong(&w->mail, &mail, STOP)) {
@@ -374,7 +376,7 @@ int runtime_pool_workers(const runtime_pool *pool) {
 
 /* ---- the user's own ---------------------------------------------------------------------------------------------- */
 
-/* What a user's parallel-for gets as its loop: every range is checked, every iteration counted. */
+/* What a user's parallel-for gets as its loop: every range is checked and every iteration counted. */
 typedef struct watched {
   tn_parallel_body body;
   void *loop;
@@ -383,8 +385,8 @@ typedef struct watched {
   _Atomic bool broken;
 } watched;
 
-/* A range outside of the loop is not run: the body would write where the kernel has no memory. Empty
- * ranges are allowed. */
+/* A range outside the loop is not run, since the body would write outside the kernel's memory. Empty ranges
+ * are allowed. */
 static void watched_body(void *loop, int64_t begin, int64_t end) {
   watched *w = loop;
   if (begin >= end) return;
@@ -396,8 +398,8 @@ static void watched_body(void *loop, int64_t begin, int64_t end) {
   atomic_fetch_add(&w->done, end - begin);
 }
 
-/* Counts iterations, not calls: a range run twice beside one left out is caught only if their lengths
- * differ. That is enough to catch a parallel-for that runs one part or returns too early. */
+/* Counts iterations, not calls: a range run twice instead of another is only noticed if their lengths
+ * differ. That suffices to notice a parallel-for that runs only a part or returns too early. */
 static int32_t run_by_user(const runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                            int threads) {
   watched w = {.body = body, .loop = loop, .begin = begin, .end = end};
@@ -420,7 +422,7 @@ static int32_t usable_threads(runtime_pool *pool, int64_t n, int32_t threads) {
   return threads > n ? (int32_t)n : threads;
 }
 
-/* With one thread no worker is woken and no atomic touched: small loops cost what a call costs. */
+/* With one thread no worker is woken and no atomic touched, so a small loop costs no more than a call. */
 static void run_by_workers(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                            int32_t threads) {
   if (threads <= 1) {
@@ -458,7 +460,7 @@ runtime_pool *runtime_pool_of(tn_context *ctx) {
   return pool;
 }
 
-/* The pool is made here although no thread is needed: it is where the choice is kept. */
+/* Makes the pool even though no thread is needed yet, since it keeps the choice. */
 tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user) {
   runtime_pool *pool = ctx ? runtime_pool_of(ctx) : NULL;
   if (!pool) return ctx ? tn_context_status(ctx) : TN_ERROR_ARGUMENT;

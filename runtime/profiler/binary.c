@@ -1,8 +1,8 @@
-/* binary.c: .tnprof, the form that loses nothing. A file is magic, a version, the texts, and then one section for each
- * kind of item. Every section begins with the types of its items' fields, so that a file with fewer fields (an older
- * version) or more (a newer one) is read as well: what is missing stays zero, what is unknown is skipped. Numbers are
- * zigzag varints; texts are numbers into the list of texts; doubles are their bits. The file is gzip'ed when it is
- * saved, which also checks its bytes.
+/* binary.c: .tnprof, the lossless form of a recording. A file is magic, a version, the texts, and a section
+ * for each kind of item. Every section begins with the types of its items' fields, so that a file with
+ * fewer fields (an older version) or more (a newer one) can be read: missing fields stay zero, unknown ones
+ * are skipped. Numbers are zigzag varints, texts are numbers into the list of texts, doubles are their
+ * bits. A saved file is compressed with gzip, which also checks its bytes.
  *
  * The writer owns the numbering of texts, the reader their list; all texts belong to the recording. */
 #include "runtime/profiler/stream.h"
@@ -13,14 +13,14 @@ enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };
 
 typedef enum field_type { I8, U8, U16, I32, U32, I64, F64, TEXT, TYPE_COUNT } field_type;
 
-/* A member of a structure, and how it is coded. */
+/* A member of a struct, and how it is coded. */
 typedef struct field {
   uint8_t type;
-  uint16_t at; /* offset */
+  uint16_t at; /* its offset */
 } field;
 
-/* X(struct, member, type); new ones go at the end of their list, old ones stay. The bytes of counters' values and of
- * memory share a place. */
+/* X(struct, member, type). New fields go to the end of their list; old ones stay. The bytes of a counter's
+ * value and those of memory share a member. */
 /* clang-format off */
 #define PROCESS_FIELDS(X)                                                                                              \
   X(tn_process, name, TEXT) X(tn_process, host, TEXT) X(tn_process, pid, I64) X(tn_process, node_id, I32)              \
@@ -45,7 +45,7 @@ typedef struct flat_arg {
   int64_t bits;
 } flat_arg;
 
-/* What there is once in a file. */
+/* What a file has once. */
 typedef struct once {
   tn_recording_info info;
   const char *errors, *warnings;
@@ -64,7 +64,7 @@ static const field process_fields[] = {PROCESS_FIELDS(X)}, lane_fields[] = {LANE
                    arg_fields[] = {ARG_FIELDS(X)}, once_fields[] = {ONCE_FIELDS(X)};
 #undef X
 
-/* One kind of item in a file. A file says its own fields, so that older and newer ones are read alike. */
+/* A kind of item. A file lists its own fields, so that older and newer files can be read. */
 typedef struct section {
   const field *fields;
   int n_fields;
@@ -76,7 +76,7 @@ static const section once_section = SECTION(once_fields), process_section = SECT
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Texts are numbered by address, which works because all of a recording's texts are interned. */
+/* Writes a recording. Texts are numbered by address, since all texts of a recording are interned. */
 typedef struct writer {
   profiler_out *out;
   const tn_recording *r;
@@ -85,7 +85,7 @@ typedef struct writer {
   bool failed;
 } writer;
 
-/* Zigzag, so that small negative numbers are short; ten bytes at most. */
+/* Zigzag coding makes small negative numbers short, too; ten bytes at most. */
 static void write_varint(profiler_out *out, int64_t value) {
   char bytes[10];
   size_t n = 0;
@@ -95,7 +95,7 @@ static void write_varint(profiler_out *out, int64_t value) {
   profiler_out_bytes(out, bytes, n);
 }
 
-/* The number of a text; the first sight of an address puts it into the list. */
+/* The number of a text. One seen for the first time is appended to the list. */
 static int64_t text_number(writer *w, const char *text) {
   int64_t *number = profiler_map_at(&w->texts, (uint64_t)(uintptr_t)text, 0, -1);
   if (number && *number >= 0) return *number;
@@ -105,7 +105,7 @@ static int64_t text_number(writer *w, const char *text) {
   return *number;
 }
 
-/* Any field as one integer: texts by number, doubles by their bits. */
+/* Any field as an integer: a text as its number, a double as its bits. */
 static int64_t load_field(writer *w, const field *f, const void *item) {
   const char *at = (const char *)item + f->at;
   switch ((field_type)f->type) {
@@ -122,25 +122,25 @@ static int64_t load_field(writer *w, const field *f, const void *item) {
   return 0;
 }
 
-/* Every field is a varint: numbers by their value, texts by their number in the list of texts. */
+/* Every field is a varint. */
 static void write_item(writer *w, const section *s, const void *item) {
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, load_field(w, &s->fields[i], item));
 }
 
-/* The layout of a section stands in front of it: this is what keeps files of other versions readable. */
+/* The layout precedes a section; this keeps files of other versions readable. */
 static void write_head(writer *w, const section *s, int64_t n_items) {
   write_varint(w->out, s->n_fields);
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, s->fields[i].type);
   write_varint(w->out, n_items);
 }
 
-/* ITEMS are N structures of BYTES each, of which the section's fields are taken by offset. */
+/* ITEMS are N structs of BYTES each; the section's fields say what is written of them. */
 static void write_items(writer *w, const section *s, const void *items, int64_t n, size_t bytes) {
   write_head(w, s, n);
   for (int64_t i = 0; i < n; ++i) write_item(w, s, (const char *)items + (size_t)i * bytes);
 }
 
-/* The union's bits in one field, whatever the type says, so that reading them back loses nothing. */
+/* Stores the union's bits in one field whatever the type is, so that reading loses nothing. */
 static flat_arg flatten(const tn_event_arg *arg) {
   flat_arg flat = {
       .key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_EVENT_ARG_TEXT ? arg->text : arg->key};
@@ -148,7 +148,7 @@ static flat_arg flatten(const tn_event_arg *arg) {
   return flat;
 }
 
-/* Every event's arguments follow it. */
+/* The arguments of an event follow it. */
 static void write_events(writer *w) {
   const tn_recording *r = w->r;
   write_head(w, &arg_section, 0);
@@ -163,7 +163,7 @@ static void write_events(writer *w) {
   }
 }
 
-/* Texts are numbered by a first walk over what holds them. */
+/* Numbers all texts in a walk before anything is written. */
 static void number_texts(writer *w, const once *info) {
   const tn_recording *r = w->r;
   text_number(w, info->errors);
@@ -180,7 +180,7 @@ static void number_texts(writer *w, const once *info) {
   }
 }
 
-/* Texts stand first: every other section names them by their number here. */
+/* Texts come first, since all other sections refer to them by number. */
 static void write_texts(writer *w) {
   write_varint(w->out, w->list.n);
   for (int i = 0; i < w->list.n; ++i) {
@@ -209,7 +209,7 @@ bool profiler_write_binary(profiler_out *out, const tn_recording *r) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* How a section's items lie in the file: for each field that is there, where it goes; NULL: nowhere. */
+/* How a section's items are laid out in the file: where each field goes; NULL: nowhere. */
 typedef struct layout {
   const field *to[MAX_FIELDS];
   uint8_t types[MAX_FIELDS];
@@ -217,22 +217,22 @@ typedef struct layout {
   int64_t n_items;
 } layout;
 
-/* A file being read; nothing in it is trusted before it was checked. */
+/* A file being read. Nothing in it is trusted before it was checked. */
 typedef struct reader {
   profiler_in *in;
   tn_recording *r;
   RUNTIME_VEC(const char *) texts;
-  RUNTIME_VEC(int) sites; /* of the file's sources */
+  RUNTIME_VEC(int) sites; /* of each of the file's sources */
   const char *why;        /* the first failure */
 } reader;
 
-/* The first failure counts: later ones follow from it. Always false, or 0 as a number. */
+/* Keeps the first failure, as later ones follow from it. Always false, or 0 as a number. */
 static bool refuse(reader *x, const char *why) {
   if (!x->why) x->why = why;
   return false;
 }
 
-/* 0 after a failure, which x->why tells apart. */
+/* 0 after a failure, which x->why tells. */
 static int64_t read_varint(reader *x) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
@@ -244,7 +244,7 @@ static int64_t read_varint(reader *x) {
   return refuse(x, "a number is too long");
 }
 
-/* Byte by byte: a length that lies must not allocate beyond what the file holds. */
+/* Reads byte by byte, so that a wrong length cannot make it allocate more than the file holds. */
 static const char *read_text(reader *x, runtime_str *buffer) {
   int64_t n = read_varint(x);
   if (x->why || n < 0 || n > MAX_TEXT) return refuse(x, "a text's length is wrong"), NULL;
@@ -273,8 +273,8 @@ static bool read_texts(reader *x) {
   return !x->why;
 }
 
-/* Sets where each of the file's fields goes; NULL for what this version does not know. A section of
- * items without fields would be endless, and is refused. */
+/* Finds where each of the file's fields goes; NULL for fields that this version does not know. Items
+ * without fields would be endless, so they are refused. */
 static bool read_layout(reader *x, const section *s, layout *out) {
   int64_t n = read_varint(x);
   if (n < 0 || n > MAX_FIELDS) return refuse(x, "a section's number of fields is wrong");
@@ -291,7 +291,7 @@ static bool read_layout(reader *x, const section *s, layout *out) {
   return !x->why;
 }
 
-/* Narrower fields are cut: what has to lie in a range is checked by whoever adds the item. */
+/* Narrower fields are truncated; whoever adds the item checks values that must be in a range. */
 static void store_field(reader *x, const field *f, void *item, int64_t value) {
   char *at = (char *)item + f->at;
   switch ((field_type)f->type) {
@@ -312,7 +312,7 @@ static void store_field(reader *x, const field *f, void *item, int64_t value) {
   }
 }
 
-/* Fields that the file does not have keep what ITEM held. */
+/* Fields that the file lacks keep what ITEM held. */
 static bool read_item(reader *x, const layout *l, void *item) {
   for (int i = 0; i < l->n_fields && !x->why; ++i) {
     int64_t value = read_varint(x);
@@ -321,7 +321,7 @@ static bool read_item(reader *x, const layout *l, void *item) {
   return !x->why;
 }
 
-/* More than one item: the last one counts. */
+/* If there are several, the last counts. */
 static bool read_once(reader *x) {
   layout l;
   once info = {.errors = "", .warnings = ""};
@@ -335,7 +335,7 @@ static bool read_once(reader *x) {
   return true;
 }
 
-/* Fields that the file does not have keep what is set here, so an older file still reads. */
+/* Fields that an older file lacks keep the defaults set here. */
 static bool read_processes(reader *x) {
   layout l;
   if (!read_layout(x, &process_section, &l)) return false;
@@ -351,7 +351,7 @@ static bool read_processes(reader *x) {
   return true;
 }
 
-/* A lane must name a process that stood before it; events later index lanes without a check. */
+/* A lane must name a process before it; later on events refer to lanes without a check. */
 static bool read_lanes(reader *x) {
   layout l;
   if (!read_layout(x, &lane_section, &l)) return false;
@@ -367,7 +367,7 @@ static bool read_lanes(reader *x) {
   return true;
 }
 
-/* Two sources may fall into one when files of two sessions are merged, so places are mapped through sites. */
+/* Merging files of two sessions may make two sources one, so places are translated through SITES. */
 static bool read_sources(reader *x) {
   layout l;
   if (!read_layout(x, &source_section, &l)) return false;
@@ -380,7 +380,7 @@ static bool read_sources(reader *x) {
   return true;
 }
 
-/* The value travels as 64 bits whatever its type, and the type says how to look at them. */
+/* A value is stored as 64 bits, and its type says how to read them. */
 static bool read_arg(reader *x, const layout *l) {
   flat_arg flat = {.key = "", .text = ""};
   if (!read_item(x, l, &flat)) return false;
@@ -392,7 +392,7 @@ static bool read_arg(reader *x, const layout *l) {
   return true;
 }
 
-/* The parent of what stands in the file's order; one that cannot be is found again by time. */
+/* The parent of an event if it can be right; otherwise it will be found again by time. */
 static int32_t check_parent(tn_recording *r, const tn_event *e, int64_t index) {
   if (e->parent < 0) return -1;
   tn_event *parent = e->parent < index ? &r->events[e->parent] : NULL;
@@ -403,8 +403,7 @@ static int32_t check_parent(tn_recording *r, const tn_event *e, int64_t index) {
   return e->parent;
 }
 
-/* Everything that is an index is checked here, and times are clipped, so that later sums cannot
- * overflow. */
+/* All indices are checked here and times are clipped, so that later sums cannot overflow. */
 static bool add_event(reader *x, const tn_event *item) {
   tn_recording *r = x->r;
   if (item->lane < 0 || item->lane >= r->lanes.n) return refuse(x, "an event's lane does not exist");
@@ -429,7 +428,7 @@ static bool add_event(reader *x, const tn_event *item) {
   return true;
 }
 
-/* The number of an event's arguments is not believed: each is read, and the end of the file ends it. */
+/* Arguments are read one by one, so a wrong number ends at the end of the file. */
 static bool read_events(reader *x) {
   layout args, l;
   if (!read_layout(x, &arg_section, &args) || !read_layout(x, &event_section, &l)) return false;
@@ -444,7 +443,7 @@ static bool read_events(reader *x) {
   return true;
 }
 
-/* Newer major versions are refused; newer fields are not a version. */
+/* Newer major versions are refused. New fields do not change the version. */
 static bool read_all(reader *x) {
   char magic[sizeof PROFILER_BINARY_MAGIC - 1];
   if (!profiler_in_bytes(x->in, magic, sizeof magic) || memcmp(magic, PROFILER_BINARY_MAGIC, sizeof magic) != 0)
@@ -454,7 +453,7 @@ static bool read_all(reader *x) {
   return read_texts(x) && read_once(x) && read_processes(x) && read_lanes(x) && read_sources(x) && read_events(x);
 }
 
-/* Finishing counts again what the file counted already. */
+/* Computes again what the file had computed. */
 tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name) {
   tn_recording_info *info = &r->info;
   info->start_ns = profiler_clip(RUNTIME_MAX(info->start_ns, 0), PROFILER_MAX_NS);

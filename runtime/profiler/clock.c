@@ -1,4 +1,5 @@
-/* Clocks: the TSC where it is invariant, calibrated against CLOCK_MONOTONIC; that clock itself elsewhere; a test's. */
+/* clock.c: the recorder's clock: the TSC where it is invariant, calibrated against CLOCK_MONOTONIC;
+ * elsewhere that clock itself; or a test's. */
 #include <time.h>
 
 #include "runtime/profiler/state.h"
@@ -8,7 +9,7 @@
 
 static profiler_clock_state *clock_state(void) { return &profiler_the_recorder.clock; }
 
-/* CPUID leaf 80000007h, EDX bit 8: the counter runs at one rate in all states of the processor. */
+/* CPUID leaf 80000007h, EDX bit 8: the counter has one rate in all states of the processor. */
 static bool has_invariant_tsc(void) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;
@@ -18,7 +19,7 @@ static bool has_invariant_tsc(void) {
 #endif
 }
 
-/* Nanoseconds of a system clock: for calibration, and where the processor's counter is no clock. */
+/* A system clock in nanoseconds, for calibration and for machines without an invariant counter. */
 static uint64_t system_ns(clockid_t id) {
   struct timespec now;
   clock_gettime(id, &now);
@@ -35,7 +36,8 @@ uint64_t profiler_unix_ns(void) {
   return c->realtime_ns ? c->realtime_ns(c->user) : system_ns(CLOCK_REALTIME);
 }
 
-/* Both clocks at one instant: of several tries the one in which the least time passed between two readings. */
+/* Reads both clocks at one instant: of several tries, the one with the least time between two readings of
+ * the counter. */
 static profiler_moment read_both(void) {
   profiler_moment best = {0};
 #if defined(__x86_64__)
@@ -50,14 +52,14 @@ static profiler_moment read_both(void) {
   return best;
 }
 
-/* The rate from the first moment to this one. */
+/* Updates the rate from the first moment and this one. */
 static void refine(profiler_moment now) {
   profiler_clock_state *c = clock_state();
   if (now.ns - c->first.ns < 1000000 || now.ticks <= c->first.ticks) return;
   c->ns_per_tick = (double)(now.ns - c->first.ns) / (double)(now.ticks - c->first.ticks);
 }
 
-/* Decides for the TSC or against it; calibrating takes two milliseconds, once. */
+/* Decides whether to use the TSC. Calibration takes two milliseconds, once. */
 static void choose(void) {
   profiler_clock_state *c = clock_state();
   c->ns_per_tick = 1;
@@ -71,7 +73,7 @@ static void choose(void) {
   c->is_ready = true;
 }
 
-/* Double-checked; `is_ready` is set last, under the lock. */
+/* Double-checked locking: `is_ready` is set last, under the lock. */
 void profiler_clock_prepare(void) {
   profiler_clock_state *c = clock_state();
   if (c->is_ready) return;
@@ -80,7 +82,7 @@ void profiler_clock_prepare(void) {
   pthread_mutex_unlock(&profiler_the_recorder.lock);
 }
 
-/* Each call makes the rate better, since the distance to the first moment grows. */
+/* Each call improves the rate, since the distance from the first moment grows. */
 profiler_moment profiler_clock_moment(void) {
   profiler_clock_prepare();
   if (!clock_state()->is_tsc) {
@@ -106,7 +108,7 @@ bool profiler_clock_is_tsc(void) {
   return clock_state()->is_tsc;
 }
 
-/* For tests, while nothing records: what was calibrated is forgotten. */
+/* For tests, while nothing records. Calibration is forgotten. */
 void profiler_set_clock(const profiler_clock *clock) {
   memset(clock_state(), 0, sizeof *clock_state());
   if (clock) clock_state()->injected = *clock;

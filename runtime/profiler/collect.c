@@ -1,5 +1,5 @@
-/* collect.c: reads a storage, of this process or from a file that another left behind, into a recording. Trusts
- * nothing in it.
+/* collect.c: reads a storage, of this process or from a file that another one left behind, into a
+ * recording. Nothing in it is trusted.
  *
  * The `reader` borrows the storage and owns the arrays of one lane at a time; what it makes belongs to the
  * recording. */
@@ -11,14 +11,14 @@
 #include "runtime/profiler/storage.h"
 #include "runtime/profiler/stream.h"
 
-/* What the reader carries along. */
+/* The state of the reader. */
 typedef struct reader {
   const storage *from;
   tn_recording *r;
   uint32_t n_labels, n_chunks;
   uint64_t names_used;
   double ns_per_tick;
-  uint64_t end_ticks; /* of what is still open */
+  uint64_t end_ticks; /* where events end that are still open */
   int *sources;       /* by label; -1: not made yet */
   uint8_t *seen;      /* by chunk: a chunk belongs to one list */
   /* of one lane */
