@@ -1,6 +1,7 @@
 /* record.c: one line of a log as a value: made from a measurement, or read from JSON. docs/records.md is
  * the schema; the table of fields below is what a reader insists on.
- *   A record owns its JSON, which has all of its strings. */
+ *
+ * A record owns its JSON, which has all of its strings. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

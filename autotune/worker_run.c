@@ -3,7 +3,8 @@
  * slower than the best. A candidate slower than NEAR times the best gets only this call. Others are timed,
  * and checked again after the last call, since a race need not show in the first. A possible new best and
  * the finalists are compared whole.
- *   A kernel lives for one request; its object is the request's payload. */
+ *
+ * A kernel lives for one request; its object is the request's payload. */
 #include <assert.h>
 #include <math.h>
 #include <time.h>

@@ -90,7 +90,7 @@ void runtime_arena_reset(runtime_arena *arena); /* forgets all contents; keeps t
 /* ---- growable arrays: typed pointer + count + capacity, in malloc memory ----------------------------------------- */
 
 /* Use: struct { T *data; int n, cap; } v = {0};  RUNTIME_PUSH(&v, value);  RUNTIME_VEC_FREE(&v);
- *   RUNTIME_PUSH is false when memory ran out; then the vector is unchanged. */
+ * RUNTIME_PUSH is false when memory ran out; then the vector is unchanged. */
 #define RUNTIME_VEC(type) \
   struct {                \
     type *data;           \

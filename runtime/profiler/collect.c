@@ -20,13 +20,13 @@ typedef struct reader {
   double ns_per_tick;
   uint64_t end_ticks; /* where events end that are still open */
   int *sources;       /* by label; -1: not made yet */
-  uint8_t *seen;      /* by chunk: a chunk belongs to one list */
+  uint8_t *seen;      /* by chunk: a chunk must belong to only one list */
   /* of one lane */
-  const storage_record **records; /* all of it, arguments too */
+  const storage_record **records; /* all of the lane's records, arguments included */
   int64_t n_records, cap_records;
-  int32_t *event_of;               /* by slot: index of the event; -1: none */
-  uint32_t first_ordinal, n_slots; /* a slot for every ordinal from the first on, */
-  uint32_t *ordinals;              /* or, where most were dropped, for these (in rising order) only */
+  int32_t *event_of;               /* by slot: the event's index; -1: none */
+  uint32_t first_ordinal, n_slots; /* a slot for each ordinal from the first on */
+  uint32_t *ordinals;              /* or, if most events were dropped, ascending: one for each of these only */
 } reader;
 
 static uint64_t load64(const _Atomic uint64_t *value) { return atomic_load((_Atomic uint64_t *)value); }
@@ -34,8 +34,7 @@ static uint32_t load32(const _Atomic uint32_t *value) { return atomic_load((_Ato
 
 /* ---- names and times --------------------------------------------------------------------------------------------- */
 
-/* Interned with the rest of the storage as its limit: a name that does not end must not be read beyond
- * it. */
+/* Interns a name. The rest of the storage is its limit, so that a name that does not end is not read beyond it. */
 static const char *name_at(reader *x, uint64_t offset) {
   if (offset == 0 || offset >= x->names_used) return "";
   const char *name = runtime_intern(&x->r->strings, x->from->names + offset, x->names_used - offset);
@@ -43,16 +42,16 @@ static const char *name_at(reader *x, uint64_t offset) {
   return name ? name : "";
 }
 
-/* Never NULL: a label that is not there is one without name and place. */
+/* Never NULL: an unknown label has no name and no place. */
 static const storage_label *label_at(const reader *x, uint32_t label) {
   static const storage_label unknown = {.level = 1};
   return label < x->n_labels ? &x->from->labels[label] : &unknown;
 }
 
-/* Moments after the start of the recording; what lies far outside of any session is cut. */
+/* Limits times to what is far beyond any session. */
 static int64_t clip(double ns) { return (int64_t)(ns < -9e15 ? -9e15 : ns > 9e15 ? 9e15 : ns); }
 
-/* The difference is signed: an event may have begun before the session's first moment. */
+/* The difference is signed, since an event may have begun before the session's first moment. */
 static int64_t from_ticks(const reader *x, uint64_t ticks) {
   double passed = (double)(int64_t)(ticks - x->from->header->ticks[0]);
   return x->ns_per_tick == 1 ? clip(passed) : clip(passed * x->ns_per_tick + 0.5);
@@ -60,10 +59,10 @@ static int64_t from_ticks(const reader *x, uint64_t ticks) {
 
 static int64_t from_ns(const reader *x, uint64_t ns) { return clip((double)(int64_t)(ns - x->from->header->ns[0])); }
 
-/* Moments that are nearer to each other say less of a clock's rate than what reading them costs. */
+/* The least distance of two moments that tells a clock's rate better than reading the clocks disturbs it. */
 #define FAR_ENOUGH_NS 1e6
 
-/* A device's time, by the line through its two moments; parallel to the host's where they are one, or too near. */
+/* A device's time, by the line through its two moments; in step with the host's clock if they are one, or too close. */
 static int64_t from_device(const reader *x, const storage_lane *lane, uint64_t ns) {
   double rate = 1, spread = (double)(int64_t)(lane->device_ns[1] - lane->device_ns[0]);
   if (lane->host_ns[1] > lane->host_ns[0] && spread > FAR_ENOUGH_NS)
@@ -72,14 +71,15 @@ static int64_t from_device(const reader *x, const storage_lane *lane, uint64_t n
   return clip((double)from_ns(x, lane->host_ns[0]) + after + 0.5);
 }
 
-/* Three kinds of time stand in records: ticks, nanoseconds (added from elsewhere), a device's own. */
+/* The start of the recording is 0. Records have three kinds of times: ticks, nanoseconds (of events added
+ * from elsewhere), and a device's own. */
 static int64_t time_of(const reader *x, const storage_lane *lane, const storage_record *record, uint64_t time) {
   if (lane->is_device) return from_device(x, lane, time);
   bool is_ns = (record->flags & TN_EVENT_ADDED) && record->arg_type != STORAGE_TICKS;
   return is_ns ? from_ns(x, time) : from_ticks(x, time);
 }
 
-/* Made at first use and kept by label, so that a million events of one place search once. */
+/* The source of a label. It is made at first use and kept, so that a million events of one place search once. */
 static int source_of(reader *x, uint32_t label) {
   if (label >= x->n_labels) return 0;
   if (x->sources[label] < 0) {
@@ -92,9 +92,10 @@ static int source_of(reader *x, uint32_t label) {
 
 /* ---- one lane ---------------------------------------------------------------------------------------------------- */
 
+/* Whether a link names a chunk of the storage. */
 static bool is_link(const reader *x, uint32_t link) { return link > 0 && link <= x->n_chunks; }
 
-/* Pointers into the storage, which must stay mapped until the lane is read. */
+/* Keeps a pointer into the storage, which must stay mapped until the lane is read. */
 static bool keep_record(reader *x, const storage_record *record) {
   if (x->n_records == x->cap_records) {
     int64_t cap = x->cap_records ? x->cap_records * 2 : 1024;
@@ -107,7 +108,7 @@ static bool keep_record(reader *x, const storage_record *record) {
   return true;
 }
 
-/* Gathers the lane's records. */
+/* Gathers the lane's records. Chunks that were seen before end the list, so that a cycle does no harm. */
 static void gather(reader *x, const storage_lane *lane) {
   x->n_records = 0;
   for (uint32_t link = load32(&lane->first); is_link(x, link) && !x->seen[link - 1];) {
@@ -125,7 +126,7 @@ static int by_number(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Slots for the ordinals that there are, each once. */
+/* Makes a slot for each ordinal that occurs. */
 static bool make_sparse_slots(reader *x) {
   x->ordinals = malloc((size_t)(x->n_records + 1) * sizeof *x->ordinals);
   if (!x->ordinals) return false;
@@ -139,7 +140,7 @@ static bool make_sparse_slots(reader *x) {
   return true;
 }
 
-/* Finds out where the events' ordinals lie; false without memory. */
+/* Chooses how slots are found, by the range of the ordinals; false without memory. */
 static bool make_slots(reader *x) {
   uint32_t least = UINT32_MAX, most = 0;
   for (int64_t i = 0; i < x->n_records; ++i) {
@@ -157,21 +158,21 @@ static bool make_slots(reader *x) {
   return x->event_of != NULL;
 }
 
-/* The slot of an ordinal; n_slots when it has none. */
+/* The slot of an ordinal; n_slots if it has none. */
 static uint32_t slot_of(const reader *x, uint32_t ordinal) {
   if (!x->ordinals) return RUNTIME_MIN(ordinal - x->first_ordinal, x->n_slots);
   const uint32_t *found = bsearch(&ordinal, x->ordinals, x->n_slots, sizeof ordinal, by_number);
   return found ? (uint32_t)(found - x->ordinals) : x->n_slots;
 }
 
-/* -1 also for a parent that was dropped: its children become outermost. */
+/* Also -1 if the parent was dropped: its children become outermost scopes. */
 static int32_t parent_of(const reader *x, uint32_t ordinal) {
   uint32_t slot = slot_of(x, ordinal);
   return ordinal != 0 && slot < x->n_slots ? x->event_of[slot] : -1;
 }
 
-/* The record's `end` means something else in each kind. What is not finite or too large is cut: sums
- * follow. */
+/* The record's `end` means something else for each kind. Values that are infinite or too large are limited,
+ * since sums are made of them. */
 static void set_value(tn_event *e, const storage_record *record) {
   memcpy(&e->value, &record->end, sizeof e->value); /* a counter's double, memory's bytes */
   if (e->kind != TN_EVENT_COUNTER && e->kind != TN_EVENT_MEMORY) e->bytes = 0;
@@ -180,8 +181,8 @@ static void set_value(tn_event *e, const storage_record *record) {
   if (e->kind == TN_EVENT_MEMORY) e->bytes = RUNTIME_MIN(RUNTIME_MAX(e->bytes, -(INT64_C(1) << 50)), INT64_C(1) << 50);
 }
 
-/* The record's event on LANE, or NULL when memory ended. Times are brought from ticks to nanoseconds since the session
- * began; a negative duration, from a clock that went back, becomes 0. */
+/* Adds a record's event on LANE; NULL without memory. Times become nanoseconds since the session began. A
+ * negative duration, from a clock that went back, becomes 0. */
 static tn_event *add_event(reader *x, const storage_lane *from, int lane, const storage_record *record) {
   const storage_label *label = label_at(x, record->label);
   tn_event *e = profiler_add_event(x->r, lane, (tn_event_kind)record->kind, name_at(x, label->name));
@@ -198,7 +199,8 @@ static tn_event *add_event(reader *x, const storage_lane *from, int lane, const 
   return e;
 }
 
-/* The records in the order of their ordinals: event_of holds their places, then the events' indices. */
+/* Adds the events in the order of their ordinals. event_of first holds the places of records, then the
+ * indices of events. */
 static void add_events(reader *x, const storage_lane *from, int lane) {
   for (uint32_t i = 0; i < x->n_slots; ++i) x->event_of[i] = -1;
   for (int64_t i = 0; i < x->n_records; ++i)
@@ -222,7 +224,7 @@ static void add_events(reader *x, const storage_lane *from, int lane) {
   }
 }
 
-/* A text's offset is checked by name_at; other bits are taken as they are. */
+/* name_at checks the offset of a text; other values are taken as they are. */
 static void set_arg(reader *x, tn_event_arg *arg, const storage_record *record) {
   *arg =
       (tn_event_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_event_arg_type)record->arg_type};
@@ -230,7 +232,7 @@ static void set_arg(reader *x, tn_event_arg *arg, const storage_record *record) 
   if (record->arg_type == TN_EVENT_ARG_TEXT) arg->text = name_at(x, record->end);
 }
 
-/* Arguments of an event must be neighbours: they are counted, then placed. */
+/* The arguments of an event must be adjacent, so they are counted first and then placed. */
 static void add_args(reader *x) {
   tn_recording *r = x->r;
   int64_t n = 0;
@@ -271,7 +273,7 @@ static void add_args(reader *x) {
 
 /* ---- what was open ----------------------------------------------------------------------------------------------- */
 
-/* Scopes that were open are records too, written here; they live until the lane is read. */
+/* Writes records for scopes that were still open. They live until the lane has been read. */
 static storage_record *gather_open(reader *x, const storage_lane *lane) {
   const storage_header *h = x->from->header;
   uint32_t depth = load32(&lane->depth), n = 0;
@@ -307,14 +309,15 @@ static storage_record *gather_open(reader *x, const storage_lane *lane) {
   return records;
 }
 
+/* Whether an open scope has a record already. */
 static bool has_record(const reader *x, uint32_t ordinal) {
   /* Only the last record can also stand on the stack: it is written before the scope is taken off. */
   const storage_record *last = x->n_records ? x->records[x->n_records - 1] : NULL;
   return last && last->kind < TN_EVENT_KIND_COUNT && last->ordinal == ordinal;
 }
 
-/* Scopes that were open when the process died or the session stopped stand on their lane's stack only. They are kept,
- * and counted as unfinished. */
+/* Scopes that were open when the process died or the session stopped are only on their lane's stack. They
+ * are kept and counted as unfinished. */
 static void keep_open(reader *x, const storage_lane *lane, storage_record *opens) {
   uint32_t depth = RUNTIME_MIN(load32(&lane->depth), x->n_chunks * (uint32_t)STORAGE_OPENS);
   for (uint32_t i = 0; i < depth; ++i)
@@ -322,7 +325,7 @@ static void keep_open(reader *x, const storage_lane *lane, storage_record *opens
       ++x->r->info.stats.unfinished;
 }
 
-/* Frees what belongs to one lane; the arrays of records are used again for the next. */
+/* Reads a lane. The arrays of records are used again for the next lane. */
 static void read_lane(reader *x, const storage_lane *from, int process) {
   tn_lane lane = {.name = name_at(x, load32(&from->name)),
                   .tid = from->tid,
@@ -350,7 +353,7 @@ static void read_lane(reader *x, const storage_lane *from, int process) {
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* The latest tick in any record: when a killed process was last heard of. */
+/* The latest tick in any record: the last sign of life of a killed process. */
 static uint64_t last_tick(const reader *x) {
   uint64_t last = x->from->header->ticks[1], first = x->from->header->ticks[0];
   for (uint32_t link = 1; link <= x->n_chunks; ++link) {
@@ -366,8 +369,8 @@ static uint64_t last_tick(const reader *x) {
   return last;
 }
 
-/* By the session's two moments where they are far enough apart, since that beats what the recorder knew
- * at its start. */
+/* Sets the clock's rate: from the session's two moments if they are far enough apart, which is better than
+ * what the recorder knew at its start. */
 static void set_rate(reader *x) {
   const storage_header *h = x->from->header;
   double ticks = (double)(h->ticks[1] - h->ticks[0]), ns = (double)(h->ns[1] - h->ns[0]);
@@ -375,7 +378,7 @@ static void set_rate(reader *x) {
   if (x->ns_per_tick != 1 && ns > FAR_ENOUGH_NS && ticks > 0 && ns / ticks < 1e9) x->ns_per_tick = ns / ticks;
 }
 
-/* Every number comes from another process's memory: times are clipped, sizes are not used to allocate. */
+/* All numbers come from another process's memory: times are limited, and sizes are not used to allocate. */
 static void set_info(reader *x, uint64_t end_ticks) {
   const storage_header *h = x->from->header;
   tn_recording_info *info = &x->r->info;
@@ -396,7 +399,7 @@ static void set_info(reader *x, uint64_t end_ticks) {
   info->stats.event_cost_ns = h->event_cost_ns >= 0 && h->event_cost_ns < 1e9 ? h->event_cost_ns : 0;
 }
 
-/* Counts are cut to what the storage can hold before anything is indexed by them. */
+/* Limits counts to what the storage can hold before anything is indexed by them. */
 static bool open_reader(reader *x, const storage *s) {
   const storage_header *h = s->header;
   *x = (reader){.from = s};
@@ -410,14 +413,14 @@ static bool open_reader(reader *x, const storage *s) {
   return x->r && x->sources && x->seen;
 }
 
-/* The recording owns events and names; this is what was needed to read them. */
+/* Frees what was needed to read; events and names belong to the recording. */
 static void close_reader(reader *x) {
   free(x->sources);
   free(x->seen);
   free(x->records);
 }
 
-/* What is missing in a recording is said in it, so no table is taken for the whole truth. */
+/* A recording says what it lacks, so that no table is taken for the whole truth. */
 static void warn_of_losses(tn_recording *r, const storage_header *h) {
   const tn_profile_stats *s = &r->info.stats;
   bool is_disk_full = load32(&h->is_disk_full) != 0;
@@ -430,7 +433,7 @@ static void warn_of_losses(tn_recording *r, const storage_header *h) {
   if (!h->is_stopped) profiler_warn(r, "process %lld ended before its session was stopped", (long long)h->pid);
 }
 
-/* O(records log records) for lanes whose ordinals have gaps, else O(records). NULL: no memory. */
+/* Takes time proportional to the records, times their logarithm for lanes whose ordinals have gaps. NULL: no memory. */
 tn_recording *storage_collect(const storage *s, uint64_t now_ticks) {
   const storage_header *h = s->header;
   uint64_t started = runtime_now_ns();

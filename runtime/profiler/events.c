@@ -1,11 +1,11 @@
-/* Events besides scopes: marks, counters, scopes measured elsewhere, flows, memory. */
+/* events.c: events other than scopes: marks, counters, scopes measured elsewhere, flows, memory. */
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
 
 static const tn_site memory_site = {"", "", 0, TN_CATEGORY_MEMORY, 3};
 
-/* Goes to a tracer as well, where one is loaded: marks are all that it understands besides scopes. */
+/* A mark also goes to a tracer, if one is loaded: tracers understand nothing else besides scopes. */
 void tn_mark(const tn_site *site, const char *name, const tn_event_arg *args, int n_args) {
   tn_tracer *tracer = atomic_load(&THE->tracer);
   if (tracer && tracer->mark && name &&
@@ -14,7 +14,7 @@ void tn_mark(const tn_site *site, const char *name, const tn_event_arg *args, in
   profiler_write_event(site, name, (storage_record){.kind = TN_EVENT_INSTANT}, args, n_args);
 }
 
-/* The double's bits stand where a scope has its end. */
+/* The double's bits are stored where a scope has its end. */
 void tn_counter(const tn_site *site, const char *name, double value) {
   storage_record record = {.kind = TN_EVENT_COUNTER};
   memcpy(&record.end, &value, sizeof value);
@@ -35,7 +35,7 @@ void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_
   profiler_write_event(site, name, (storage_record){.kind = TN_EVENT_FLOW, .end = (uint64_t)phase, .id = id}, NULL, 0);
 }
 
-/* Address and size stand where others have id and end. */
+/* Address and size are stored where other events have id and end. */
 static void memory_event(const char *pool, const void *address, size_t bytes, uint16_t flags) {
   storage_record record = {
       .kind = TN_EVENT_MEMORY, .flags = flags, .id = (uint64_t)(uintptr_t)address, .end = (uint64_t)bytes};

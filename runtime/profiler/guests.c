@@ -1,5 +1,5 @@
-/* guests.c: guests of a session: recordings of worker processes are kept until the session is collected, then
- * appended to its own; several recordings of one thread become one lane.
+/* guests.c: guests of a session. Recordings of worker processes are kept until the session is collected,
+ * then appended to its own; several recordings of one thread become one lane.
  *
  * The session owns what it adopted until it is collected or dropped. */
 #include "runtime/profiler/guests.h"
@@ -11,20 +11,20 @@
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
+/* Runs over all sources that were added. */
 #define EACH_SOURCE(s)                                              \
   for (const tn_profile_source *const *at_ = THE->sources.data, *s; \
        at_ < THE->sources.data + THE->sources.n && (s = *at_); ++at_)
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
-/* A session that still waits for its delay is one already. */
+/* A session that waits for its delay counts already. */
 static bool is_session(void) {
   int state = atomic_load(&THE->state);
   return state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING;
 }
 
-/* OUT's file is the session's own text, good until the session ends. False while a tracer gets the
- * events. */
+/* OUT's file is the session's own text, valid until the session ends. False while a tracer gets the events. */
 bool profiler_session_options(tn_profile_options *out) {
   *out = (tn_profile_options){0};
   if (!is_session() || atomic_load(&THE->tracer)) return false;
@@ -34,7 +34,7 @@ bool profiler_session_options(tn_profile_options *out) {
   return true;
 }
 
-/* Takes R over in any case: freed at once where no session wants it. */
+/* Takes R over in any case; frees it if no session wants it. */
 void profiler_session_adopt(tn_recording *r) {
   if (!r) return;
   pthread_mutex_lock(&THE->lock);
@@ -53,7 +53,7 @@ void profiler_guests_drop(void) {
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the control lock if no session runs. */
+/* Takes the control lock if no session is running; otherwise fails. */
 static bool lock_idle(tn_context *ctx, const char *call) {
   pthread_mutex_lock(&THE->control);
   if (!is_session()) return true;
@@ -62,7 +62,7 @@ static bool lock_idle(tn_context *ctx, const char *call) {
   return false;
 }
 
-/* SOURCE is kept by address: it must live until it is removed. */
+/* SOURCE is kept by address and must live until it is removed. */
 tn_status tn_profile_add_source(tn_context *ctx, const tn_profile_source *source) {
   if (!RUNTIME_GIVEN(ctx, source)) return TN_ERROR_ARGUMENT;
   if (source->struct_size < sizeof *source)
@@ -74,7 +74,7 @@ tn_status tn_profile_add_source(tn_context *ctx, const tn_profile_source *source
   return kept ? TN_OK : runtime_fail(ctx, TN_ERROR_MEMORY, "tn_profile_add_source: out of memory");
 }
 
-/* The place of SOURCE among the sources; their number when it is none. */
+/* The index of SOURCE; the number of sources if it was not added. */
 static int find_source(const tn_profile_source *source) {
   int at = 0;
   while (at < THE->sources.n && THE->sources.data[at] != source) ++at;
@@ -107,17 +107,17 @@ tn_status tn_profile_set_device_options(tn_context *ctx, const tn_device_options
 
 /* ---- one lane a thread ------------------------------------------------------------------------------------------- */
 
-/* Names are interned in one recording, so equal texts are equal pointers. */
+/* Names are interned in one recording, so equal texts have equal addresses. */
 static bool is_same_process(const tn_process *a, const tn_process *b) {
   return a->pid == b->pid && a->node_id == b->node_id && a->name == b->name && a->host == b->host;
 }
 
-/* By address of interned names. Devices' lanes are never united: their clocks differ. */
+/* Lanes of devices are never united, since their clocks differ. */
 static bool is_same_lane(const tn_lane *a, const tn_lane *b) {
   return a->process == b->process && a->tid == b->tid && a->name == b->name && !a->is_device && !b->is_device;
 }
 
-/* Moves what differs to the front; to[i] is the place of item i afterwards. Texts are interned: equal ones are one. */
+/* Keeps one of each process, at the front; to[i] is the new index of process i. */
 static void unite_processes(tn_recording *r, int *to) {
   int n = 0;
   for (int i = 0; i < r->processes.n; ++i) {
@@ -129,8 +129,7 @@ static void unite_processes(tn_recording *r, int *to) {
   r->processes.n = n;
 }
 
-/* Lanes that are the same after their processes were united become one. TO maps old numbers to new ones; losses add
- * up. */
+/* Unites lanes that are equal once their processes are united. TO maps old numbers to new ones; losses are added up. */
 static void unite_lanes(tn_recording *r, const int *process_to, int *to) {
   int n = 0;
   for (int i = 0; i < r->lanes.n; ++i) {
@@ -145,7 +144,7 @@ static void unite_lanes(tn_recording *r, const int *process_to, int *to) {
   r->lanes.n = n;
 }
 
-/* Lanes are renumbered: the recording has to be finished again. */
+/* Renumbers processes and lanes, so the recording must be finished again. */
 static bool unite(tn_recording *r) {
   int *process_to = calloc((size_t)r->processes.n + 1, sizeof(int)), *to = calloc((size_t)r->lanes.n + 1, sizeof(int));
   bool has_memory = process_to && to;
@@ -161,7 +160,7 @@ static bool unite(tn_recording *r) {
 
 /* ---- after a kill ------------------------------------------------------------------------------------------------ */
 
-/* Appends what a file beside the tuner's holds; one that cannot be read is only told. */
+/* Appends the recording in a file next to the tuner's; one that cannot be read is only reported. */
 static void append_file(tn_recording *r, const char *folder, const char *name) {
   runtime_str path = {0};
   tn_context *ctx = tn_context_new(NULL);
@@ -176,7 +175,7 @@ static void append_file(tn_recording *r, const char *folder, const char *name) {
   runtime_str_free(&path);
 }
 
-/* Only regular files, not what a link of that name points to. */
+/* Removes regular files only, not what a link of that name points to. */
 static void remove_file(tn_recording *r, const char *folder, const char *name) {
   (void)r;
   runtime_str path = {0};
@@ -186,13 +185,13 @@ static void remove_file(tn_recording *r, const char *folder, const char *name) {
   runtime_str_free(&path);
 }
 
-/* The names that mkostemp makes. */
+/* Whether NAME is one that mkostemp makes from PREFIX. */
 static bool is_workers(const char *name, const char *prefix) {
   size_t n = strlen(prefix);
   return strncmp(name, prefix, n) == 0 && strlen(name) == n + strlen("XXXXXX");
 }
 
-/* Returns how many matched, whatever became of them. */
+/* Visits the matching files; returns how many there were. */
 static int visit_folder(const char *folder, const char *prefix, tn_recording *r,
                         void (*visit)(tn_recording *r, const char *folder, const char *name)) {
   int n = 0;
@@ -206,7 +205,7 @@ static int visit_folder(const char *folder, const char *prefix, tn_recording *r,
   return n;
 }
 
-/* Visits what workers left beside the tuner's file at PATH; the number of files, -1 without memory. */
+/* Visits the files that workers left next to the tuner's file at PATH. Returns how many; -1 without memory. */
 static int visit_workers_files(const char *path, tn_recording *r,
                                void (*visit)(tn_recording *r, const char *folder, const char *name)) {
   char *folder = strdup(path);
@@ -221,7 +220,7 @@ static int visit_workers_files(const char *path, tn_recording *r,
   return n;
 }
 
-/* False: no memory. Files that cannot be read are told in R's errors. */
+/* False: no memory. Files that cannot be read are reported in R's errors. */
 bool profiler_guests_recover(tn_recording *r, const char *path) {
   int n = visit_workers_files(path, r, append_file);
   return n == 0 || (n > 0 && unite(r) && profiler_recording_finish(r));
@@ -251,7 +250,7 @@ void profiler_guests_stop(void) {
   }
 }
 
-/* The guests are gone afterwards, also when this fails. */
+/* The guests are gone afterwards, even if this fails. */
 bool profiler_guests_collect(tn_recording *r) {
   int n_lanes = r->lanes.n;
   bool done = true;

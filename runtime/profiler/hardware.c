@@ -1,8 +1,10 @@
-/* hardware.c: what the kernel's performance counters (perf_event_open) say of this process, for the scopes of kernels.
- * Every thread that there is when the session starts has a counter of each kind, which its later threads add to. Where
- * the machine or its rules give none, nothing is recorded and nobody is told: a virtual machine has often no cycles.
+/* hardware.c: what the kernel's performance counters (perf_event_open) say about this process, for the
+ * scopes of kernels. Every thread that exists when the session starts has a counter of each kind, to which
+ * threads it starts later add. Where the machine or its rules allow none, nothing is recorded and nothing
+ * reported: a virtual machine often has no cycles.
  *
- * Counters are opened and closed under the recorder's control lock. `readers` keeps them open while a thread reads. */
+ * Counters are opened and closed under the recorder's control lock. `readers` keeps them open while a
+ * thread reads. */
 #include <dirent.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -24,7 +26,8 @@ static const struct {
 #undef X
 };
 
-/* Of one thread and those that it starts later, in user space, which needs no privilege. -1: none. */
+/* Opens a counter for one thread and those it starts later, in user space, which needs no privilege. -1:
+ * not possible. */
 static int open_of_kernel(int kind, int tid) {
   struct perf_event_attr a = {.type = kinds[kind].type, .size = sizeof a, .config = kinds[kind].config};
   a.inherit = 1;
@@ -41,7 +44,7 @@ void profiler_set_hardware(const profiler_hardware_source *source) { THE->inject
 
 static const profiler_hardware_source *source(void) { return THE->injected ? THE->injected : &kernels; }
 
-/* A kind that one thread lacks is left out for all. */
+/* A kind that one thread lacks is left out for all threads. */
 static bool open_thread(int tid) {
   int *fds = THE->fds[THE->n_threads];
   uint32_t has = 0;
@@ -55,7 +58,7 @@ static bool open_thread(int tid) {
   return has != 0;
 }
 
-/* Under the control lock, and when nobody reads. */
+/* Called under the control lock, while nobody reads. */
 static void close_all(void) {
   for (int t = 0; t < THE->n_threads; ++t)
     for (int k = 0; k < TN_HARDWARE_COUNT; ++k)
@@ -64,7 +67,7 @@ static void close_all(void) {
   THE->has = 0;
 }
 
-/* A process of more threads than there is room for is not counted: a part would be taken for the whole. */
+/* A process with more threads than there is room for is not counted at all: a part would be mistaken for the whole. */
 void profiler_hardware_start(void) {
   DIR *tasks = opendir("/proc/self/task");
   bool fits = tasks != NULL;
@@ -78,14 +81,14 @@ void profiler_hardware_start(void) {
   atomic_store(&THE->is_on, fits && THE->has != 0);
 }
 
-/* Waits for threads that are reading: a descriptor that is closed under them could be another file's by then. */
+/* Waits for threads that are reading, since a descriptor closed under them could be another file's by then. */
 void profiler_hardware_stop(void) {
   atomic_store(&THE->is_on, false);
   while (atomic_load(&THE->readers) > 0) sched_yield();
   close_all();
 }
 
-/* The child's counters would be the parent's. Nobody reads there. */
+/* In a forked child: the counters are the parent's, and no other thread exists that could read them. */
 void profiler_hardware_forget(void) {
   atomic_store(&THE->is_on, false);
   atomic_store(&THE->readers, 0);
@@ -107,7 +110,7 @@ static void read_all(tn_hardware *out) {
   }
 }
 
-/* Looks twice: a session that stops between the two waits for `readers`. */
+/* Checks twice: a session that stops between the checks waits for `readers`. */
 bool tn_hardware_read(tn_hardware *out) {
   if (!out) return false;
   *out = (tn_hardware){0};
@@ -118,8 +121,8 @@ bool tn_hardware_read(tn_hardware *out) {
   return out->has != 0;
 }
 
-/* What a counter has gained since BEFORE. One that went back (a thread ended) or is not there at both ends is left
- * out. */
+/* Adds what each counter has gained since BEFORE. One that went back (a thread ended) or lacks one of the
+ * two readings is left out. */
 void tn_scope_hardware(tn_scope *scope, const tn_hardware *before) {
   tn_hardware now;
   if (!before || before->has == 0 || !tn_hardware_read(&now)) return;

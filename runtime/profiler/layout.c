@@ -9,7 +9,7 @@ enum { FINEST_BY_SIZE = 2 /* us */, MOST_COLUMNS = 32 };
 
 const profiler_unit *profiler_find_unit(const char *name) { return RUNTIME_ROW(units, name); }
 
-/* Without a unit the largest that gives at least 1, but no finer than microseconds, as PyTorch prints. */
+/* UNIT NULL: the largest that gives at least 1, but nothing finer than microseconds, as PyTorch prints it. */
 profiler_text profiler_time_text(double ns, const profiler_unit *unit) {
   profiler_text t;
   double size = ns < 0 ? -ns : ns;
@@ -39,7 +39,7 @@ profiler_text profiler_percent_text(double part, double whole) {
   return t;
 }
 
-/* MOST 0: as wide as the text. Longer texts end in "...". */
+/* MOST 0: no limit. Longer texts end in "...". */
 void profiler_layout_cell(profiler_layout *layout, const char *text, int most) {
   size_t n = strlen(text);
   const char *cell = most > 3 && n > (size_t)most ? runtime_format(&layout->arena, "%.*s...", most - 3, text)
@@ -59,14 +59,14 @@ void profiler_layout_titles(profiler_layout *layout, const char *const *titles, 
   layout->n_columns = n;
 }
 
-/* In bytes: names that are not ASCII look narrower than their column. */
+/* Counted in bytes, so names that are not ASCII look narrower than their column. */
 static int width_of(const profiler_layout *l, int column, int least) {
   int width = least;
   for (int i = column; i < l->cells.n; i += l->n_columns) width = RUNTIME_MAX(width, (int)strlen(l->cells.data[i]));
   return width;
 }
 
-/* Fills WIDTHS; returns the number of columns. */
+/* Writes the widths of the columns; returns their number. */
 static int find_widths(const profiler_layout *l, int least, int widths[MOST_COLUMNS]) {
   int n = RUNTIME_MIN(l->n_columns, MOST_COLUMNS);
   assert(n > 0 && "the titles stand before the rows");
@@ -78,7 +78,7 @@ static void add_dashes(runtime_str *out, int n) {
   while (n-- > 0) runtime_str_add(out, "-");
 }
 
-/* A line of dashes under each column, two spaces between. */
+/* A line of dashes under each column, with two blanks between. */
 static void add_rule(const int *widths, int n, runtime_str *out) {
   for (int c = 0; c < n; ++c) {
     if (c) runtime_str_add(out, "  ");

@@ -1,4 +1,4 @@
-/* memory.c: the profiler as the one who is told of memory (runtime/base.h): what its level wants becomes events. */
+/* memory.c: the profiler as the observer of memory (runtime/base.h): what its level wants becomes events. */
 #include "runtime/base.h"
 #include "runtime/profiler/profiler.h"
 

@@ -1,22 +1,23 @@
-/* Names and labels of a session: each text is in the storage once, each label (a name at a place) too. Everything here
- * is called with the recorder's lock held, when a thread meets a name for the first time. */
+/* names.c: names and labels of a session. The storage has each text once, and each label (a name at a
+ * place) once. Everything here is called under the recorder's lock, when a thread meets a name for the
+ * first time. */
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
 
-/* In the maps of the recorder a value is a place in the storage plus one. */
+/* The recorder's maps have places in the storage plus one as values. */
 static bool is_name(const void *text, runtime_map_value place) {
   return strcmp(THE->storage.names + place.i - 1, text) == 0;
 }
 
-/* Interned texts are compared by their numbers or places, not by their letters. */
+/* Interned texts are compared by their place, not by their characters. */
 static bool is_label(const void *label, runtime_map_value place) {
   const storage_label *a = &THE->storage.labels[place.i - 1], *b = label;
   return a->name == b->name && a->file == b->file && a->function == b->function && a->line == b->line &&
          a->category == b->category && a->level == b->level;
 }
 
-/* 0 is the empty name: for NULL, for "", and when there is no room, which is counted. */
+/* Returns the name's place. 0 is the empty name: for NULL, for "", and if there is no room, which is counted. */
 uint32_t profiler_name(const char *text) {
   size_t n = text ? strlen(text) : 0;
   if (n == 0) return 0;
@@ -31,13 +32,13 @@ uint32_t profiler_name(const char *text) {
   return at;
 }
 
-/* Recordings are passed on: they do not tell where the sources lay. */
+/* Recordings are passed on to others, so they do not tell where the sources were. */
 static const char *without_folders(const char *file) {
   const char *slash = file ? strrchr(file, '/') : NULL;
   return slash ? slash + 1 : file;
 }
 
-/* The label's number; 0 (no name, unknown place) when there is no room. Under lock. */
+/* The label's number; 0 (no name, unknown place) if there is no room. Called under the lock. */
 uint32_t profiler_make_label(const tn_site *site, const char *name) {
   storage_label label;
   memset(&label, 0, sizeof label);

@@ -1,6 +1,6 @@
-/* nest.c: finishing a recording: the order of events, parents, self times, sums of memory.
+/* nest.c: finishes a recording: the order of events, parents, self times, sums of memory.
  *
- * Events are sorted in place: indices into them are good only after that. */
+ * Events are sorted in place, so indices of events are valid only afterwards. */
 #include <stdio.h>
 
 #include "runtime/profiler/recorder.h"
@@ -8,7 +8,7 @@
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-/* Lane by lane in the order of beginnings; what began together: the longer first, then as they were added. */
+/* Orders by lane, then by beginning; of events that began together the longer is first, then the one added first. */
 static int compare_events(const tn_event *a, const tn_event *b) {
   if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
   if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
@@ -16,22 +16,22 @@ static int compare_events(const tn_event *a, const tn_event *b) {
   return 0;
 }
 
-/* Equal events keep their order of recording, so the same file always gives the same tree. */
+/* Equal events keep the order in which they were recorded, so that one file always gives one tree. */
 static int by_order(const void *left, const void *right, void *events) {
   int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
   int order = compare_events((const tn_event *)events + a, (const tn_event *)events + b);
   return order ? order : (a > b) - (a < b);
 }
 
-/* Mostly true for what one thread recorded; sorting a million events costs more than looking. */
+/* Usually true for what one thread recorded. Checking is cheaper than sorting a million events. */
 static bool is_sorted(const tn_recording *r) {
   for (int64_t i = 1; i < r->n_events; ++i)
     if (compare_events(&r->events[i - 1], &r->events[i]) > 0) return false;
   return true;
 }
 
-/* Puts the events into ORDER (indices of now), and turns parents into the new indices. A damaged file's parent may
- * begin after its child: then it is found again by time, for parents stand before their children. */
+/* Puts the events into ORDER (a list of present indices), and updates parents. In a damaged file a parent
+ * may begin after its child; then it is searched by time, since parents must come before children. */
 static bool permute(tn_recording *r, const int32_t *order) {
   size_t n = (size_t)r->n_events;
   tn_event *sorted = malloc((n + 1) * sizeof *sorted);
@@ -54,7 +54,7 @@ static bool permute(tn_recording *r, const int32_t *order) {
   return done;
 }
 
-/* False when memory ended. What one thread recorded is mostly in order already. */
+/* False without memory. */
 static bool sort_events(tn_recording *r) {
   if (is_sorted(r)) return true;
   int32_t *order = malloc((size_t)r->n_events * sizeof *order);
@@ -70,10 +70,10 @@ static bool sort_events(tn_recording *r) {
 
 static int64_t end_of(const tn_event *e) { return e->start_ns + e->duration_ns; }
 
-/* Async ranges and scopes that overlapped others are outside of the tree. */
+/* Async ranges, and scopes that overlapped others, are outside the tree. */
 static bool can_nest(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && !(e->flags & TN_EVENT_OVERLAP); }
 
-/* The innermost of the open scopes (linked by parent) that is not over when E begins. */
+/* The innermost of the open scopes (linked by parent) that has not ended when E begins. */
 static int32_t still_open(const tn_event *events, int32_t top, const tn_event *e) {
   while (top >= 0 && (end_of(&events[top]) < e->start_ns ||
                       (end_of(&events[top]) == e->start_ns && (e->duration_ns > 0 || events[top].duration_ns > 0))))
@@ -81,10 +81,10 @@ static int32_t still_open(const tn_event *events, int32_t top, const tn_event *e
   return top;
 }
 
-/* A scope measured elsewhere is off by what clocks differ in: so much is cut off for it to fit. */
+/* Times measured elsewhere differ by the error of clocks. Such a scope may be shortened by this much to fit. */
 enum { SLACK_NS = 2000 };
 
-/* True: INNER now lies in OUTER. Only times that were measured elsewhere are changed. */
+/* Whether INNER lies in OUTER, possibly after shortening. Only times that were measured elsewhere are changed. */
 static bool fit(tn_event *outer, tn_event *inner) {
   int64_t over = end_of(inner) - end_of(outer);
   if (over <= 0) return true;
@@ -118,7 +118,7 @@ static void nest_by_time(tn_recording *r, int64_t first, int64_t end) {
   }
 }
 
-/* Only lanes with an unknown parent are nested by time: a recorder's own parents are exact. */
+/* Only lanes with an unknown parent are nested by time, since the recorder's own parents are exact. */
 static void nest(tn_recording *r) {
   for (int64_t first = 0, end; first < r->n_events; first = end) {
     bool by_time = false;
@@ -130,7 +130,7 @@ static void nest(tn_recording *r) {
   }
 }
 
-/* May go below zero where children of another clock stick out. */
+/* The result may be negative where children timed by another clock stick out. */
 static void compute_self(tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i)
     r->events[i].self_ns = r->events[i].kind == TN_EVENT_SCOPE ? r->events[i].duration_ns : 0;
@@ -142,8 +142,8 @@ static void compute_self(tn_recording *r) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The change that an event makes; a free without a size takes that of its allocation. LIVE: address, process -> bytes.
- * False without memory. */
+/* The change that an event makes. A free without a size gets that of its allocation. LIVE: address and
+ * process -> bytes. False without memory. */
 static bool settle_bytes(tn_recording *r, tn_event *e, profiler_map *live, uint64_t process) {
   int64_t *bytes = e->id ? profiler_map_at(live, e->id, process, 0) : NULL;
   if (e->id && !bytes) return false;
@@ -163,7 +163,7 @@ static bool settle_bytes(tn_recording *r, tn_event *e, profiler_map *live, uint6
   return true;
 }
 
-/* Of equal times, in the recording's order. */
+/* Events of equal times keep the recording's order. */
 static int by_time(const void *left, const void *right, void *events) {
   const tn_event *a = (const tn_event *)events + *(const int32_t *)left,
                  *b = (const tn_event *)events + *(const int32_t *)right;
@@ -171,7 +171,7 @@ static int by_time(const void *left, const void *right, void *events) {
   return a < b ? -1 : a > b;
 }
 
-/* The memory events' indices in the order of time; *N gets how many. NULL when there are none, or without memory. */
+/* The indices of memory events in order of time; *N: how many. NULL: there are none, or no memory. */
 static int32_t *memory_events(tn_recording *r, int64_t *n) {
   *n = 0;
   for (int64_t i = 0; i < r->n_events; ++i) *n += r->events[i].kind == TN_EVENT_MEMORY;
@@ -184,7 +184,7 @@ static int32_t *memory_events(tn_recording *r, int64_t *n) {
   return found;
 }
 
-/* Runs the sum of every process's every pool. */
+/* Sums up memory for every pool of every process. */
 static bool run_memory(tn_recording *r) {
   int64_t n;
   int32_t *order = memory_events(r, &n);
@@ -208,7 +208,8 @@ static bool run_memory(tn_recording *r) {
   return done;
 }
 
-/* Arrays of one number an event, the caller's; each may be NULL. O(events * depth) with TOTAL_BYTES. */
+/* The arrays are the caller's, with a number for each event; each may be NULL. With TOTAL_BYTES it takes
+ * time proportional to events times depth. */
 void tn_recording_memory(const tn_recording *r, int64_t *self_bytes, int64_t *total_bytes, int64_t *outside) {
   if (!r) return;
   for (int64_t i = 0; i < r->n_events; ++i) {
@@ -227,7 +228,7 @@ void tn_recording_memory(const tn_recording *r, int64_t *self_bytes, int64_t *to
 
 /* ---- finish ------------------------------------------------------------------------------------------------------ */
 
-/* Nesting may shorten a scope that was sorted by its old length; the order stays right: starts do not move. */
+/* Nesting may shorten a scope that was sorted by its old length. The order stays right, since starts do not move. */
 bool profiler_recording_finish(tn_recording *r) {
   if (r->failed || !sort_events(r)) return false;
   nest(r);
@@ -239,19 +240,20 @@ bool profiler_recording_finish(tn_recording *r) {
 
 /* ---- folded stacks ----------------------------------------------------------------------------------------------- */
 
-/* Frames are joined by ';' and end at a blank: neither may stand in one. */
+/* Frames are joined by ';' and the line ends with a blank and a number, so a name must contain neither ';'
+ * nor control characters. */
 static void add_frame(runtime_str *out, const char *name) {
   for (const char *p = name; *p; ++p) runtime_str_addn(out, *p == ';' ? ":" : (unsigned char)*p < ' ' ? " " : p, 1);
 }
 
-/* At most MAX frames, the innermost ones. */
+/* Writes the innermost MAX frames at most; returns how many. */
 static int chain_of(const tn_recording *r, int32_t at, int32_t *chain, int max) {
   int n = 0;
   for (; at >= 0 && n < max; at = r->events[at].parent) chain[n++] = at;
   return n;
 }
 
-/* CHAIN has room for MAX numbers. Frames go from the root to the leaf, as flamegraph.pl wants them. */
+/* CHAIN has room for MAX numbers. Frames go from root to leaf, as flamegraph.pl expects. */
 static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t index, int64_t us, int32_t *chain,
                             int max) {
   for (int n = chain_of(r, index, chain, max); n-- > 0;) {
@@ -261,8 +263,8 @@ static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t ind
   runtime_str_addf(out, "%lld\n", (long long)us);
 }
 
-/* Self times in whole microseconds, as flame graph tools want them; what rounds to 0 is left out. NULL:
- * no memory. */
+/* Values are self times in whole microseconds, as flame graph tools expect; those that round to 0 are left
+ * out. NULL: no memory. */
 char *tn_recording_folded(const tn_recording *r) {
   enum { MAX_FRAMES = 16384 };
   int32_t *chain = malloc(MAX_FRAMES * sizeof *chain);

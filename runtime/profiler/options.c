@@ -1,4 +1,4 @@
-/* Categories by name, and the session's options as one text for a flag or an environment variable. */
+/* options.c: names of categories, and a session's options as one text for a flag or an environment variable. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ const char *tn_category_name(tn_category category) {
   return (unsigned)category < TN_CATEGORY_COUNT ? category_names[category] : "?";
 }
 
-/* NULL, "" and "all" mean all. *OUT is not touched when a name is wrong. */
+/* NULL, "" and "all" mean all. *OUT is unchanged if a name is wrong. */
 bool tn_categories_parse(const char *names, uint32_t *out) {
   uint32_t bits = 0;
   if (!out) return false;
@@ -36,14 +36,14 @@ bool tn_categories_parse(const char *names, uint32_t *out) {
 
 /* ---- the text form ----------------------------------------------------------------------------------------------- */
 
-/* The whole TEXT must be the number. Written so that a NaN fails both comparisons and is refused. */
+/* The whole TEXT must be a number in the range. A NaN fails the comparisons and is refused. */
 static bool parse_number(const char *text, double least, double most, double *out) {
   char *end;
   *out = runtime_parse_float(text, &end);
   return end != text && *end == '\0' && *out >= least && *out <= most;
 }
 
-/* 0 in the text means nothing at all, which the options write as -1: their 0 is the default. */
+/* 0 in the text means nothing but level 0, which is -1 in the options, since 0 is the default there. */
 static bool set_level(tn_profile_options *o, const char *value) {
   double level;
   if (!parse_number(value, 0, TN_LEVEL_MAX, &level) || level != floor(level)) return false;
@@ -64,7 +64,7 @@ static bool set_max(tn_profile_options *o, const char *value) {
   return true;
 }
 
-/* new: what comes when the buffers are full is lost; last: what came first is. */
+/* new: when the buffers are full, later events are lost; last: the earliest are. */
 static bool set_drop(tn_profile_options *o, const char *value) {
   o->drop = strcmp(value, "last") == 0 ? TN_KEEP_LAST : TN_DROP_NEW;
   return o->drop == TN_KEEP_LAST || strcmp(value, "new") == 0;
@@ -85,7 +85,7 @@ static bool set_counters(tn_profile_options *o, const char *value) {
   return o->counters || strcmp(value, "0") == 0;
 }
 
-/* VALUE lies in the caller's copy of the text; tn_profile_parse moves it. */
+/* VALUE is in the caller's copy of the text; tn_profile_parse moves it. */
 static bool set_trace(tn_profile_options *o, const char *value) {
   o->pass_through = value;
   return *value != '\0';
@@ -110,7 +110,7 @@ static void say_categories(runtime_str *out) {
   for (int i = 0; i < TN_CATEGORY_COUNT; ++i) runtime_str_addf(out, "%s%s", i ? "+" : "", category_names[i]);
 }
 
-/* The message names every key, or the values of the one that was wrong. */
+/* The message lists all keys, or the values of the key that was wrong. */
 static tn_status refuse(tn_context *ctx, const char *item, int key) {
   runtime_str text = {0};
   if (key >= 0) runtime_str_addf(&text, "'%s': %s takes %s", item, keys[key].key, keys[key].values);
@@ -126,7 +126,7 @@ static tn_status refuse(tn_context *ctx, const char *item, int key) {
   return status;
 }
 
-/* "key=value" by the table of keys. A refusal lists the keys there are, or what the known key takes. */
+/* Sets "key=value" by the table of keys. A refusal lists the keys, or what the key accepts. */
 static tn_status set_item(tn_context *ctx, tn_profile_options *options, const char *item) {
   const char *equals = strchr(item, '=');
   for (int i = 0; equals && i < RUNTIME_COUNT(keys); ++i) {
@@ -137,7 +137,7 @@ static tn_status set_item(tn_context *ctx, tn_profile_options *options, const ch
   return refuse(ctx, item, -1);
 }
 
-/* ITEMS is cut at its colons. Stops at the first that is wrong. */
+/* Cuts ITEMS at its colons. Stops at the first that is wrong. */
 static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *items) {
   char *rest = NULL;
   for (char *item = strtok_r(items, ":", &rest); item; item = strtok_r(NULL, ":", &rest)) {
@@ -147,7 +147,7 @@ static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *i
   return TN_OK;
 }
 
-/* FILE and the tracer's name behind it, in one piece; NULL: no memory. */
+/* Copies FILE and, after it, the tracer's name, in one block; NULL: no memory. */
 static char *keep_texts(const char *file, size_t n, const char **pass_through) {
   size_t n_tracer = *pass_through ? strlen(*pass_through) : 0;
   char *kept = calloc(n + n_tracer + 2, 1);
@@ -157,8 +157,8 @@ static char *keep_texts(const char *file, size_t n, const char **pass_through) {
   return kept;
 }
 
-/* A file's name with a colon cannot be given this way. Neither OPTIONS nor *OUTPUT is set on failure
- * (*OUTPUT is NULL); *OUTPUT is the caller's to free. */
+/* A file name with a colon cannot be given in this way. On failure *OUTPUT is NULL and OPTIONS are
+ * unchanged; otherwise the caller frees *OUTPUT. */
 tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output) {
   if (!text || !options || !output) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: NULL argument");
   size_t n = strcspn(text, ":");

@@ -1,39 +1,39 @@
-/* profiler.c: profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list
- * from the innermost outwards; a scope is added to every one that was there when it began, up to the first exclusive
- * one.
+/* profiler.c: profilers, which accumulate seconds and calls under names. The profilers entered on a thread
+ * form a list from the innermost outwards. A scope adds to each of them that was entered when it began, up
+ * to the first exclusive one.
  *
- * A tn_profiler owns its names and rows and belongs to one thread at a time: nothing here takes a lock. */
+ * A tn_profiler owns its names and rows and belongs to one thread at a time, so nothing here takes a lock. */
 #include "runtime/profiler/profiler.h"
 
 #include "runtime/profiler/state.h"
 
-/* One row of the table: what was accumulated under a name. */
+/* A row of the table: what was accumulated under a name. */
 typedef struct entry {
   char *name;
   double seconds;
   int64_t calls;
-  int64_t open; /* scopes of this name that run now: only the outermost one's time counts */
+  int64_t open; /* scopes of this name that are open: only the outermost adds its time */
 } entry;
 
-/* A table of names and times, one thread's. Entered profilers of a thread are a stack: each scope adds to all of
- * them down to an exclusive one. */
+/* A table of names and times that belongs to one thread. The profilers entered on a thread are a stack; a
+ * scope adds to all of them down to an exclusive one. */
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
   bool is_entered, is_exclusive;
-  bool lost;                     /* there was no memory for a name: a table would lack it */
-  uint32_t serial;               /* of its last entering on the thread, from 1 */
+  bool lost;                     /* there was no memory for some name, so a table would lack it */
+  uint32_t serial;               /* of the last time it was entered on its thread, from 1 */
   uint64_t start_ns;             /* of the running Total */
-  tn_profiler *of;               /* what a thread that joined adds up here is for; NULL: a profiler of its own */
-  _Atomic(tn_profiler *) joined; /* of threads that left, by `outer`: their times are taken at the exit */
-  runtime_arena arena;           /* names */
+  tn_profiler *of;               /* the profiler that a joined thread adds to; NULL: an ordinary profiler */
+  _Atomic(tn_profiler *) joined; /* of threads that left, linked by `outer`; added at the exit */
+  runtime_arena arena;           /* holds the names */
   RUNTIME_VEC(entry) entries;
   runtime_map index; /* hash of a name -> its place in entries, plus one */
 };
 
-/* A thread's list. */
+/* The profilers entered on a thread. */
 typedef struct entered_list {
   tn_profiler *innermost;
-  uint32_t serial; /* of the last entering */
+  uint32_t serial; /* of the last one entered */
 } entered_list;
 static _Thread_local entered_list entered;
 
@@ -41,7 +41,7 @@ static const char total_name[] = "Total";
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* For the comparison of names whose hashes are equal. */
+/* What comparing names of equal hash needs. */
 typedef struct wanted_name {
   const tn_profiler *in;
   const char *name;
@@ -54,13 +54,13 @@ static bool is_named(const void *user, runtime_map_value place) {
 
 static uint64_t hash_name(const char *name) { return runtime_hash(name, strlen(name), 0) | 1; }
 
-/* The entry of whatever name has the hash. */
+/* The entry of whichever name has the hash. */
 static entry *find_hash(const tn_profiler *p, uint64_t hash) {
   const runtime_map_value *place = runtime_map_find(&p->index, hash);
   return place && place->i ? &p->entries.data[place->i - 1] : NULL;
 }
 
-/* The entry of NAME, NULL when there is none. */
+/* The entry of NAME; NULL: there is none. */
 static entry *find(const tn_profiler *p, const char *name) {
   if (!p || !name) return NULL;
   const runtime_map_value *place =
@@ -68,7 +68,7 @@ static entry *find(const tn_profiler *p, const char *name) {
   return place ? &p->entries.data[place->i - 1] : NULL;
 }
 
-/* The entry of NAME, made when it is new; NULL without memory. */
+/* The entry of NAME, made if there is none; NULL without memory. */
 static entry *find_or_add(tn_profiler *p, const char *name) {
   uint64_t hash = hash_name(name);
   runtime_map_value *place = runtime_map_match_at(&p->index, hash, is_named, &(wanted_name){p, name});
@@ -97,7 +97,7 @@ static void count_entered(int change) {
   pthread_mutex_unlock(&recorder->lock);
 }
 
-/* Of threads that left after the last exit. */
+/* Frees the tables of threads that left after the last exit. */
 static void free_joined(tn_profiler *first) {
   for (tn_profiler *p = first, *next; p; p = next) {
     next = p->outer;
@@ -106,8 +106,7 @@ static void free_joined(tn_profiler *first) {
   }
 }
 
-/* May be entered still: then it is taken off this thread's list. Another thread's list must not hold
- * it. */
+/* A profiler that is still entered is removed from this thread's list. It must not be on another thread's. */
 void tn_profiler_free(tn_profiler *profiler) {
   if (!profiler) return;
   free_joined(atomic_exchange(&profiler->joined, NULL));
@@ -127,8 +126,7 @@ void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive) {
   if (profiler) profiler->is_exclusive = is_exclusive;
 }
 
-/* Once at a time: a profiler is on one list only. Scopes that were open when it was last left are
- * forgotten. */
+/* A profiler can only be entered once at a time. Scopes that were open when it was last left are forgotten. */
 tn_status tn_profiler_enter(tn_profiler *profiler) {
   if (!profiler || profiler->is_entered) return TN_ERROR_ARGUMENT;
   for (int i = 0; i < profiler->entries.n; ++i) profiler->entries.data[i].open = 0;
@@ -141,7 +139,7 @@ tn_status tn_profiler_enter(tn_profiler *profiler) {
   return TN_OK;
 }
 
-/* Off this thread's list. */
+/* Removes the innermost profiler from this thread's list. */
 static void unlist_innermost(void) {
   tn_profiler *profiler = entered.innermost;
   count_entered(-1);
@@ -150,7 +148,7 @@ static void unlist_innermost(void) {
   profiler->is_entered = false;
 }
 
-/* The times of threads that joined and left. */
+/* Adds the times of threads that joined and left. */
 static void take_joined(tn_profiler *profiler) {
   tn_profiler *first = atomic_exchange(&profiler->joined, NULL);
   for (tn_profiler *p = first; p; p = p->outer) {
@@ -163,7 +161,7 @@ static void take_joined(tn_profiler *profiler) {
   free_joined(first);
 }
 
-/* Only the innermost one can be left. Refused otherwise, and nothing changes. */
+/* Only the innermost profiler can be left; otherwise nothing changes. */
 tn_status tn_profiler_exit(tn_profiler *profiler) {
   if (!profiler || entered.innermost != profiler) return TN_ERROR_ARGUMENT;
   if (profiler->of) return TN_ERROR_ARGUMENT;
@@ -174,7 +172,7 @@ tn_status tn_profiler_exit(tn_profiler *profiler) {
   return TN_OK;
 }
 
-/* What this thread adds up lies in a profiler of the thread's own until it leaves, so that nothing needs a lock. */
+/* Until it leaves, a thread adds up in a profiler of its own, so that no lock is needed. */
 tn_status tn_profiler_join(tn_profiler *profiler) {
   if (!profiler) return TN_ERROR_ARGUMENT;
   for (const tn_profiler *p = entered.innermost; p; p = p->outer)
@@ -185,7 +183,7 @@ tn_status tn_profiler_join(tn_profiler *profiler) {
   return tn_profiler_enter(own);
 }
 
-/* The profiler's thread may be taking what others left at the same moment. */
+/* Uses compare-and-swap, since the profiler's thread may be taking what others left at the same moment. */
 tn_status tn_profiler_leave(tn_profiler *profiler) {
   tn_profiler *own = entered.innermost;
   if (!profiler || !own || own->of != profiler) return TN_ERROR_ARGUMENT;
@@ -198,7 +196,7 @@ tn_status tn_profiler_leave(tn_profiler *profiler) {
 
 /* ---- errands ----------------------------------------------------------------------------------------------------- */
 
-/* The caller's list, which does not change while it waits. */
+/* The caller's list does not change while it waits. */
 static const void *errand_sent(void) { return &entered; }
 static void errand_arrived(const void *from) { entered = *(const entered_list *)from; }
 const runtime_errand_observer runtime_the_errand_observer = {errand_sent, errand_arrived};
@@ -210,7 +208,7 @@ tn_profiler *tn_profiler_current(void) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* The clock is read last, so that what this costs is not in the scope's time. */
+/* The clock is read last, so that the cost of this is not in the scope's time. */
 void profiler_tables_begin(tn_scope *scope, const char *name) {
   if (!entered.innermost) return;
   for (tn_profiler *p = entered.innermost; p; p = p->is_exclusive ? NULL : p->outer) {
@@ -223,7 +221,7 @@ void profiler_tables_begin(tn_scope *scope, const char *name) {
   scope->start = profiler_ticks();
 }
 
-/* Of scopes of one name inside each other only the outermost adds its time. */
+/* Among nested scopes of one name only the outermost adds its time. */
 static void end_in(tn_profiler *p, const tn_scope *scope, double seconds) {
   entry *e = find_hash(p, scope->table_hash);
   if (!e || e->open == 0) return;
@@ -231,7 +229,7 @@ static void end_in(tn_profiler *p, const tn_scope *scope, double seconds) {
   if (--e->open == 0) e->seconds += seconds;
 }
 
-/* Profilers that were entered after the scope began do not see it; those that were left before do not either. */
+/* A scope is not added to profilers that were entered after it began, nor to those left before it ended. */
 void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks) {
   double seconds = profiler_ticks_to_ns(end_ticks - scope->start) * 1e-9;
   bool is_seen = true;
@@ -265,7 +263,7 @@ int64_t tn_profiler_calls(const tn_profiler *profiler, const char *name) {
 
 int tn_profiler_count(const tn_profiler *profiler) { return profiler ? profiler->entries.n : 0; }
 
-/* In the order in which names were first met. */
+/* In the order in which names first appeared. */
 const char *tn_profiler_name_at(const tn_profiler *profiler, int index, double *seconds, int64_t *calls) {
   if (index < 0 || index >= tn_profiler_count(profiler)) return NULL;
   const entry *e = &profiler->entries.data[index];

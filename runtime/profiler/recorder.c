@@ -1,11 +1,12 @@
-/* recorder.c: the hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the
- * filter again, writes into its own chunk and publishes the record by the chunk's count. No lock, except to attach to
- * a session and to see a name for the first time. Whoever stops the session clears the filter, lets every processor
- * pass a barrier (membarrier), and waits until no thread is busy: that pairs with the plain stores here.
+/* recorder.c: the hot path: opening and closing scopes, writing records. A thread marks itself busy, looks
+ * at the filter again, writes into its own chunk, and publishes the record by the chunk's count. It takes a
+ * lock only to attach to a session and to see a name for the first time. Whoever stops the session clears
+ * the filter, makes every processor pass a barrier (membarrier), and waits until no thread is busy. That
+ * pairs with the plain stores here.
  *
- * One profiler_recorder a process (state.h). Each thread owns a profiler_thread with its cache of labels, its
- * newest chunk and its stack; chunks belong to the storage. `control` orders calls that change the session, `lock`
- * guards names, lanes and the list of threads; control is taken first. */
+ * A process has one profiler_recorder (state.h). Each thread owns a profiler_thread with its cache of
+ * labels, its newest chunk and its stack; chunks belong to the storage. `control` orders calls that change
+ * the session; `lock` guards names, lanes and the list of threads. `control` is taken first. */
 #include "runtime/profiler/recorder.h"
 
 #include <linux/membarrier.h>
@@ -23,7 +24,7 @@ profiler_recorder profiler_the_recorder = {
 static _Thread_local profiler_thread *this_thread __attribute__((tls_model("initial-exec")));
 
 #define THE (&profiler_the_recorder)
-/* What stands for the open scope when a tracer got it. */
+/* What scope->open points to if a tracer got the scope. */
 #define TRACED ((void *)&profiler_the_recorder)
 
 static const tn_site unknown_site = {"", "", 0, TN_CATEGORY_APP, 1};
@@ -31,7 +32,7 @@ static const tn_site device_site = {"", "", 0, TN_CATEGORY_DEVICE, 1};
 
 static uint64_t filter_word(void) { return __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED); }
 
-/* One relaxed load: this is all that a scope costs while its site is not wanted. */
+/* Whether the session wants the site: one relaxed load. */
 static bool session_wants(const tn_site *site) {
   uint64_t wanted = 1ull << site->category | 1ull << (32 + site->level);
   return (filter_word() & wanted) == wanted;
@@ -41,8 +42,7 @@ static void count_one(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(cou
 
 /* ---- threads and lanes ------------------------------------------------------------------------------------------- */
 
-/* The record of this thread, made when it records for the first time; NULL before the first session, or without
- * memory. */
+/* Makes this thread's record when it first records; NULL before the first session, or without memory. */
 static profiler_thread *make_thread(void) {
   profiler_thread *t = atomic_load(&THE->is_prepared) ? calloc(1, sizeof *t) : NULL;
   if (!t) return NULL;
@@ -69,7 +69,7 @@ void profiler_thread_exits(void *thread) {
   free(t);
 }
 
-/* In a forked child: the other threads do not exist there, and nobody else can hold them. */
+/* In a forked child: the other threads do not exist there, so nothing else refers to their records. */
 void profiler_forget_threads(void) {
   for (profiler_thread *t = THE->threads, *next; t; t = next) {
     next = t->next;
@@ -83,14 +83,14 @@ void profiler_forget_threads(void) {
   this_thread->generation = 0;
 }
 
-/* Once for each thread and session. Without a name of its own a thread has the one the kernel knows it by. */
+/* Names a lane, once for each thread and session. A thread without a name of its own has the one in the kernel. */
 static void name_lane(storage_lane *lane, const char *own_name) {
   char kernel_name[32] = "";
   if (!own_name) pthread_getname_np(pthread_self(), kernel_name, sizeof kernel_name);
   lane->name = profiler_name(own_name ? own_name : kernel_name);
 }
 
-/* A free lane of the storage; its number plus one, 0: none left. Under lock. */
+/* Takes a free lane of the storage; returns its number plus one, or 0: none left. Called under the lock. */
 static uint32_t new_lane(void) {
   storage_header *h = THE->storage.header;
   uint32_t link = atomic_load(&h->n_lanes) + 1;
@@ -99,7 +99,7 @@ static uint32_t new_lane(void) {
   return link;
 }
 
-/* Gives the thread a lane, its first chunk and its stack in the running session. Under lock. */
+/* Gives the thread a lane, its first chunk and its stack in the running session. Called under the lock. */
 static bool attach_locked(profiler_thread *t) {
   if (!THE->storage.header && !profiler_new_storage()) return false;
   storage *s = &THE->storage;
@@ -122,7 +122,7 @@ static bool attach_locked(profiler_thread *t) {
   return true;
 }
 
-/* A thread that gets no lane counts each of its events as dropped. */
+/* If a thread gets no lane, each of its events counts as dropped. */
 static bool attach(profiler_thread *t) {
   pthread_mutex_lock(&THE->lock);
   bool attached = attach_locked(t);
@@ -131,7 +131,8 @@ static bool attach(profiler_thread *t) {
   return attached;
 }
 
-/* Before the thread looks at the filter. The one that waits makes the order hold (membarrier) where it can. */
+/* Called before the thread looks at the filter. Where possible the waiting side enforces the order
+ * (membarrier), so that a plain store is enough here. */
 static inline void set_busy(profiler_thread *t) {
   if (__builtin_expect(THE->needs_fence, 0)) {
     atomic_exchange(&t->busy, 1);
@@ -141,10 +142,10 @@ static inline void set_busy(profiler_thread *t) {
   }
 }
 
-/* Release: whoever sees the thread not busy sees all that it wrote. */
+/* Releases: whoever sees the thread not busy sees all that it wrote. */
 static void leave(profiler_thread *t) { atomic_store_explicit(&t->busy, 0, memory_order_release); }
 
-/* This thread, busy and attached, if a session wants the site; else NULL. Pairs with leave. */
+/* This thread, busy and attached, if a session wants the site; otherwise NULL. Call `leave` afterwards. */
 static inline profiler_thread *enter(const tn_site *site) {
   profiler_thread *t = this_thread;
   if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
@@ -155,7 +156,8 @@ static inline profiler_thread *enter(const tn_site *site) {
   return NULL;
 }
 
-/* False after a second: a thread was stopped in the middle of a record, or died there by a signal. */
+/* Waits until no thread is busy. False after a second: a thread was stopped in the middle of a record, or
+ * died there by a signal. */
 bool profiler_quiesce(void) {
   if (!THE->needs_fence) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   uint64_t deadline = 0;
@@ -175,8 +177,8 @@ bool profiler_quiesce(void) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Not in the thread's cache: looked up, or made, under the lock that all threads share, and then cached in place of
- * an older one. */
+/* For a label that is not in the thread's cache: finds or makes it under the lock all threads share, and
+ * caches it in place of an older one. */
 static __attribute__((noinline)) uint32_t label_slow(profiler_cached *cached, const tn_site *site, const char *name,
                                                      uint64_t key) {
   pthread_mutex_lock(&THE->lock);
@@ -186,7 +188,7 @@ static __attribute__((noinline)) uint32_t label_slow(profiler_cached *cached, co
   return label;
 }
 
-/* A literal is known by its address, another text by its hash. */
+/* A literal is identified by its address, another text by its hash. */
 static inline uint32_t label_of(profiler_thread *t, const tn_site *site, const char *name, bool is_literal) {
   uint64_t key = is_literal ? (uint64_t)(uintptr_t)name : runtime_hash(name, strlen(name), 0) | 1ull << 63;
   uint64_t mixed = (key ^ (uint64_t)(uintptr_t)site >> 3) * 0x9e3779b97f4a7c15u;
@@ -197,7 +199,7 @@ static inline uint32_t label_of(profiler_thread *t, const tn_site *site, const c
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* Notes on both clocks where the session stands, for a reader of the file of a killed process. */
+/* Notes both clocks in the storage's header, for a reader of a killed process's file. */
 static void note_moment(void) {
   if (THE->storage.file < 0 || pthread_mutex_trylock(&THE->lock) != 0) return;
   profiler_moment now = profiler_clock_moment();
@@ -206,7 +208,7 @@ static void note_moment(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
-/* The oldest chunk of the thread, emptied, to be its newest; what it held is counted as dropped. */
+/* Empties the thread's oldest chunk to become its newest; what it held is counted as dropped. */
 static storage_chunk *recycle(profiler_thread *t) {
   storage *s = &THE->storage;
   uint32_t first = t->lane->first, last = t->lane->last;
@@ -221,7 +223,7 @@ static storage_chunk *recycle(profiler_thread *t) {
   return oldest;
 }
 
-/* A chunk with room; NULL when the memory is full and the newest goes. */
+/* A chunk with room; NULL if the memory is full and the newest events are to be lost. */
 static __attribute__((noinline)) storage_chunk *next_chunk(profiler_thread *t) {
   storage *s = &THE->storage;
   uint32_t link = storage_new_chunk(s, t->lane_link, false);
@@ -237,8 +239,7 @@ static __attribute__((noinline)) storage_chunk *next_chunk(profiler_thread *t) {
   return t->chunk = link ? storage_chunk_at(s, link) : recycle(t);
 }
 
-/* The count is published after the record, so that a reader of a killed process's file sees whole
- * records only. */
+/* Publishes the count after the record, so that a reader of a killed process's file sees only whole records. */
 static inline void write_record(profiler_thread *t, const storage_record *record) {
   storage_chunk *chunk = t->chunk;
   uint32_t n = atomic_load_explicit(&chunk->n, memory_order_relaxed);
@@ -250,7 +251,7 @@ static inline void write_record(profiler_thread *t, const storage_record *record
   atomic_store_explicit(&chunk->n, n + 1, memory_order_release);
 }
 
-/* For texts made at run time; those of a site are interned with its label. */
+/* For texts made at run time; the names of sites are interned with their labels. */
 static uint32_t name_of_text(const char *text) {
   pthread_mutex_lock(&THE->lock);
   uint32_t name = profiler_name(text);
@@ -258,7 +259,7 @@ static uint32_t name_of_text(const char *text) {
   return name;
 }
 
-/* An argument is a record of its own, behind or before its event; its ordinal joins them. */
+/* An argument is a record of its own, before or after its event; the ordinal connects them. */
 static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *arg) {
   storage_record record = {.kind = STORAGE_ARG, .arg_type = (uint8_t)arg->type, .ordinal = ordinal, .end = arg->u64};
   if (!arg->key) return;
@@ -267,14 +268,14 @@ static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *
   write_record(t, &record);
 }
 
-/* An argument is a record of its own that carries the event's ORDINAL: most events have none and stay small. */
+/* Most events have no arguments, so that keeping them apart keeps events small. */
 static void write_args(profiler_thread *t, uint32_t ordinal, const tn_event_arg *args, int n) {
   for (int i = 0; args && i < n; ++i) write_arg(t, ordinal, &args[i]);
 }
 
 /* ---- the stack of open scopes ------------------------------------------------------------------------------------ */
 
-/* The stack's next chunk, linked in on first use; false without memory. */
+/* Moves to the stack's next chunk, which is made on first use; false without memory. */
 static __attribute__((noinline)) bool grow_stack(profiler_thread *t) {
   storage *s = &THE->storage;
   if (!t->stack->next) {
@@ -287,7 +288,7 @@ static __attribute__((noinline)) bool grow_stack(profiler_thread *t) {
   return true;
 }
 
-/* Publishes the depth last: what lies above it counts as free. */
+/* Publishes the depth last: entries above it count as free. */
 static inline void pop(profiler_thread *t) {
   --t->depth;
   if (t->depth == 0) {
@@ -301,12 +302,12 @@ static inline void pop(profiler_thread *t) {
   atomic_store_explicit(&t->lane->depth, t->depth, memory_order_release);
 }
 
-/* Removes what was ended out of order or by another thread, so that the top is open. */
+/* Pops scopes that were ended out of order or by another thread, so that the top is open. */
 static inline void settle(profiler_thread *t) {
   while (t->top && atomic_load_explicit(&t->top->state, memory_order_relaxed) == STORAGE_ENDED) pop(t);
 }
 
-/* A place for one more open scope; NULL without memory. It counts once push_done was called. */
+/* A place for one more open scope; NULL without memory. It counts only after push_done. */
 static inline storage_open *push(profiler_thread *t) {
   storage_open *open = t->top ? t->top + 1 : storage_opens(t->stack);
   if (__builtin_expect(open == storage_opens(t->stack) + STORAGE_OPENS, 0)) {
@@ -316,19 +317,19 @@ static inline storage_open *push(profiler_thread *t) {
   return open;
 }
 
-/* Publishes the entry, which is filled before. */
+/* Publishes the entry, which must be filled in before. */
 static inline void push_done(profiler_thread *t, storage_open *open) {
   t->top = open;
   atomic_store_explicit(&t->lane->depth, ++t->depth, memory_order_release);
 }
 
-/* 0: no scope is open. */
+/* The ordinal of the innermost open scope; 0: none is open. */
 static uint32_t parent_ordinal(profiler_thread *t) {
   settle(t);
   return t->top ? t->top->ordinal : 0;
 }
 
-/* OPEN ends below others that go on: those have no parent from now on. */
+/* OPEN ends while scopes above it go on; those have no parent from now on. */
 static void end_below_top(profiler_thread *t, storage_open *open) {
   storage_chunk *chunk = t->stack;
   for (storage_open *o = t->top; o != open;) {
@@ -348,7 +349,7 @@ static void end_below_top(profiler_thread *t, storage_open *open) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* One subtraction for both limits: what lies before the beginning wraps around to a large number. */
+/* Checks both limits with one subtraction: a time before the beginning wraps to a large number. */
 static bool is_in_time(uint64_t ticks) {
   return ticks - atomic_load_explicit(&THE->from_ticks, memory_order_relaxed) <=
          atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
@@ -367,7 +368,7 @@ static void write_stack(profiler_thread *t, uint32_t ordinal) {
   write_arg(t, ordinal, &arg);
 }
 
-/* True: a tracer is loaded, and nothing is recorded whether it wanted the site or not. */
+/* True: a tracer is loaded. Then nothing is recorded, whether it wanted the site or not. */
 static bool begin_traced(tn_scope *scope, const tn_site *site, const char *name) {
   tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
   if (__builtin_expect(!tracer, 1) || !session_wants(site)) return tracer != NULL;
@@ -377,7 +378,7 @@ static bool begin_traced(tn_scope *scope, const tn_site *site, const char *name)
   return true;
 }
 
-/* Where anything fails scope->open stays NULL, and nothing is recorded at its end. */
+/* If anything fails scope->open stays NULL, and nothing is recorded at the scope's end. */
 static void begin_recorded(tn_scope *scope, const tn_site *site, const char *name, bool is_literal) {
   profiler_thread *t = enter(site);
   if (!t) return;
@@ -408,7 +409,7 @@ static void begin_recorded(tn_scope *scope, const tn_site *site, const char *nam
   leave(t);
 }
 
-/* IS_LITERAL: the address of NAME stands for it for the whole session. */
+/* IS_LITERAL: the address of NAME identifies it during the whole session. */
 tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal) {
   tn_scope scope = TN_NO_SCOPE;
   if (!site) site = &unknown_site;
@@ -420,21 +421,21 @@ tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal) {
   return scope;
 }
 
-/* The scope's entry is still this one: it was not ended through a copy of the scope. */
+/* Whether the scope's entry is still its own, and not ended through a copy of the scope. */
 static bool is_current(const tn_scope *scope, const storage_open *open) {
   return open->ordinal == scope->ordinal && atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
 }
 
-/* The link of the lane that the scope's handle lies in. */
+/* The link of the lane to which the scope's entry belongs. */
 static uint32_t lane_of(const storage_open *open) {
   size_t index = (size_t)((const char *)open - THE->storage.chunks) / STORAGE_CHUNK_BYTES;
   return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane;
 }
 
-/* A scope must end on its own thread; the chunk that its handle lies in tells whose it is. */
+/* Whether the scope was begun by this thread: the chunk of its entry tells whose it is. */
 static bool is_mine(const profiler_thread *t, const storage_open *open) { return lane_of(open) == t->lane_link; }
 
-/* The record is written before the entry is released: a killed process has at least one of both. */
+/* Writes the record before releasing the entry, so that a killed process leaves at least one of them. */
 static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
   if (__builtin_expect(open != t->top, 0)) end_below_top(t, open);
   storage_record record = {.start = open->start,
@@ -450,7 +451,7 @@ static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
   settle(t);
 }
 
-/* Writes a range, and which thread began it where that is another one than T. */
+/* Writes a range and, if another thread than T began it, which one. */
 static void write_range(profiler_thread *t, storage_record record, uint32_t began_on) {
   record.kind = TN_EVENT_ASYNC;
   record.ordinal = ++t->ordinal;
@@ -460,7 +461,7 @@ static void write_range(profiler_thread *t, storage_record record, uint32_t bega
   write_arg(t, record.ordinal, &thread);
 }
 
-/* Ended on another thread than it began: an async range in this thread's lane. */
+/* For a scope ended on another thread: records an async range in this thread's lane. */
 static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
   if (atomic_exchange(&open->state, STORAGE_ENDED) != STORAGE_RUNNING) {
     count_one(&THE->storage.header->double_ends);
@@ -474,7 +475,7 @@ static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
   write_range(t, record, lane_of(open));
 }
 
-/* This thread if it may still write into the scope's session; any site will do. */
+/* This thread if it may still write into the scope's session, whatever its site; otherwise NULL. */
 static inline profiler_thread *enter_session_of(const tn_scope *scope) {
   profiler_thread *t = this_thread;
   if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
@@ -487,7 +488,7 @@ static inline profiler_thread *enter_session_of(const tn_scope *scope) {
   return NULL;
 }
 
-/* After its session has ended nothing is written. */
+/* Nothing is written once the scope's session has ended. */
 static void end_recorded(tn_scope *scope, uint64_t now) {
   profiler_thread *t = enter_session_of(scope);
   if (!t) return;
@@ -506,13 +507,13 @@ static void end_recorded(tn_scope *scope, uint64_t now) {
   leave(t);
 }
 
-/* Pops on a foreign profiler that scopes were passed through to. */
+/* Pops a scope that was passed to a tracer. */
 static void end_traced(void) {
   tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
   if (tracer) tracer->pop(tracer->user);
 }
 
-/* A second end of one and the same scope. */
+/* Counts a second end of the same scope. */
 static __attribute__((noinline)) void end_again(const tn_scope *scope) {
   if (!scope->open || scope->open == TRACED) return;
   profiler_thread *t = enter_session_of(scope);
@@ -521,8 +522,8 @@ static __attribute__((noinline)) void end_again(const tn_scope *scope) {
   leave(t);
 }
 
-/* The clock is read first, so that what ending costs is not in the scope's time. Ending twice is
- * counted, and harmless. */
+/* The clock is read first, so that the cost of ending is not in the scope's time. Ending twice is counted
+ * and harmless. */
 void tn_scope_close(tn_scope *scope) {
   uint64_t now = profiler_ticks();
   if (__builtin_expect(!scope || scope->state != 1, 0)) {
@@ -546,7 +547,7 @@ void tn_scope_sequence(tn_scope *scope, uint32_t sequence) {
   leave(t);
 }
 
-/* May come from the scope's own thread only; from another one it is dropped. */
+/* Only possible on the scope's own thread; on another one the argument is dropped. */
 void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
   if (!scope || !arg || scope->state != 1 || !scope->open || scope->open == TRACED) return;
   profiler_thread *t = enter_session_of(scope);
@@ -583,7 +584,7 @@ void tn_timed_end(tn_timed *scope) {
 
 /* ---- other events ------------------------------------------------------------------------------------------------ */
 
-/* RECORD holds what is special of the kind; label, parent and ordinal are filled in here. */
+/* RECORD has what is special about the event; label, parent and ordinal are filled in here. */
 void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
                           int n_args) {
   if (!site) site = &unknown_site;
@@ -601,8 +602,7 @@ void profiler_write_event(const tn_site *site, const char *name, storage_record 
   leave(t);
 }
 
-/* A range that begins and ends on any threads. Nothing is written before its end, which needs GENERATION to see that
- * the session is still the same. */
+/* Nothing is written before the range's end, which uses GENERATION to see whether the session is still the same. */
 tn_async tn_async_begin(const tn_site *site, const char *name) {
   tn_async range = {0};
   if (!site) site = &unknown_site;
@@ -618,8 +618,7 @@ tn_async tn_async_begin(const tn_site *site, const char *name) {
   return range;
 }
 
-/* On any thread: it stands in the lane of the one that ends it. A range of an earlier session is
- * dropped. */
+/* Called on any thread; the range is in that thread's lane. A range of an earlier session is dropped. */
 void tn_async_end(tn_async *range) {
   if (!range || range->id == 0) return;
   tn_scope session = {.generation = range->generation};
@@ -636,7 +635,7 @@ void tn_async_end(tn_async *range) {
   range->id = 0;
 }
 
-/* For this and later sessions. */
+/* Holds for this and later sessions. */
 void tn_thread_name(const char *name) {
   if (!name) return;
   profiler_thread *t = this_thread ? this_thread : make_thread();
@@ -652,7 +651,7 @@ void tn_thread_name(const char *name) {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the next place for a device; its number, -1: none. Under lock. */
+/* Takes the next place for a device; returns its number, or -1: none. Called under the lock. */
 static int add_device(const char *name, uint64_t (*now)(void *user), void *user) {
   if (THE->n_devices == PROFILER_MAX_DEVICES) return -1;
   uint32_t link = new_lane(), chunk = link ? storage_new_chunk(&THE->storage, link, false) : 0;
@@ -667,8 +666,7 @@ static int add_device(const char *name, uint64_t (*now)(void *user), void *user)
   return THE->n_devices++;
 }
 
-/* 0: nothing records, or there is no place. NOW is called at the beginning and the end, to relate the
- * clocks. */
+/* 0: nothing records, or there is no place. NOW is called at the beginning and at the end, to relate the clocks. */
 int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
   profiler_thread *t = name && now ? enter(&device_site) : NULL;
   if (!t) return 0;
@@ -679,7 +677,7 @@ int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
   return index + 1;
 }
 
-/* Devices' events are rare: written under the lock. */
+/* Events of devices are rare, so they are written under the lock. */
 static void write_device_record(uint32_t link, storage_record record) {
   storage *s = &THE->storage;
   storage_lane *lane = &s->lanes[link - 1];
@@ -700,7 +698,8 @@ static void write_device_record(uint32_t link, storage_record record) {
   atomic_fetch_add(&chunk->n, 1);
 }
 
-/* The device's end of the arrow, and the launch as an argument of the event that was written last. Under lock. */
+/* Writes the device's end of the arrow, and the launch as an argument of the event written last. Called
+ * under the lock. */
 static void write_launch(uint32_t link, uint64_t start, uint64_t launch, uint32_t label) {
   write_device_record(
       link, (storage_record){.kind = STORAGE_ARG, .arg_type = TN_EVENT_ARG_U64, .label = label, .end = launch});
@@ -712,7 +711,7 @@ static void write_launch(uint32_t link, uint64_t start, uint64_t launch, uint32_
                                              .label = label});
 }
 
-/* Any thread may tell a device's events, so they are written under the lock. */
+/* Any thread may report a device's events, so they are written under the lock. */
 void tn_device_launched(int lane, const char *name, uint64_t launch, uint64_t device_start_ns, uint64_t device_end_ns) {
   profiler_thread *t = name && lane > 0 ? enter(&device_site) : NULL;
   if (!t) return;
@@ -734,7 +733,7 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
   tn_device_launched(lane, name, 0, device_start_ns, device_end_ns);
 }
 
-/* Numbers are taken from the same counter as ranges', so that arrows of launches and ranges do not meet. */
+/* Numbers come from the same counter as those of ranges, so that arrows of launches and ranges cannot be confused. */
 uint64_t tn_launch(void) {
   profiler_thread *t = enter(&device_site);
   if (!t) return 0;
@@ -752,7 +751,7 @@ void profiler_record_scope(const tn_site *site, const char *name, uint64_t start
   profiler_write_event(site, name, record, NULL, 0);
 }
 
-/* Records some thousand scopes: the caller throws the storage away. */
+/* Measures the cost of a scope by recording some thousand, after which the caller discards the storage. */
 double profiler_scope_cost_ns(void) {
   enum { SCOPES = 4096, WARM = 64 };
   uint64_t start = 0;

@@ -1,12 +1,12 @@
-/* recording.c: recordings: how they are put together, sorted, nested and read.
+/* recording.c: how recordings are put together and read.
  *
- * A recording owns everything in it: texts in its arena, interned, and plain arrays of events, arguments, lanes,
- * processes and sources that refer to each other by index. */
+ * A recording owns everything in it: texts, interned in its arena, and plain arrays of events, arguments,
+ * lanes, processes and sources that refer to each other by index. */
 #include <stdio.h>
 
 #include "runtime/profiler/recorder.h"
 
-/* The interned text, "" for NULL or without memory. */
+/* The interned text; "" for NULL, or without memory. */
 static const char *keep(tn_recording *r, const char *text) {
   const char *kept = text ? runtime_intern(&r->strings, text, strlen(text)) : "";
   if (!kept) r->failed = true;
@@ -15,7 +15,7 @@ static const char *keep(tn_recording *r, const char *text) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* Source 0 is the unknown place, so that an event needs no test for it. */
+/* Source 0 is the unknown place, so that events need no test for it. */
 tn_recording *profiler_recording_new(void) {
   tn_recording *r = calloc(1, sizeof *r);
   if (!r) return NULL;
@@ -40,7 +40,7 @@ void tn_recording_free(tn_recording *r) {
   free(r);
 }
 
-/* The index of what was pushed last, or -1. */
+/* The index of the item that was pushed last, or -1. */
 static int pushed(tn_recording *r, bool is_pushed, int n) {
   if (!is_pushed) r->failed = true;
   return is_pushed ? n - 1 : -1;
@@ -61,8 +61,8 @@ int profiler_add_lane(tn_recording *r, const tn_lane *lane) {
   return pushed(r, is_pushed, r->lanes.n);
 }
 
-/* From the last one back: events of one place come together. Sources are as many as the program has
- * sites. */
+/* Searches backwards, since events of one place come together. There are only as many sources as the
+ * program has sites. */
 int profiler_add_source(tn_recording *r, const tn_source *source) {
   tn_source copy = {keep(r, source->file), keep(r, source->function), source->line};
   for (int i = r->sources.n; i-- > 0;) {
@@ -74,7 +74,7 @@ int profiler_add_source(tn_recording *r, const tn_source *source) {
   return pushed(r, is_pushed, r->sources.n);
 }
 
-/* Room for one more item of a long array. */
+/* Makes room for one more item of a long array. */
 static bool reserve(void **data, int64_t n, int64_t *cap, size_t bytes) {
   if (n < *cap) return true;
   int64_t more = *cap ? *cap * 2 : 256;
@@ -85,7 +85,7 @@ static bool reserve(void **data, int64_t n, int64_t *cap, size_t bytes) {
   return true;
 }
 
-/* The address is good until the next event is added. NULL: no memory, and the recording has failed. */
+/* The address is valid until the next event is added. NULL: no memory; the recording has failed. */
 tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, const char *name) {
   if (!reserve((void **)&r->events, r->n_events, &r->cap_events, sizeof *r->events)) {
     r->failed = true;
@@ -97,7 +97,7 @@ tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, cons
   return e;
 }
 
-/* Of the event that was added last: an event's arguments are neighbours. */
+/* Adds to the event added last, since an event's arguments must be adjacent. */
 void profiler_add_arg(tn_recording *r, const tn_event_arg *arg) {
   if (r->n_events == 0) return;
   if (!reserve((void **)&r->args, r->n_args, &r->cap_args, sizeof *r->args)) {
@@ -111,7 +111,7 @@ void profiler_add_arg(tn_recording *r, const tn_event_arg *arg) {
   ++r->events[r->n_events - 1].n_args;
 }
 
-/* Lines are separated, not ended. */
+/* Lines are separated by newlines, not ended by them. */
 static runtime_str *new_line(runtime_str *to) {
   if (to->n) runtime_str_add(to, "\n");
   return to;
@@ -121,7 +121,7 @@ void profiler_warn(tn_recording *r, const char *fmt, ...) { RUNTIME_ADD_ARGS(new
 
 void profiler_error(tn_recording *r, const char *fmt, ...) { RUNTIME_ADD_ARGS(new_line(&r->errors), fmt); }
 
-/* Interns the texts anew: the other recording may be freed. */
+/* Interns the texts again, since the other recording may be freed. */
 static bool append_event(tn_recording *into, const tn_recording *from, const tn_event *e, int first_lane,
                          int64_t first_event, const int *sources, int64_t shift) {
   tn_event *copy = profiler_add_event(into, first_lane + e->lane, (tn_event_kind)e->kind, e->name);
@@ -140,7 +140,7 @@ static bool append_event(tn_recording *into, const tn_recording *from, const tn_
   return !into->failed;
 }
 
-/* Adds what two parts of one recording lost; costs and sizes of buffers are the first part's. */
+/* Adds up what the parts of a recording lost; costs of the recorder are the first part's. */
 static void append_stats(tn_profile_stats *into, const tn_profile_stats *from) {
   into->dropped += from->dropped;
   into->double_ends += from->double_ends;
@@ -150,7 +150,7 @@ static void append_stats(tn_profile_stats *into, const tn_profile_stats *from) {
   into->bytes += from->bytes;
 }
 
-/* FROM's times are moved by the distance of both starts and by OFFSET_NS. To be finished afterwards. */
+/* Shifts FROM's times by the distance of both starts and by OFFSET_NS. The recording must be finished afterwards. */
 bool profiler_recording_append(tn_recording *into, const tn_recording *from, int64_t offset_ns) {
   int64_t shift = from->info.start_ns + offset_ns - into->info.start_ns, first_event = into->n_events;
   int first_process = into->processes.n, first_lane = into->lanes.n;

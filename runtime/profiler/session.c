@@ -1,8 +1,7 @@
-/* session.c: sessions: the state machine, windows of rounds, what happens at a fork, what stands in the storage's
- * header.
+/* session.c: sessions: the state machine, windows of rounds, what happens at a fork, and the storage's header.
  *
- * States and calls are the table in profiler.h. The recorder owns the options (copied), the storage while there is
- * one, and what guests handed over. */
+ * profiler.h has the table of states and calls. The recorder owns a copy of the options, the storage while
+ * there is one, and what guests handed over. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -21,20 +20,20 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between
- * the session wants nothing. */
+/* Sets the bits of sessions and keeps the bit of profilers. In two steps, since others change that bit; in
+ * between the session wants nothing. */
 static void set_filter(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
 
-/* A host that is not traced leaves the lanes of devices; devices that are not traced, the host's. */
+/* If the host is not traced, lanes of devices remain; if devices are not traced, the host's remain. */
 static uint64_t categories_for(const tn_device_options *o) {
   uint64_t devices = 1ull << TN_CATEGORY_DEVICE | 1ull << TN_CATEGORY_PLUGIN;
   return (o->host_tracer_level > 0 ? ~devices : 0) | (o->device_tracer_level > 0 ? devices : 0);
 }
 
-/* Levels as a mask, so that one comparison decides on category and level. */
+/* Levels become a mask, so that one comparison decides on category and level. */
 static uint64_t filter_of(const tn_profile_options *o) {
   int level = o->level == 0 ? TN_LEVEL_DEFAULT : RUNTIME_MAX(o->level, 0);
   uint64_t categories = o->categories ? o->categories : (1ull << TN_CATEGORY_COUNT) - 1;
@@ -44,7 +43,7 @@ static uint64_t filter_of(const tn_profile_options *o) {
 
 /* ---- storage ----------------------------------------------------------------------------------------------------- */
 
-/* Unmaps what is there. Under lock, nobody writing. */
+/* Unmaps the storage. Called under the lock while nobody writes. */
 static void drop_storage(void) {
   storage_close(&THE->storage);
   runtime_map_free(&THE->names);
@@ -52,8 +51,7 @@ static void drop_storage(void) {
   THE->n_devices = 0;
 }
 
-/* Waits until nobody writes any more. A thread that hangs while it writes keeps the mapping: it is forgotten
- * instead. */
+/* Waits until nobody writes any more. If a thread hangs while writing, the mapping is forgotten instead of unmapped. */
 static void make_quiet(void) {
   if (profiler_quiesce()) return;
   pthread_mutex_lock(&THE->lock);
@@ -61,7 +59,7 @@ static void make_quiet(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
-/* The path of this process's file: a forked child's has its number at the end. */
+/* The path of this process's file; a forked child's ends in its process number. */
 static char *file_path(void) {
   if (!THE->options.file) return NULL;
   runtime_str path = {0};
@@ -70,7 +68,7 @@ static char *file_path(void) {
   return path.data;
 }
 
-/* Processor time of this process, and the most memory it ever had. */
+/* Processor time of this process, and the most memory it has used. */
 static int64_t cpu_time_ns(int64_t *peak_rss_bytes) {
   struct rusage use = {0};
   getrusage(RUSAGE_SELF, &use);
@@ -79,7 +77,7 @@ static int64_t cpu_time_ns(int64_t *peak_rss_bytes) {
          (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * INT64_C(1000);
 }
 
-/* Names are stored first of all: a full memory must not lose them. */
+/* Names are stored first, so that a full memory cannot lose them. */
 static void fill_header(storage_header *h) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -108,7 +106,7 @@ bool profiler_new_storage(void) {
   return true;
 }
 
-/* Where the devices' clocks stand at the end. */
+/* Notes the devices' clocks at the end. */
 static void read_devices(void) {
   for (int i = 0; i < THE->n_devices; ++i) {
     const profiler_device *d = &THE->devices[i];
@@ -122,7 +120,7 @@ static void read_devices(void) {
 
 static uint64_t ticks_of(double seconds) { return (uint64_t)(seconds * 1e9 / profiler_ticks_to_ns(1)); }
 
-/* The ticks from FROM on for N_TICKS are recorded; outside them an event is dropped where it is made. */
+/* Sets which ticks are recorded: N_TICKS from FROM on; events outside are dropped where they are made. */
 static void set_limits(void) {
   const tn_profile_options *o = &THE->options;
   uint64_t from = o->delay_s > 0 ? profiler_ticks() + ticks_of(o->delay_s) : 0;
@@ -131,7 +129,7 @@ static void set_limits(void) {
   atomic_store(&THE->n_ticks, o->limit_s > 0 ? ticks_of(o->limit_s) : UINT64_MAX - from);
 }
 
-/* Turns recording on: into an empty storage, or on into the one there is. */
+/* Turns recording on: into a new storage, or into the present one. */
 static bool begin_recording(bool is_new) {
   pthread_mutex_lock(&THE->lock);
   bool made = (!is_new && THE->storage.header) || profiler_new_storage();
