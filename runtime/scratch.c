@@ -1,6 +1,6 @@
-/* scratch.c: scratch memory that is kept (scratch.h). A fixed number of places, each with one buffer that is in use or
- * idle. Who changes a place's state from idle or empty owns it until it sets the state again, so nothing is locked, and
- * a fork at any moment costs the child at most the buffers that were in use. */
+/* scratch.c: scratch memory that is kept (scratch.h). There is a fixed number of places, each with a buffer
+ * that is in use or idle. Whoever changes a place's state from idle or empty owns it until it sets the
+ * state again, so nothing is locked, and a fork at any moment costs the child at most the buffers in use. */
 #include "runtime/scratch.h"
 
 #include <stdatomic.h>
@@ -9,24 +9,24 @@ enum { PLACES = 32, ALIGNMENT = 64 };
 
 typedef enum place_state { EMPTY, IDLE, USED } place_state;
 
-/* A buffer that a kernel has, or that waits for the next one. */
+/* A buffer that a kernel uses, or that waits for the next one. */
 typedef struct place {
   _Atomic int state;
-  _Atomic(void *) memory; /* others look at it; only the owner changes it */
-  int64_t bytes;          /* the owner's */
+  _Atomic(void *) memory; /* others read it; only the owner changes it */
+  int64_t bytes;          /* only the owner uses it */
 } place;
 
-/* Buffers that kernels gave back. Threads take and give without a lock: each place is changed by its owner alone. */
+/* Buffers that kernels gave back. Threads take and give without a lock, since only its owner changes a place. */
 struct runtime_scratch {
   place places[PLACES];
   atomic_llong idle; /* bytes */
-  atomic_uint next;  /* the place whose buffer goes when there is no room */
+  atomic_uint next;  /* the place whose buffer is dropped next when there is no room */
 };
 
-/* True: the place is the caller's. */
+/* True: the caller owns the place now. */
 static bool own(place *p, int from) { return atomic_compare_exchange_strong(&p->state, &from, USED); }
 
-/* Not much larger: a small taker would keep the large one's memory. */
+/* A buffer more than twice as large does not fit: a small user would hold a large one's memory. */
 static bool fits(const place *p, int64_t bytes) { return p->bytes >= bytes && p->bytes / 2 <= bytes; }
 
 /* An idle buffer; NULL: none fits. */
@@ -42,13 +42,13 @@ static void *take_idle(runtime_scratch *scratch, int64_t bytes) {
   return NULL;
 }
 
-/* Frees the buffer of the caller's own place. */
+/* Frees the buffer of a place that the caller owns. */
 static void drop(runtime_scratch *scratch, place *p) {
   atomic_fetch_sub(&scratch->idle, p->bytes);
   free(atomic_exchange(&p->memory, NULL));
 }
 
-/* A place without a buffer, the caller's; NULL: all are in use. */
+/* A place without a buffer, owned by the caller; NULL: all are in use. */
 static place *take_place(runtime_scratch *scratch) {
   for (place *p = scratch->places; p < scratch->places + PLACES; p++)
     if (own(p, EMPTY)) return p;
@@ -61,7 +61,7 @@ static place *take_place(runtime_scratch *scratch) {
   return NULL;
 }
 
-/* From the system; where it has none left, what is idle goes first. */
+/* Allocates a buffer. If the system has no memory left, idle buffers are freed first. */
 static void *take_new(runtime_scratch *scratch, int64_t bytes) {
   void *memory = aligned_alloc(ALIGNMENT, (size_t)bytes);
   if (memory) return memory;
@@ -87,7 +87,7 @@ void *runtime_scratch_take(runtime_scratch *scratch, int64_t bytes) {
   return memory;
 }
 
-/* NULL: it found no place when it was taken. */
+/* The place of a buffer; NULL: it found none when it was taken. */
 static place *place_of(runtime_scratch *scratch, const void *memory) {
   for (place *p = scratch->places; p < scratch->places + PLACES; p++)
     if (atomic_load_explicit(&p->memory, memory_order_relaxed) == memory) return p;
@@ -110,7 +110,7 @@ void runtime_scratch_give(runtime_scratch *scratch, void *memory) {
 
 int64_t runtime_scratch_idle(const runtime_scratch *scratch) { return atomic_load(&scratch->idle); }
 
-/* No kernel runs any more. */
+/* No kernel may be running any more. */
 static void release(void *data) {
   runtime_scratch *scratch = data;
   for (int i = 0; i < PLACES; i++) free(scratch->places[i].memory);

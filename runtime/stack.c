@@ -1,6 +1,5 @@
-/* stack.c: work that needs more stack than a host's thread may have. Recursion over a program as deep
- * as the limits allow takes a few MB. A host may run Tenon on a thread with 64 KB, and LLVM recurses,
- * too. An errand lives on the caller's stack, who waits for it. */
+/* stack.c: runs work that needs more stack than a host's thread may have. Recursion over a program as deep
+ * as the limits allow takes a few MB. A host may call Tenon on a thread with 64 KB, and LLVM recurses, too. */
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,14 +11,14 @@
 
 enum { THREAD_BYTES = 8 << 20 };
 
-/* Work for a thread with a larger stack; the caller waits for it, so all lies on the caller's. */
+/* Work for a thread with a larger stack. The caller waits for it, so this is on the caller's stack. */
 typedef struct errand {
   void (*run)(void *data);
   void *data;
-  const void *observed; /* what the observer said when it was sent */
+  const void *observed; /* what the observer returned when it was sent */
 } errand;
 
-/* What the calling thread has left. The first thread's stack grows to its limit. */
+/* The stack that the calling thread has left. The first thread's stack grows up to its limit. */
 static size_t bytes_left(void) {
   pthread_attr_t attributes;
   void *lowest = NULL;
@@ -32,14 +31,15 @@ static size_t bytes_left(void) {
   return (size_t)((const char *)__builtin_frame_address(0) - (const char *)lowest);
 }
 
-/* Touches the stack so far below the caller. */
+/* Touches the stack at that distance below the caller. */
 static __attribute__((noinline)) void grow(size_t bytes) {
   volatile char *lowest = alloca(bytes);
   *lowest = 0;
 }
 
-/* The first thread's stack grows when it is touched. Under a limit of address space the kernel ends a process that
- * touches it without room to grow. So it grows beforehand; other allocations cannot take that room then. */
+/* The first thread's stack grows when it is touched. Under a limit of address space, the kernel ends a
+ * process that touches it when there is no room to grow. So it is made to grow beforehand, while other
+ * allocations cannot take that room. */
 static bool make_room(size_t bytes) {
   struct rlimit space;
   if (gettid() != getpid() || getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
@@ -53,7 +53,7 @@ static bool make_room(size_t bytes) {
   return true;
 }
 
-/* The shape that pthread_create wants. */
+/* The function that pthread_create calls. */
 static void *do_errand(void *data) {
   const errand *e = data;
   runtime_the_errand_observer.arrived(e->observed);
@@ -61,7 +61,7 @@ static void *do_errand(void *data) {
   return NULL;
 }
 
-/* The host's signals are none of the thread's business. */
+/* Signals are blocked in the thread, since the host's are not meant for it. */
 static bool run_elsewhere(errand *e) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -77,7 +77,7 @@ static bool run_elsewhere(errand *e) {
   return made;
 }
 
-/* Measures first, as starting a thread takes some ten microseconds and most callers have the stack. */
+/* Checks first, since starting a thread takes some ten microseconds and most callers have enough stack. */
 bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data) {
   if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data, runtime_the_errand_observer.sent()});
   if (!make_room(bytes)) return false;

@@ -1,5 +1,6 @@
-/* stages.c: stages of kernels: their times, which threads count while they run, their work counters, as a report and as
- * marks of a recording. The record and the stages lie in the kernel's arena, the counters in its code. */
+/* stages.c: the stages of kernels: their times, which threads count while they run, and their work
+ * counters, as a report and as marks in a recording. The stages are in the kernel's arena, the counters in
+ * its code. */
 #include <assert.h>
 #include <math.h>
 
@@ -8,19 +9,19 @@
 #include "runtime/kernel.h"
 #include "runtime/profiler/profiler.h"
 
-/* What is known of a kernel's stages for the profiler: names and work from the schedule, times from counters that
- * the code itself adds to. It lies in the kernel's arena. */
+/* What is known of a kernel's stages: names and work from the schedule, times from counters to which the
+ * code itself adds. In the kernel's arena. */
 struct runtime_stages {
-  int n, n_told, threads;  /* the first N_TOLD tell their time */
+  int n, n_told, threads;  /* times are known of the first N_TOLD */
   tn_kernel_stage *stages; /* in the kernel's arena */
   bool is_counted;
-  const int64_t *counters;  /* rows of n_told + 1; NULL: the kernel does not tell times */
+  const int64_t *counters;  /* rows of n_told + 1 numbers; NULL: the kernel counts no times */
   _Atomic uint64_t wall_ns; /* of all calls */
 };
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* A kernel owns its rows, names too: whoever compiled it may free its own. */
+/* Copies everything, names included, since whoever compiled the kernel may free them. */
 static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_stage *stages) {
   to->stages = runtime_copy(&kernel->arena, stages, sizeof *stages * (size_t)to->n);
   if (to->stages == NULL) return false;
@@ -32,7 +33,7 @@ static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_s
   return true;
 }
 
-/* After a failure the kernel has no stages and is otherwise as it was. */
+/* After a failure the kernel has no stages and is otherwise unchanged. */
 tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, int n_told,
                              const int64_t *counters, int threads) {
   runtime_stages *made = RUNTIME_NEW(&kernel->arena, runtime_stages);
@@ -56,12 +57,12 @@ void runtime_stages_leave(runtime_stages *stages, uint64_t start) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Other threads may be counting. */
+/* Read atomically, since other threads may be counting. */
 static double counted(const runtime_stages *s, int row, int stage) {
   return (double)__atomic_load_n(&s->counters[row * (s->n_told + 1) + stage], __ATOMIC_RELAXED);
 }
 
-/* STAGE 0 is outside of all, as in the kernel. Threads count ticks; the calls' wall time is shared out in their
+/* STAGE 0 is outside all stages, as in the kernel. Threads count ticks; the calls' wall time is divided in
  * proportion. */
 static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out) {
   double all = 0;
@@ -74,7 +75,7 @@ static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out)
   out->active = parallel > 0 ? fmin(counted(s, RUNTIME_STAGE_BUSY, stage) / parallel, 1) : 0;
 }
 
-/* Times are read now; a kernel that runs meanwhile may have some of a call's and not all. */
+/* Times are read at this moment: of a call in progress some may be included. */
 int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
   const runtime_stages *s = kernel != NULL ? kernel->stages : NULL;
   if (s == NULL) return 0;
@@ -95,7 +96,7 @@ double tn_kernel_stage_recompute(const tn_kernel_stage *stage) {
   return stage && stage->required > 0 ? (double)stage->points / (double)stage->required : 0;
 }
 
-/* All stages, malloc'ed; *n is 0 when there are none or no memory, and sums over them. */
+/* All stages, malloc'ed, and the sum of their times. *n is 0 if there are none, or no memory. */
 static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seconds) {
   *n = tn_kernel_stages(kernel, 0, NULL);
   tn_kernel_stage *stages = *n > 0 ? calloc((size_t)*n, sizeof *stages) : NULL;
@@ -108,8 +109,7 @@ static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seco
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
-/* Times in ms of all calls so far. Inlined stages have no loops of their own, and their time is their
- * reader's. */
+/* Prints times in ms over all calls so far. Inlined stages have no loops of their own; their time is their reader's. */
 static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, double seconds) {
   runtime_str_addf(out, "%-20s %12s %8s %10s %8s\n", "stage", "ms", "share", "visits", "active");
   for (int i = 0; i < n; ++i) {
@@ -122,7 +122,7 @@ static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, do
   }
 }
 
-/* The second table of a report: only for stages that were compiled with counters. */
+/* The second table of a report, only for stages that were compiled with counters. */
 static void add_counts(runtime_str *out, const tn_kernel_stage *stages, int n) {
   runtime_str_addf(out, "%-20s %12s %10s %14s %14s %14s %14s\n", "stage", "points", "recompute", "loads", "stores",
                    "vector loads", "vector stores");
@@ -150,18 +150,18 @@ char *tn_kernel_stage_report(const tn_kernel *kernel) {
 
 enum { MAX_MARK_ARGS = 24 };
 
-/* The arguments of a stage's event, at most MAX_MARK_ARGS. */
+/* The arguments of a stage's event. */
 typedef struct mark {
   int n;
   tn_event_arg args[MAX_MARK_ARGS];
 } mark;
 
-/* What no longer fits is dropped: a mark with fewer arguments is still read. */
+/* Arguments that do not fit are dropped; a mark with fewer can still be read. */
 static void add_arg(mark *m, tn_event_arg arg) {
   if (m->n < MAX_MARK_ARGS) m->args[m->n++] = arg;
 }
 
-/* The arguments that the table `kernel` of analyses has as columns. */
+/* Fills in the arguments that are columns of the table `kernel` in analyses. */
 static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s, double seconds) {
   add_arg(m, tn_event_arg_text("kernel", kernel->name));
   add_arg(m, tn_event_arg_text("stage", s->name));
@@ -190,8 +190,7 @@ static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s
 #undef X
 }
 
-/* The marks carry what the kernel counted up to now; those of an earlier call stay in the recording
- * beside them. */
+/* Marks carry what the kernel has counted up to now; those of earlier calls remain in the recording. */
 void tn_kernel_mark_stages(const tn_kernel *kernel) {
   static const tn_site site = TN_SITE(KERNEL, 3);
   int n;

@@ -1,11 +1,11 @@
-/* Small things every layer needs: the clock, hashing, random numbers, reading a file. */
+/* support.c: small things that every layer needs: the clock, hashing, random numbers, reading a file. */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "runtime/base.h"
 
-/* Monotonic, so that a measurement survives a change of the wall clock. */
+/* Monotonic, so that a change of the wall clock does not disturb a measurement. */
 uint64_t runtime_now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -19,20 +19,20 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/* Up to eight bytes as a number: hashes do not depend on the machine's byte order. */
+/* Up to eight bytes as a number, so that hashes do not depend on the machine's byte order. */
 static uint64_t load_little_endian(const unsigned char *p, size_t n) {
   uint64_t word = 0;
   for (size_t i = 0; i < n; ++i) word |= (uint64_t)p[i] << (8 * i);
   return word;
 }
 
-/* Eight of them: written out, so that the compiler makes one load of it. */
+/* The same for eight bytes, written out so that the compiler makes one load of it. */
 static uint64_t load_eight(const unsigned char *p) {
   return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
          (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* Eight bytes a step through mix. Not for hostile keys, and not cryptographic. The value goes into
+/* Mixes eight bytes at a time. Neither cryptographic nor meant for hostile keys. The value is written to
  * records on disk: changing it makes all of them stale. */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
@@ -49,15 +49,16 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
   return (int64_t)(((unsigned __int128)runtime_random(rng) * (uint64_t)n) >> 64);
 }
 
-/* 53 bits, all that a double's fraction has: each multiple of 2^-53 is as likely. */
+/* 53 bits, as many as a double's fraction has: all multiples of 2^-53 are equally likely. */
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
-/* Apart, since it is most of the data that candidates get: without a call for each, a fifth of the time. */
+/* A function of its own, since most of the data for candidates is made here: without a call for each number
+ * it takes a fifth of the time. */
 void runtime_random_floats(runtime_rng *rng, float *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = (float)(mix(rng->state += 0x9e3779b97f4a7c15u) >> 40) * 0x1p-23f - 1;
 }
 
-/* The order that qsort wants. Subtracting would round to 0 for near values. NaNs do not come here. */
+/* Rows are read by memcpy, since their type is not known here. */
 int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name) {
   for (int i = 0; name && i < n; i++) {
     const char *first;
@@ -72,6 +73,7 @@ int runtime_compare_i64(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
+/* A difference would become 0 when it is cut to an int. NaN does not occur here. */
 static int by_value(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -79,15 +81,15 @@ static int by_value(const void *left, const void *right) {
 
 void runtime_sort(double *values, int n) { qsort(values, (size_t)n, sizeof *values, by_value); }
 
-/* Linear between the two nearest order statistics (type 7 of Hyndman and Fan: Sample quantiles in
- * statistical packages, 1996), as NumPy and R do. */
+/* Linear between the two nearest order statistics, as in NumPy and R (type 7 of Hyndman and Fan: Sample
+ * quantiles in statistical packages, 1996). */
 double runtime_quantile(const double *sorted, int n, double q) {
   double at = q * (n - 1);
   int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
   return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
-/* Appends the rest of FILE; false when reading failed (errno says why). */
+/* Appends the rest of FILE. False: reading failed, with errno. */
 static bool read_all(FILE *file, runtime_str *text) {
   char block[16384];
   for (size_t n = sizeof block; n == sizeof block;) {
@@ -98,7 +100,7 @@ static bool read_all(FILE *file, runtime_str *text) {
   return !ferror(file);
 }
 
-/* Read in blocks and not by its length, since pipes and /proc have none. The NUL is not counted in *N. */
+/* Reads in blocks rather than by the length, since pipes and /proc have none. *N does not count the NUL. */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n) {
   FILE *file = fopen(path, "rbe");
   if (!file) {

@@ -1,6 +1,6 @@
 /* text.c: text in and out for the parsers and printers above: failures with the line and a caret, the
- * distance between words, floats whatever the program's locale is. Nothing here allocates; texts lie in
- * the caller's buffers. */
+ * distance between words, and floats independent of the program's locale. Nothing here allocates; texts are
+ * in the caller's buffers. */
 #include <ctype.h>
 #include <locale.h>
 #include <stdio.h>
@@ -11,24 +11,24 @@
 
 enum { EXCERPT_HALF = 60, EXCERPT_BYTES = 2 * EXCERPT_HALF + 16 };
 
-/* The part of the source line around a place, and the blanks that put a caret under it. */
+/* The part of a source line around a place, and the blanks that put a caret under it. */
 typedef struct excerpt {
   int line, column; /* from 1; a column is a character */
   char text[EXCERPT_BYTES];
   char blanks[EXCERPT_BYTES];
 } excerpt;
 
-/* UTF-8: a character is its first byte, and those that follow it take no column. */
+/* In UTF-8 only the first byte of a character takes a column. */
 static bool is_continuation_byte(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
-/* At the end of the text an error is shown behind the last thing that stands there. */
+/* An error at the end of the text is shown after the last thing there. */
 static const char *shown_place(const char *text, const char *at) {
   if (*at != '\0') return at;
   while (at > text && isspace((unsigned char)at[-1])) at--;
   return at;
 }
 
-/* Copies the line's part and builds the blanks up to the place; tabs stay tabs. */
+/* Copies a part of the line, and makes the blanks up to the place; tabs stay tabs. */
 static void excerpt_fill(excerpt *e, const char *from, const char *to, const char *at) {
   size_t n = 0, n_blanks = 0;
   for (const char *p = from; p < to && n + 1 < sizeof e->text; p++) {
@@ -38,8 +38,7 @@ static void excerpt_fill(excerpt *e, const char *from, const char *to, const cha
   }
 }
 
-/* Linear in the text up to the place. Cut to EXCERPT_HALF bytes on either side, never inside a
- * character. */
+/* Shows EXCERPT_HALF bytes on either side at most, and never cuts inside a character. */
 static excerpt excerpt_of(const char *text, const char *place) {
   excerpt e = {.line = 1, .column = 1};
   const char *at = shown_place(text, place), *start = at, *end = at;
@@ -65,7 +64,7 @@ tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, c
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-enum { COMPARED = 31 }; /* characters of a word */
+enum { COMPARED = 31 }; /* only so many characters of a word count */
 
 /* One row of the usual table is enough: ROW[j] is the distance of A's first i characters from B's first j. */
 int runtime_edit_distance(const char *a, const char *b) {
@@ -83,8 +82,8 @@ int runtime_edit_distance(const char *a, const char *b) {
   return row[nb];
 }
 
-/* At most 2 changes for words of four letters or more, fewer for shorter ones: of a word of two letters
- * everything would be near. */
+/* Words of four letters or more may differ in at most 2 characters, shorter ones in fewer: otherwise
+ * everything would be close to a word of two letters. */
 runtime_nearest runtime_nearest_to(const char *typed) {
   return (runtime_nearest){.typed = typed, .distance = RUNTIME_MIN(3, (int)strlen(typed) / 2 + 1)};
 }
@@ -98,27 +97,27 @@ void runtime_nearest_offer(runtime_nearest *nearest, const char *word) {
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
-/* The calling thread's locale, put aside for C's, in which the decimal point is a point. */
+/* The calling thread's locale, replaced for a while by the C locale, in which the decimal point is a point. */
 typedef struct c_locale {
   locale_t c, old;
 } c_locale;
 
-/* The thread's locale, not the process's: other threads of the host go on with theirs. Without memory
- * for a locale nothing changes, and numbers follow the host's. */
+/* Changes the thread's locale, not the process's, so that other threads of the host are not affected.
+ * Without memory for a locale nothing changes, and numbers follow the host's. */
 static c_locale enter_c_locale(void) {
   c_locale at = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   if (at.c) at.old = uselocale(at.c);
   return at;
 }
 
-/* Gives the thread its locale back, if enter_c_locale could change it. */
+/* Restores the thread's locale if enter_c_locale has changed it. */
 static void leave_c_locale(c_locale at) {
   if (!at.c) return;
   uselocale(at.old);
   freelocale(at.c);
 }
 
-/* strtod's rules, hexadecimal floats, "inf" and "nan" among them; *END as strtod sets it. */
+/* Follows strtod, including hexadecimal floats, "inf" and "nan"; sets *END like strtod. */
 double runtime_parse_float(const char *text, char **end) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   double value = c ? strtod_l(text, end, c) : strtod(text, end);
@@ -126,13 +125,14 @@ double runtime_parse_float(const char *text, char **end) {
   return value;
 }
 
-/* Whether TEXT is VALUE, for readers that round it to f32 at once (C) and for those that round twice (te). */
+/* Whether TEXT is read as VALUE, both by readers that round it to f32 directly (C) and by those that round
+ * twice (te). */
 static bool reads_back(const char *text, double value, tn_dtype dtype) {
   if (dtype == TN_F32 && strtof(text, NULL) != (float)value) return false;
   return runtime_rounded(dtype, strtod(text, NULL)) == runtime_rounded(dtype, value);
 }
 
-/* In the thread's locale. */
+/* Uses the thread's locale. */
 static void shortest(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, RUNTIME_FLOAT_TEXT, "%.*g", digits, value);
@@ -140,8 +140,7 @@ static void shortest(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype
   }
 }
 
-/* At most 17 tries; 17 digits give every double back. NaNs lose their payload: no text that is read
- * again has one. */
+/* Takes at most 17 tries, since 17 digits represent every double. A NaN loses its payload, which no text has. */
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
   c_locale c = enter_c_locale();
   if (value != value)

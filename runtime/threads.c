@@ -1,6 +1,6 @@
-/* How many threads a parallel loop may use: the least of the affinity mask and the cgroups' CPU quotas;
- * what a target asks for by default is no more than OpenMP's own answer, which holds OMP_NUM_THREADS.
- * Nothing is cached: a container's quota may change while the program runs, and asking costs some ten
+/* threads.c: how many threads a parallel loop may use: the least of the affinity mask and the cgroups' CPU
+ * quotas. A target's default is also limited by OpenMP's own answer, which reflects OMP_NUM_THREADS.
+ * Nothing is cached: a container's quota may change while the program runs, and asking takes some ten
  * microseconds. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 
 #include "runtime/parallel.h"
 
-/* Nothing here allocates: without memory the number would be another one, and nobody would be told. */
+/* Nothing here allocates: without memory the number would be different, and nobody would be told. */
 enum { MOST_CPUS = 1 << 16, MOST_LIST_BYTES = 1 << 14 };
 
-/* CPUs this process may run on. */
+/* The CPUs on which this process may run. */
 static int affinity_threads(void) {
   unsigned long mask[MOST_CPUS / (8 * sizeof(unsigned long))] = {0};
   bool known = sched_getaffinity(0, sizeof mask, (cpu_set_t *)mask) == 0;
@@ -28,7 +28,7 @@ int runtime_quota_threads(const char *quota, const char *period) {
   return threads >= RUNTIME_NO_QUOTA ? RUNTIME_NO_QUOTA : RUNTIME_MAX((int)(threads + 0.999), 1);
 }
 
-/* The first SIZE - 1 bytes of a file; "" when there is none. */
+/* The first SIZE - 1 bytes of a file; "" if there is none. */
 static char *read_start(const char *path, char *text, size_t size) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   size_t have = 0;
@@ -50,7 +50,7 @@ static const char *read_line(const char *folder, const char *name, char *line, s
   return line;
 }
 
-/* The quota written in one cgroup's folder, in either version's files. */
+/* The quota given in a cgroup's folder, in the files of either version. */
 static int folder_threads(const char *folder) {
   char quota[64], period[64];
   if (*read_line(folder, "cpu.max", quota, sizeof quota))
@@ -59,7 +59,7 @@ static int folder_threads(const char *folder) {
   return runtime_quota_threads(quota, read_line(folder, "cpu.cfs_period_us", period, sizeof period));
 }
 
-/* The least quota of a cgroup and of those it is in: MOUNT/PATH, and so on up to MOUNT. */
+/* The least quota of a cgroup and of those that contain it: MOUNT/PATH, and so on up to MOUNT. */
 static int path_threads(const char *mount, const char *path) {
   char folder[4096];
   int n = snprintf(folder, sizeof folder, "%s%s", mount, path), least = RUNTIME_NO_QUOTA;
@@ -73,14 +73,14 @@ static int path_threads(const char *mount, const char *path) {
   return least;
 }
 
-/* The least over a path in the hierarchy of version 1 called NAME, in a mount of its own. */
+/* The least quota along a path in the version 1 hierarchy called NAME, which has a mount of its own. */
 static int controller_threads(const char *mount, const char *name, const char *path) {
   char folder[4096];
   int n = snprintf(folder, sizeof folder, "%s/%s", mount, name);
   return n < 0 || n >= (int)sizeof folder ? RUNTIME_NO_QUOTA : path_threads(folder, path);
 }
 
-/* One line of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,cpuacct:/path" (version 1). */
+/* One line of /proc/self/cgroup: "0::/path" (version 2) or "4:cpu,cpuacct:/path" (version 1). */
 static int line_threads(char *line, const char *mount) {
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return RUNTIME_NO_QUOTA;
@@ -103,7 +103,7 @@ int runtime_cgroup_threads(const char *list, const char *mount) {
   return least;
 }
 
-/* Without OMP_NUM_THREADS: that says what a user wants by default, this what can run at once. */
+/* Without OMP_NUM_THREADS, which is the user's default; this is what can run at once. */
 int runtime_machine_threads(void) {
   int mask = affinity_threads(), quota = runtime_cgroup_threads("/proc/self/cgroup", "/sys/fs/cgroup");
   return RUNTIME_MIN(mask, quota);

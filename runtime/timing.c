@@ -1,12 +1,12 @@
-/* Timing a kernel: one call to warm up and to learn how long it takes, then samples of as many calls as
- * fill a batch, until the quartiles are close to each other or the limits are reached. Times are of the
- * wall clock, in seconds for one call. The median is what tuning compares: it does not move when the
- * system interrupts a few samples. */
+/* timing.c: times a kernel: one call to warm up and to learn how long it takes, then samples of as many
+ * calls as fill a batch, until the quartiles are close together or a limit is reached. Times are wall clock
+ * times in seconds for one call. Tuning compares medians, which do not move when the system interrupts a
+ * few samples. */
 #include <math.h>
 
 #include "runtime/kernel.h"
 
-/* The options with every zero replaced by the default that runtime.h names. */
+/* The options with zeros replaced by the defaults given in runtime.h. */
 static tn_timing_options with_defaults(const tn_timing_options *given) {
   tn_timing_options o = given ? *given : (tn_timing_options){0};
   if (o.min_batch_s <= 0) o.min_batch_s = 0.001;
@@ -18,14 +18,14 @@ static tn_timing_options with_defaults(const tn_timing_options *given) {
   return o;
 }
 
-/* Seconds for one call, measured over N; *result is the kernel's first result that is not 0. */
+/* Seconds for one call, measured over N. *result: the kernel's first result other than 0. */
 static double time_calls(runtime_call *call, int64_t n, int32_t *result) {
   uint64_t start = runtime_now_ns();
   for (int64_t i = 0; i < n && *result == 0; ++i) *result = runtime_call_invoke(call);
   return (double)(runtime_now_ns() - start) * 1e-9 / (double)n;
 }
 
-/* Puts VALUE in its place among the N sorted ones. */
+/* Inserts VALUE into the N sorted ones. */
 static void insert_sorted(double *sorted, int n, double value) {
   int i = n;
   for (; i > 0 && sorted[i - 1] > value; --i) sorted[i] = sorted[i - 1];
@@ -43,22 +43,22 @@ static tn_timing summary(const double *sorted, int n) {
   return t;
 }
 
-/* Calls in a sample, for a kernel that takes ONE_S. */
+/* How many calls make a sample, for a kernel that takes ONE_S. */
 static int64_t batch_calls(const tn_timing_options *o, double one_s) {
   double calls = o->min_batch_s / RUNTIME_MAX(one_s, 1e-9);
   int64_t least = RUNTIME_MAX(o->min_calls, 1);
   return calls <= (double)least ? least : (int64_t)(calls + 0.999);
 }
 
-/* Whether more samples would change nothing that the caller cares for: the middle half lies close
- * together, or the median is known well enough. The share of the median is the interval of
- * tn_timing_options.median_within. */
+/* Whether more samples would change nothing that the caller cares about: the middle half is close together,
+ * or the median is known well enough (the interval of tn_timing_options.median_within). */
 static bool is_tight(const tn_timing_options *o, const tn_timing *t) {
   return t->spread < o->tight || 1.57 * t->spread < o->median_within * sqrt((double)t->n_samples);
 }
 
-/* Samples after the first call, which paid for page faults and for waking threads and does not count. The second call
- * tells how many calls make a batch; when one is enough, it is the first sample. SAMPLES has room for max_samples. */
+/* Takes samples after the first call, which paid for page faults and for waking threads. The second call
+ * tells how many calls make a batch; if one is enough, it is the first sample. SAMPLES has room for
+ * max_samples. */
 static int32_t sample(runtime_call *call, const tn_timing_options *o, double *samples, tn_timing *out) {
   int32_t result = 0;
   uint64_t start = runtime_now_ns();

@@ -1,6 +1,7 @@
-/* words.c: calls of kernels all of whose parameters are machine words, which is most of them: pointers, symbols and strides. The
- * conventions of x86-64, aarch64 and riscv64 pass a pointer and an int64_t alike, so that how many there are is all that a call
- * depends on. libffi looks at every parameter in every call (`build/tenon-bench --calls`, docs/performance.md). */
+/* words.c: calls kernels whose parameters are all machine words, as they mostly are: pointers, symbols and
+ * strides. The calling conventions of x86-64, AArch64 and RISC-V 64 pass a pointer and an int64_t alike, so
+ * only the number of parameters matters. libffi would examine every parameter in every call
+ * (`build/tenon-bench --calls`, docs/performance.md). */
 #include "runtime/kernel.h"
 
 #if UINTPTR_MAX == UINT64_MAX

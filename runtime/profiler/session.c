@@ -145,7 +145,7 @@ static bool begin_recording(bool is_new) {
   return true;
 }
 
-/* Writes into the header when the session stopped. Under lock. */
+/* Notes in the header when the session stopped. Called under the lock. */
 static void mark_stopped(void) {
   storage_header *h = THE->storage.header;
   THE->is_marked = true;
@@ -159,8 +159,8 @@ static void mark_stopped(void) {
   h->is_stopped = 1;
 }
 
-/* Turns recording off, waiting for nobody: threads may still be finishing a record, and hold the lock for a new name.
- * Whoever reads or unmaps the buffers waits for them. */
+/* Turns recording off without waiting: threads may still be finishing a record, and may need the lock for a
+ * new name. Whoever reads or unmaps the buffers waits for them. */
 static void end_recording(void) {
   uint64_t started = profiler_now_ns();
   set_filter(0);
@@ -172,12 +172,12 @@ static void end_recording(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
-/* The mapped file goes when the session's events are in memory, unless the caller wants it to outlive a crash. */
+/* The mapped file is removed once the session's events are in memory, unless the caller wants to keep it. */
 static void remove_file(void) {
   if (THE->file && !THE->options.keep_file) unlink(THE->file);
 }
 
-/* The events so far, with their file: none of them is read. */
+/* Drops the events so far, and their file, without reading them. */
 static void drop_recorded(void) {
   make_quiet();
   pthread_mutex_lock(&THE->lock);
@@ -186,7 +186,7 @@ static void drop_recorded(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
-/* What was recorded, as a recording; the buffers are given back. */
+/* Turns what was recorded into a recording and returns the buffers. */
 static tn_recording *take_recording(void) {
   make_quiet();
   pthread_mutex_lock(&THE->lock);
@@ -207,8 +207,8 @@ static tn_recording *take_recording(void) {
 
 static bool is_in_callback(void) { return atomic_load(&THE->callback_thread) == (uintptr_t)pthread_self(); }
 
-/* Both locks are held over fork, so that the child gets them in a known state. The thread of a callback holds the first
- * already. */
+/* Both locks are held over a fork, so that the child gets them in a known state. A thread in a callback
+ * holds the first already. */
 static void before_fork(void) {
   if (!is_in_callback()) pthread_mutex_lock(&THE->control);
   pthread_mutex_lock(&THE->lock);
@@ -219,7 +219,7 @@ static void after_fork(void) {
   if (!is_in_callback()) pthread_mutex_unlock(&THE->control);
 }
 
-/* The child has recorded nothing; it goes on recording, into buffers that its first event makes. */
+/* The child has recorded nothing so far. It goes on recording, into buffers that its first event makes. */
 static void after_fork_in_child(void) {
   drop_storage();
   profiler_hardware_forget();
@@ -230,7 +230,7 @@ static void after_fork_in_child(void) {
   after_fork();
 }
 
-/* Once a process: handlers cannot be taken back. */
+/* Done once in a process: the handlers cannot be removed again. */
 static void prepare(void) {
   if (THE->is_prepared) return;
   THE->is_prepared = pthread_key_create(&THE->exit_key, profiler_thread_exits) == 0 &&
@@ -240,7 +240,7 @@ static void prepare(void) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* The session owns copies of the texts that options point to. */
+/* Frees the session's copies of the texts in its options. */
 static void free_options(void) {
   free((char *)THE->options.file);
   free((char *)THE->options.process_name);
@@ -252,7 +252,7 @@ static void free_options(void) {
 
 static bool copy_text(const char **text) { return !*text || (*text = strdup(*text)); }
 
-/* Copies of all texts: the caller's may be gone at the end of the session. False: no memory; what was
+/* Copies all texts, since the caller's may be gone before the session ends. False: no memory; what was
  * copied is freed with the options. */
 static bool keep_options(const tn_profile_options *options) {
   free_options();
@@ -263,7 +263,7 @@ static bool keep_options(const tn_profile_options *options) {
   return copy_text(&o->pass_through) && kept;
 }
 
-/* `!(x >= 0)` catches NaN, too. */
+/* `!(x >= 0)` catches NaN as well. */
 static tn_status check_options(tn_context *ctx, const tn_profile_options *o) {
   if (!o) return TN_OK;
   if (o->level < -1 || o->level > TN_LEVEL_MAX)
@@ -281,7 +281,7 @@ static tn_status check_options(tn_context *ctx, const tn_profile_options *o) {
   return TN_OK;
 }
 
-/* The session goes on without the pass-through; the warning is said at once and kept for the recording. */
+/* The session goes on without the tracer. The warning is given at once and kept for the recording. */
 static void warn_of_tracer(tn_context *ctx, const char *path, const char *why) {
   runtime_str text = {0};
   runtime_str_addf(&text, "profile: no pass-through to %s: %s", path, why);
@@ -290,7 +290,7 @@ static void warn_of_tracer(tn_context *ctx, const char *path, const char *why) {
   THE->warnings = text.data;
 }
 
-/* Loads the tracer; it stays loaded. Without it the session records as usual, with a warning. */
+/* Loads the tracer, which is never unloaded. Without it the session records as usual, with a warning. */
 static void load_tracer(tn_context *ctx, const char *path) {
   atomic_store(&THE->tracer, NULL);
   if (!path) return;
@@ -322,7 +322,7 @@ static void load_tracer(tn_context *ctx, const char *path) {
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* Whether round K is in a window, and whether it is the last of it. */
+/* Whether round K is in a window, and whether it is the window's last. */
 static bool is_recorded(const tn_profile_options *o, int k, bool *is_last) {
   *is_last = false;
   if (o->record == 0) return true;
@@ -332,7 +332,7 @@ static bool is_recorded(const tn_profile_options *o, int k, bool *is_last) {
   return at >= o->closed + o->ready && (o->repeat == 0 || cycle < o->repeat);
 }
 
-/* Hands a finished window over. */
+/* Hands a finished window to the user. */
 static void deliver_window(void) {
   tn_recording *r = take_recording();
   if (!r) return;
@@ -342,7 +342,7 @@ static void deliver_window(void) {
   atomic_store(&THE->callback_thread, 0);
 }
 
-/* Plug-ins are stopped before our own recording, so that their last events lie inside. */
+/* Plug-ins are stopped before our own recording, so that their last events are within it. */
 static void close_window(void) {
   profiler_guests_stop();
   end_recording();
@@ -350,7 +350,7 @@ static void close_window(void) {
   if (THE->options.on_window) deliver_window();
 }
 
-/* Round k ended: closes or opens a window. */
+/* After round k: closes or opens a window. False: there are no buffers, with errno set. */
 static bool move_windows(void) {
   bool is_last, ignored;
   bool was_recorded = is_recorded(&THE->options, THE->round, &is_last);
@@ -376,7 +376,7 @@ static const struct {
 
 static const char *const state_names[] = {"idle", "waiting for its window", "recording", "stopped"};
 
-/* Takes the control lock if the call fits the state. */
+/* Takes the control lock if the state allows the call; otherwise fails. */
 static tn_status begin_call(tn_context *ctx, int call) {
   if (is_in_callback())
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: %s is not allowed inside on_window", calls[call].name);
@@ -387,7 +387,7 @@ static tn_status begin_call(tn_context *ctx, int call) {
   return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: %s: the profiler is %s", calls[call].name, state_names[state]);
 }
 
-/* What ProfileOptions narrow: TensorFlow's level 1 is what the user marked, 2 the default, 3 everything. */
+/* Applies what device options narrow. TensorFlow's level 1 means what the user marked, 2 the default, 3 everything. */
 static void obey_device_options(void) {
   const tn_device_options *d = &THE->device_options;
   tn_profile_options *o = &THE->options;
@@ -400,7 +400,7 @@ static void obey_device_options(void) {
   if (limit_s > 0 && (o->limit_s == 0 || limit_s < o->limit_s)) o->limit_s = limit_s;
 }
 
-/* Measures once what an enabled scope costs, in a small session of its own. */
+/* Measures what an enabled scope costs, once, in a small session of its own. */
 static void measure_cost(void) {
   if (THE->event_cost_ns > 0 || THE->clock.injected.monotonic_ns) return;
   tn_profile_options kept = THE->options;
@@ -414,14 +414,14 @@ static void measure_cost(void) {
   THE->has_device_options = had_device_options;
 }
 
-/* Why there are no buffers. */
+/* Why there are no buffers, for messages. */
 static const char *why_not(int error) {
   return error == ELOOP    ? "it is a symbolic link; remove it, or give the recording another name"
          : error == EEXIST ? "there is a file of that name that no recorder wrote"
                            : strerror(error);
 }
 
-/* The previous recording, if nobody collected it, is dropped. On failure the state is idle. */
+/* Drops the previous recording if nobody collected it. After a failure the state is idle. */
 static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   if (THE->storage.header) drop_recorded();
   profiler_guests_drop();
@@ -451,7 +451,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, why_not(error));
 }
 
-/* What starting costs is told in the session's statistics. */
+/* The cost of starting is part of the session's statistics. */
 tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   tn_status status = check_options(ctx, options);
   if (status != TN_OK || (status = begin_call(ctx, CALL_START)) != TN_OK) return status;
@@ -462,7 +462,7 @@ tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
   return status;
 }
 
-/* Guests are stopped before the state changes: what they still have belongs to the session. */
+/* Guests are stopped before the state changes, since what they still have belongs to the session. */
 tn_status tn_profile_stop(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STOP);
   if (status != TN_OK) return status;
@@ -474,7 +474,7 @@ tn_status tn_profile_stop(tn_context *ctx) {
   return TN_OK;
 }
 
-/* Goes on recording or waiting, with empty buffers; a stopped session becomes idle. */
+/* Goes on recording or waiting, with empty buffers. A stopped session becomes idle. */
 tn_status tn_profile_reset(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_RESET);
   if (status != TN_OK) return status;
@@ -494,7 +494,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   return status;
 }
 
-/* Written by the session with times it took itself: a round begins before it is known to. */
+/* Writes a round's event with times that the session took itself, since a round begins before it is known to be one. */
 static void record_round(uint64_t now) {
   char name[32];
   snprintf(name, sizeof name, "Round#%d", THE->round);
@@ -504,8 +504,7 @@ static void record_round(uint64_t now) {
   pthread_mutex_unlock(&THE->lock);
 }
 
-/* Ends round k and begins the next. The windows move afterwards, so that a round's own event lies in
- * its window. */
+/* Ends round k and begins the next. The windows move afterwards, so that a round's own event is in its window. */
 tn_status tn_profile_step(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STEP);
   if (status != TN_OK) return status;
@@ -518,7 +517,7 @@ tn_status tn_profile_step(tn_context *ctx) {
   return status;
 }
 
-/* Once a session; the state is idle then. NULL: no memory, and it can be tried again. */
+/* Possible once for a session; then the state is idle. NULL: no memory; it can be tried again. */
 tn_recording *tn_profile_collect(tn_context *ctx) {
   if (begin_call(ctx, CALL_COLLECT) != TN_OK) return NULL;
   tn_recording *r = take_recording();

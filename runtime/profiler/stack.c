@@ -1,5 +1,5 @@
-/* The C call stack of a scope as text: names of exported functions, else the object and the offset in it. No file names
- * with folders: traces are passed on. */
+/* stack.c: the C call stack of a scope as text: names of exported functions, otherwise the object and the
+ * offset in it. It contains no folders, since traces are passed on to others. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { MAX_FRAMES = 32 };
 
-/* Static functions have no name here: they show as an offset, which addr2line resolves. */
+/* Static functions have no name here: they are shown as an offset, which addr2line resolves. */
 static void frame_text(const void *address, char *text, size_t n) {
   Dl_info info;
   if (!dladdr(address, &info)) {
@@ -22,7 +22,7 @@ static void frame_text(const void *address, char *text, size_t n) {
   }
 }
 
-/* Outermost first, as flame graphs want it; SKIP innermost frames are the recorder's own. What does not
+/* Outermost first, as flame graphs expect; the SKIP innermost frames are the recorder's own. What does not
  * fit is cut off. */
 void profiler_stack_text(int skip, char *text, size_t n) {
   void *frames[MAX_FRAMES];

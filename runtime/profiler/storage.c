@@ -1,8 +1,8 @@
 /* storage.c: makes, opens and fills the mapping that a session records into.
  *
- * A `storage` is header, labels, names, lanes and chunks in one mapping, at offsets that the header says, so that
- * a reader in another process finds them. It owns the mapping and the descriptor; the file's name is the
- * session's. */
+ * A `storage` is header, labels, names, lanes and chunks in one mapping, at offsets given in the header, so
+ * that a reader in another process finds them. It owns the mapping and the descriptor; the file's name is
+ * the session's. */
 #include "runtime/profiler/storage.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* Names get an eighth of the records' memory, at least a MiB. */
+/* Names get an eighth of the memory for records, and at least a MiB. */
 static size_t names_bytes_for(size_t max_bytes) { return RUNTIME_MAX(round_up(max_bytes / 8, 4096), (size_t)1 << 20); }
 
-/* Where the parts lie. */
+/* Sets the offsets of the parts. */
 static void lay_out(storage_header *h, size_t max_bytes) {
   h->max_chunks = (uint32_t)RUNTIME_MIN(max_bytes / STORAGE_CHUNK_BYTES, (size_t)UINT32_MAX - 1);
   h->names_bytes = names_bytes_for(max_bytes);
@@ -29,7 +29,7 @@ static void lay_out(storage_header *h, size_t max_bytes) {
   h->total_bytes = h->chunks_at + (size_t)h->max_chunks * STORAGE_CHUNK_BYTES;
 }
 
-/* The offsets are believed: those of a file have been checked. */
+/* The offsets are trusted; those of a file were checked before. */
 static void set_pointers(storage *s, char *base) {
   s->header = (storage_header *)base;
   s->labels = (storage_label *)(base + s->header->labels_at);
@@ -40,13 +40,13 @@ static void set_pointers(storage *s, char *base) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Nobody else's: empty, as a tuner makes it for its worker. */
+/* Whether the file is empty and nobody else's, as a tuner makes it for its worker. */
 static bool is_empty(int file) {
   struct stat info;
   return fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 && info.st_nlink == 1;
 }
 
-/* Looks before it maps: any file could have been named. */
+/* Whether a recorder wrote the file. Checked before mapping it, since any file could have been named. */
 static bool is_recorders(int file) {
   struct stat info;
   char magic[sizeof STORAGE_MAGIC];
@@ -55,8 +55,8 @@ static bool is_recorders(int file) {
          memcmp(magic, STORAGE_MAGIC, sizeof magic) == 0;
 }
 
-/* Opens an empty file. What a killed run left is replaced, not emptied: another process may have it mapped. A link that
- * somebody laid here, or a file that is no recorder's, is not touched. */
+/* Opens an empty file. A file of a killed run is replaced rather than emptied, since another process may
+ * have it mapped. A symbolic link, or a file that no recorder wrote, is left alone. */
 static int open_empty(const char *path) {
   enum { NEW = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
   int file = open(path, NEW, 0666);
@@ -69,7 +69,7 @@ static int open_empty(const char *path) {
   return is_ours && unlink(path) == 0 ? open(path, NEW, 0666) : -1;
 }
 
-/* A longer file than the process may make would be a signal. */
+/* Checked beforehand: extending a file beyond the process's limit would raise a signal. */
 static bool is_within_limit(size_t bytes) {
   struct rlimit most;
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || bytes <= most.rlim_cur) return true;
@@ -79,7 +79,7 @@ static bool is_within_limit(size_t bytes) {
 
 /* ---- its place on the disk --------------------------------------------------------------------------------------- */
 
-/* For file systems without fallocate; nothing was written there yet. */
+/* For file systems without fallocate. Nothing was written to this part yet. */
 static bool write_zeros(int file, size_t at, size_t bytes) {
   static const char zeros[4096];
   for (size_t done = 0; done < bytes;) {
@@ -91,8 +91,8 @@ static bool write_zeros(int file, size_t at, size_t bytes) {
   return true;
 }
 
-/* Blocks are taken before they are written to: writing into a mapped file on a full disk is a SIGBUS,
- * not an error. */
+/* Takes blocks from the disk before they are written to: writing into a mapped file on a full disk is a
+ * SIGBUS, not an error. */
 static bool take_space(storage *s, size_t at, size_t bytes) {
   if (s->file < 0) return true;
   int result;
@@ -103,7 +103,7 @@ static bool take_space(storage *s, size_t at, size_t bytes) {
   return false;
 }
 
-/* Takes the pages of the part at AT up to its first USED bytes. */
+/* Takes the pages of the part at AT, up to its first USED bytes. */
 static bool take_part(storage *s, size_t at, size_t *taken, size_t used) {
   size_t to = round_up(used, 4096);
   if (used <= *taken) return true;
@@ -120,7 +120,7 @@ bool storage_take_lane(storage *s, uint32_t i) {
   return take_part(s, s->header->lanes_at, &s->lanes_taken, ((size_t)i + 1) * sizeof(storage_lane));
 }
 
-/* What one thread needs to record at all: a page of each part, a chunk for its stack and one for its records. */
+/* Takes what one thread needs to record at all: a page of each part, a chunk for its stack and one for its records. */
 static bool take_least(storage *s, const storage_header *h) {
   return take_space(s, 0, h->labels_at) && take_part(s, h->labels_at, &s->labels_taken, 1) &&
          take_part(s, h->names_at, &s->names_taken, 1) && take_part(s, h->lanes_at, &s->lanes_taken, 1) &&
@@ -134,7 +134,7 @@ static bool prepare_file(storage *s, const storage_header *h) {
   return is_within_limit(h->total_bytes) && ftruncate(s->file, (off_t)h->total_bytes) == 0 && take_least(s, h);
 }
 
-/* Keeps errno, which tells the caller why. */
+/* Cleans up. Keeps errno, which tells the caller why. */
 static bool give_up(storage *s, const char *path) {
   int error = errno;
   if (s->file >= 0) {
@@ -146,7 +146,7 @@ static bool give_up(storage *s, const char *path) {
   return false;
 }
 
-/* MAX_BYTES is of address space; pages are taken as they are used. False with errno set. */
+/* MAX_BYTES are of address space; pages are only taken as they are used. False with errno set. */
 bool storage_create(storage *s, size_t max_bytes, const char *path) {
   storage_header layout = {.magic = STORAGE_MAGIC, .version = STORAGE_VERSION, .header_bytes = sizeof layout};
   lay_out(&layout, RUNTIME_MAX(max_bytes, (size_t)4 * STORAGE_CHUNK_BYTES));
@@ -167,8 +167,8 @@ void storage_close(storage *s) {
   *s = (storage){.file = -1};
 }
 
-/* The number of a chunk that has its place; h->max_chunks when there is none. What a full disk refused once is not
- * asked for again: that would cost every event a system call. */
+/* Takes a new chunk; returns its number, or h->max_chunks if there is none. Once the disk was full it is
+ * not asked again: that would cost every event a system call. */
 static uint32_t grow(storage *s) {
   storage_header *h = s->header;
   uint32_t index = atomic_load_explicit(&h->n_chunks, memory_order_relaxed);
@@ -178,7 +178,7 @@ static uint32_t grow(storage *s) {
   return index;
 }
 
-/* A spin lock of its own, since threads grow their lists outside of the recorder's lock. 0: full. */
+/* Uses a spin lock of its own, since threads extend their lists without the recorder's lock. 0: full. */
 uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
   while (atomic_exchange_explicit(&s->is_growing, true, memory_order_acquire)) sched_yield();
   uint32_t index = grow(s);
@@ -190,7 +190,7 @@ uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
   return index + 1;
 }
 
-/* Under the recorder's lock. The offset, 0: no room. */
+/* Called under the recorder's lock. Returns the offset; 0: no room. */
 uint32_t storage_add_name(storage *s, const char *text, size_t n) {
   uint64_t at = atomic_load(&s->header->names_used);
   if (n == 0 || n + 1 > s->header->names_bytes - at) return 0;
@@ -205,7 +205,7 @@ uint32_t storage_add_name(storage *s, const char *text, size_t n) {
 
 static bool is_inside(uint64_t at, uint64_t bytes, uint64_t total) { return at <= total && bytes <= total - at; }
 
-/* Why the header cannot be believed; NULL when it can. */
+/* Why the header cannot be trusted; NULL: it can. */
 static const char *what_is_wrong(const storage_header *h, size_t bytes) {
   if (bytes < sizeof *h || memcmp(h->magic, STORAGE_MAGIC, sizeof h->magic) != 0) return "not a recorder's file";
   if (h->version != STORAGE_VERSION || h->header_bytes != sizeof *h) return "written by another version";
@@ -220,7 +220,7 @@ static const char *what_is_wrong(const storage_header *h, size_t bytes) {
   return h->total_bytes == bytes ? NULL : "cut off";
 }
 
-/* False with a message. Read only for the world: changes go to a private copy. */
+/* False after a message. The file is not changed: changes go to a private copy. */
 bool storage_open_file(tn_context *ctx, storage *s, const char *path) {
   *s = (storage){.file = -1};
   struct stat info = {0};

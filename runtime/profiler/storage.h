@@ -1,9 +1,10 @@
-/* storage.h: the buffers of a session as they lie in memory or in a file: header, labels, names, lanes, chunks. One
- * mapping, reserved whole and touched as it fills; places in it are offsets and indices, so that another process can
- * read it. What records writes it (recorder.c), what collects reads it (collect.c), live, stopped, or left over by a
- * killed process.
+/* storage.h: a session's buffers as they are in memory or in a file: header, labels, names, lanes, chunks.
+ * They are one mapping that is reserved as a whole and touched as it fills. Places in it are offsets and
+ * indices, so that another process can read it. Code that records writes it (recorder.c); code that
+ * collects reads it (collect.c): live, stopped, or left by a killed process.
  *
- * Nothing in it moves. A reader of a dead process's file trusts nothing: counts are clipped, links bounded. */
+ * Nothing in it moves. A reader of a dead process's file trusts nothing: counts are limited and links
+ * checked. */
 #ifndef TENON_RUNTIME_PROFILER_STORAGE_H
 #define TENON_RUNTIME_PROFILER_STORAGE_H
 
@@ -19,18 +20,18 @@ enum {
 };
 #define STORAGE_MAGIC "TNREC\r\n"
 
-/* What a record is. The first ones are tn_event_kind's. */
+/* The kind of a record. The first kinds are those of tn_event_kind. */
 enum { STORAGE_ARG = 16 };
-/* arg_type of an event with TN_EVENT_ADDED whose times are ticks after all. */
+/* arg_type of an event with TN_EVENT_ADDED whose times are ticks all the same. */
 enum { STORAGE_TICKS = 1 };
 
-/* An event or an argument of one. */
+/* An event, or an argument of one. */
 typedef struct storage_record {
   uint64_t start; /* ticks; ns of CLOCK_MONOTONIC with TN_EVENT_ADDED, of the device with TN_EVENT_DEVICE */
   uint64_t end;   /* the same; counter: the double's bits; memory: bytes; flow: phase; argument: its value or a name */
   uint64_t id;    /* flow, async: the id; memory: the address */
   uint32_t label;
-  uint32_t ordinal; /* number of the event on its lane in the order of beginnings, from 1; argument: of its event */
+  uint32_t ordinal; /* the event's number on its lane by beginning, from 1; argument: that of its event */
   uint32_t parent;  /* ordinal of the innermost scope open when it began; 0: none */
   uint32_t sequence;
   uint8_t kind, arg_type;
@@ -38,7 +39,7 @@ typedef struct storage_record {
   uint32_t spare;
 } storage_record;
 
-/* A scope that is open. */
+/* An open scope. */
 typedef struct storage_open {
   uint64_t start;
   uint32_t label, ordinal, parent, sequence;
@@ -47,17 +48,17 @@ typedef struct storage_open {
 } storage_open;
 enum { STORAGE_RUNNING = 1, STORAGE_ENDED = 2 };
 
-/* A name at a place. */
+/* A name at a place in the program. */
 typedef struct storage_label {
   uint32_t name, file, function; /* offsets into names */
   int32_t line;
   uint8_t category, level;
 } storage_label;
 
-/* Links are chunk numbers plus one; 0 is none. */
+/* The head of a chunk, followed by its records or open scopes. Links are chunk numbers plus one; 0 is none. */
 typedef struct storage_chunk {
   uint32_t lane, next, prev, is_stack;
-  _Atomic uint32_t n; /* records that are whole */
+  _Atomic uint32_t n; /* records that are complete */
   uint32_t spare[3];
 } storage_chunk;
 
@@ -66,17 +67,17 @@ enum {
   STORAGE_OPENS = (STORAGE_CHUNK_BYTES - (int)sizeof(storage_chunk)) / (int)sizeof(storage_open),
 };
 
-/* A lane in the storage, which another process may read at any moment, even after this one was killed: so indices
- * instead of pointers, and a number is written after what it counts. */
+/* A lane. Another process may read it at any moment, even after this one was killed. So it has indices
+ * instead of pointers, and a count is written after what it counts. */
 typedef struct storage_lane {
   int64_t tid;
   _Atomic uint32_t name;
   uint32_t is_device;
-  _Atomic uint32_t first, last; /* chunks of records, oldest first */
+  _Atomic uint32_t first, last; /* chunks of records, the oldest first */
   uint32_t first_stack;
   _Atomic uint32_t depth;
   _Atomic uint64_t dropped;
-  uint64_t host_ns[2], device_ns[2]; /* of a device: two moments on both clocks */
+  uint64_t host_ns[2], device_ns[2]; /* of a device: two moments by both clocks */
   uint64_t spare[4];
 } storage_lane;
 
@@ -90,7 +91,7 @@ typedef struct storage_header {
   int32_t node_id;
   uint32_t process_name, host_name;
   int32_t n_rounds;
-  double ns_per_tick; /* a first estimate; the two moments below say it better once they lie far apart */
+  double ns_per_tick; /* a first estimate; the two moments below are better once they are far apart */
   uint64_t ticks[2], ns[2], unix_ns;
   _Atomic uint32_t n_labels, n_lanes, n_chunks, last_sequence;
   _Atomic uint32_t is_disk_full, spare;
@@ -101,8 +102,8 @@ typedef struct storage_header {
   double event_cost_ns;
 } storage_header;
 
-/* A mapping of either kind. The pages of a file are taken from the disk before they are touched: a page that a full
- * disk cannot give is a signal. */
+/* A mapping, anonymous or of a file. A file's pages are taken from the disk before they are touched, since
+ * touching a page that a full disk cannot provide raises a signal. */
 typedef struct storage {
   storage_header *header; /* NULL: none */
   storage_label *labels;
@@ -115,28 +116,29 @@ typedef struct storage {
   int file;                                      /* -1: anonymous */
 } storage;
 
-/* LINK is 1 for the first chunk, since 0 in a mapped file of zeros must mean none. */
+/* LINK is 1 for the first chunk, since 0 must mean none in a mapped file of zeros. */
 static inline storage_chunk *storage_chunk_at(const storage *s, uint32_t link) {
   return (storage_chunk *)(s->chunks + (size_t)(link - 1) * STORAGE_CHUNK_BYTES);
 }
 static inline storage_record *storage_records(storage_chunk *chunk) { return (storage_record *)(chunk + 1); }
 static inline storage_open *storage_opens(storage_chunk *chunk) { return (storage_open *)(chunk + 1); }
 
-/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno: ENOSPC when not even one
- * thread could record, ELOOP for a symbolic link, EEXIST for a file that no recorder wrote; neither is touched. */
+/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno: ENOSPC if not
+ * even one thread could record, ELOOP for a symbolic link, EEXIST for a file that no recorder wrote; the
+ * latter two are left alone. */
 bool storage_create(storage *s, size_t max_bytes, const char *path);
-/* Maps the file of another process to read; false with a message in CTX. */
+/* Maps another process's file for reading. False with a message in CTX. */
 bool storage_open_file(tn_context *ctx, storage *s, const char *path);
 void storage_close(storage *s);
-/* Makes sure that label or lane number I can be written; false when the disk is full. Under the recorder's lock. */
+/* Makes sure that label or lane number I can be written. False: the disk is full. Called under the recorder's lock. */
 bool storage_take_label(storage *s, uint32_t i);
 bool storage_take_lane(storage *s, uint32_t i);
-/* A new chunk's link for a lane, 0 when there is none left. Any thread. */
+/* Takes a new chunk for a lane; returns its link, 0 if none is left. Any thread may call it. */
 uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack);
-/* Appends a text; its offset, 0 ("") when there is no room. Under the recorder's lock. */
+/* Appends a text; returns its offset, 0 ("") if there is no room. Called under the recorder's lock. */
 uint32_t storage_add_name(storage *s, const char *text, size_t n);
-/* A recording of all that is whole. NOW_TICKS ends what is still open; 0: the latest time in it. NULL without
- * memory. */
+/* Makes a recording of all that is complete. NOW_TICKS ends what is still open; 0: the latest time in the
+ * storage does. NULL without memory. */
 tn_recording *storage_collect(const storage *s, uint64_t now_ticks);
 
 #endif

@@ -1,8 +1,8 @@
-/* stream.c: bytes out through one buffer (to a file, gzip'ed or not, or to memory), numbers and strings as JSON has
- * them; bytes in, from a file or memory; and the map of ids that readers and merges use.
+/* stream.c: bytes out through a buffer (to a file, compressed with gzip or not, or to memory), with numbers
+ * and strings as in JSON; bytes in, from a file or memory; and the map of ids that readers and merges use.
  *
- * profiler_out owns its buffer until profiler_out_take gives it away; profiler_in borrows memory, and owns its
- * buffer for a file. */
+ * A profiler_out owns its buffer until profiler_out_take gives it away. A profiler_in borrows memory, or
+ * owns its buffer for a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -17,7 +17,7 @@ enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, WRITER_MS = 3000
 
 /* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
 
-/* ERROR 0 stands for want of memory. The first failure counts. */
+/* ERROR 0 means lack of memory. The first failure is kept. */
 static void fail(profiler_out *out, int error) {
   if (!out->failed) out->error = error;
   out->failed = true;
@@ -25,7 +25,7 @@ static void fail(profiler_out *out, int error) {
 
 void profiler_out_no_memory(profiler_out *out) { fail(out, 0); }
 
-/* After a failure the stream stays usable and drops what comes; who ends it is told. */
+/* After a failure the stream can still be used and drops what it gets; whoever ends it is told. */
 static bool reserve(profiler_out *out, size_t cap) {
   char *data = realloc(out->data, cap);
   if (!data) return fail(out, 0), false;
@@ -39,7 +39,8 @@ void profiler_out_memory(profiler_out *out) {
   reserve(out, OUT_BYTES);
 }
 
-/* A device, a pipe or a link is written to as it is; so is a file that may be changed in a folder that may not. */
+/* Whether to write in place: to a device, a pipe or a link, and to a file that may be changed in a folder
+ * that may not. */
 static bool is_in_place(runtime_new_file *made, const char *path) {
   struct stat info;
   bool exists = lstat(path, &info) == 0;
@@ -47,7 +48,7 @@ static bool is_in_place(runtime_new_file *made, const char *path) {
   return !runtime_new_file_open(made, path) && (errno == EACCES || errno == EPERM || errno == EROFS);
 }
 
-/* LEVEL of gzip, 0: none. What a regular file held stays until the new one is whole. */
+/* LEVEL of gzip; 0: none. What a regular file held remains until the new one is complete. */
 bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level) {
   *out = (profiler_out){.file = NO_FILE, .made = {.fd = NO_FILE}};
   if (is_in_place(&out->made, path))
@@ -66,7 +67,7 @@ bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int
   return profiler_out_close(ctx, out, path);
 }
 
-/* Writes in parts as large as zlib takes, and again after a signal. The first failure is kept. */
+/* Writes in parts that zlib accepts, and retries after a signal. The first failure is kept. */
 static void write_all(profiler_out *out, const char *data, size_t n) {
   while (n && !out->failed) {
     ssize_t done = out->gz ? gzwrite(out->gz, data, (unsigned)RUNTIME_MIN(n, 1u << 30)) : write(out->file, data, n);
@@ -77,13 +78,13 @@ static void write_all(profiler_out *out, const char *data, size_t n) {
   }
 }
 
-/* Only streams to files; one to memory keeps growing. */
+/* For streams to files; one to memory just grows. */
 static void flush(profiler_out *out) {
   write_all(out, out->data, out->n);
   out->n = 0;
 }
 
-/* Removes the file when anything failed: half a recording is worse than none. */
+/* Removes the file if anything failed: half a recording is worse than none. */
 bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
   if (!out->failed) flush(out);
   int status = out->gz ? gzclose(out->gz) : close(out->file);
@@ -97,7 +98,7 @@ bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
   return false;
 }
 
-/* The caller frees it. Terminated by a zero that *N does not count. NULL: no memory. */
+/* The caller frees it. A NUL follows that *N does not count. NULL: no memory. */
 char *profiler_out_take(profiler_out *out, size_t *n) {
   profiler_out_bytes(out, "", 1);
   if (n) *n = out->n - 1;
@@ -108,14 +109,14 @@ char *profiler_out_take(profiler_out *out, size_t *n) {
 
 /* ---- out: bytes and numbers -------------------------------------------------------------------------------------- */
 
-/* Makes room for N more bytes; a buffer that cannot have it starts again from its beginning: failing is sticky. */
+/* Makes room for N more bytes. After a failure the buffer starts again from its beginning. */
 static void make_room(profiler_out *out, size_t n) {
   if (!out->is_memory) flush(out);
   if (out->is_memory && !out->failed) reserve(out, RUNTIME_MAX(2 * out->cap, out->n + n));
   if (out->failed) out->n = 0;
 }
 
-/* What is larger than the buffer is written past it. */
+/* Data larger than the buffer is written directly. */
 void profiler_out_bytes(profiler_out *out, const void *data, size_t n) {
   if (n == 0) return; /* DATA may be NULL then */
   if (out->cap - out->n < n) make_room(out, n);
@@ -148,7 +149,7 @@ void profiler_out_i64(profiler_out *out, int64_t value) {
   profiler_out_u64(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* Exact: whole microseconds and up to three decimals, without a double between. */
+/* Exact: whole microseconds and three decimals, without going through a double. */
 void profiler_out_us(profiler_out *out, int64_t ns) {
   uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, rest = size % 1000;
   if (ns < 0) PROFILER_OUT_LITERAL(out, "-");
@@ -157,7 +158,7 @@ void profiler_out_us(profiler_out *out, int64_t ns) {
   if (rest) profiler_out_bytes(out, decimals, sizeof decimals);
 }
 
-/* Integers that a double holds exactly take the quick way. */
+/* Integers that a double holds exactly are printed the quick way. */
 void profiler_out_f64(profiler_out *out, double value) {
   if (!isfinite(value)) return PROFILER_OUT_LITERAL(out, "null");
   if (value == floor(value) && fabs(value) < 0x1p53 && !(value == 0 && signbit(value))) {
@@ -174,7 +175,7 @@ void profiler_out_f64(profiler_out *out, double value) {
 
 /* ---- out: strings ------------------------------------------------------------------------------------------------ */
 
-/* Bytes of the UTF-8 character at TEXT; 0: it is none. */
+/* The length of the UTF-8 character at TEXT; 0: it is none. */
 static int utf8_bytes(const unsigned char *text) {
   int n = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : *text < 0xf5 ? 4 : 0;
   for (int i = 1; i < n; ++i) {
@@ -185,7 +186,7 @@ static int utf8_bytes(const unsigned char *text) {
   return is_long || is_outside ? 0 : n;
 }
 
-/* The short escapes of JSON where there is one, else \u00XX. */
+/* Writes JSON's short escape if there is one, otherwise \u00XX. */
 static void add_escaped(profiler_out *out, unsigned char c) {
   static const char letters[32] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
   char letter = c < 32 ? letters[c] : (char)c;
@@ -195,14 +196,14 @@ static void add_escaped(profiler_out *out, unsigned char c) {
   profiler_out_bytes(out, longer, 6);
 }
 
-/* Bytes from TEXT on that stand in JSON as they are, all of them ASCII. */
+/* The number of bytes at TEXT that JSON has unchanged; all of them are ASCII. */
 static size_t plain_run(const unsigned char *text) {
   size_t n = 0;
   while (text[n] >= 32 && text[n] < 128 && text[n] != '"' && text[n] != '\\') ++n;
   return n;
 }
 
-/* Whatever the bytes are, the result is valid JSON in UTF-8: what is no character becomes U+FFFD. */
+/* The result is valid JSON in UTF-8 whatever the bytes are: what is not a character becomes U+FFFD. */
 void profiler_out_json(profiler_out *out, const char *text) {
   PROFILER_OUT_LITERAL(out, "\"");
   for (const unsigned char *at = (const unsigned char *)text; *at;) {
@@ -219,7 +220,7 @@ void profiler_out_json(profiler_out *out, const char *text) {
   PROFILER_OUT_LITERAL(out, "\"");
 }
 
-/* TEXT itself when it is UTF-8 already, which is nearly always. */
+/* Returns TEXT itself if it is UTF-8 already, which is nearly always. */
 const char *profiler_utf8(runtime_arena *arena, const char *text) {
   const unsigned char *at = (const unsigned char *)text;
   while (*at && utf8_bytes(at)) at += utf8_bytes(at);
@@ -235,7 +236,7 @@ const char *profiler_utf8(runtime_arena *arena, const char *text) {
 
 /* ---- in ---------------------------------------------------------------------------------------------------------- */
 
-/* A pipe that nobody writes to would be waited for without a word. */
+/* Otherwise a pipe to which nobody writes would be waited for without a word. */
 static bool has_writer(int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return false;
@@ -244,7 +245,7 @@ static bool has_writer(int fd) {
   return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, WRITER_MS) > 0;
 }
 
-/* Waits for data from then on. -1 with errno. */
+/* Opens for reading that waits for data. -1 with errno. */
 static int open_readable(const char *path) {
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd >= 0 && has_writer(fd) && fcntl(fd, F_SETFL, O_RDONLY) == 0) return fd;
@@ -254,7 +255,7 @@ static int open_readable(const char *path) {
   return NO_FILE;
 }
 
-/* gzip is recognised by zlib itself; other files are read as they are. */
+/* zlib recognises gzip itself; it reads other files unchanged. */
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {
   *in = (profiler_in){.buffer = malloc(IN_BYTES), .most = (uint64_t)runtime_limits(ctx)->unpacked_bytes};
   in->data = in->buffer;
@@ -300,7 +301,7 @@ bool profiler_in_fill(profiler_in *in) {
   return in->n > 0;
 }
 
-/* All N or false, after which what was read is lost. */
+/* Reads all N bytes. If that fails, what was read is lost. */
 bool profiler_in_bytes(profiler_in *in, void *to, size_t n) {
   for (char *at = to; n;) {
     if (in->at == in->n && !profiler_in_fill(in)) return false;
@@ -313,7 +314,7 @@ bool profiler_in_bytes(profiler_in *in, void *to, size_t n) {
   return true;
 }
 
-/* NULL: longer than MOST, broken, or no memory. */
+/* NULL: more than MOST bytes, broken, or no memory. */
 char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
   profiler_out all;
   profiler_out_memory(&all);
@@ -327,20 +328,20 @@ char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
 
 /* ---- maps -------------------------------------------------------------------------------------------------------- */
 
-/* For the comparison of pairs whose hashes are equal. */
+/* What comparing pairs of equal hash needs. */
 typedef struct pair {
   const profiler_map *map;
   uint64_t of[2];
 } pair;
 
-/* Hashes of two pairs may be equal, so the pair itself is compared. */
+/* Different pairs may have equal hashes, so the pairs are compared. */
 static bool is_pair(const void *user, runtime_map_value place) {
   const pair *wanted = user;
   const profiler_map_entry *e = &wanted->map->entries.data[place.i - 1];
   return e->a == wanted->of[0] && e->b == wanted->of[1];
 }
 
-/* The address is good until the next key is added. NULL: no memory. */
+/* The address is valid until the next key is added. NULL: no memory. */
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise) {
   pair wanted = {map, {a, b}};
   uint64_t hash = runtime_hash(wanted.of, sizeof wanted.of, 0) | 1;

@@ -1,17 +1,17 @@
-/* table.c: the profiler's table, as TVM MetaSchedule prints it. */
+/* table.c: the profiler's table, as TVM's MetaSchedule prints it. */
 #include "runtime/profiler/layout.h"
 #include "runtime/profiler/state.h"
 
 /* One row of the profiler. */
 typedef struct row {
-  const char *name; /* the profiler's */
+  const char *name; /* owned by the profiler */
   double seconds;
 } row;
 
-/* By name: a scope that is called Total shares the row, as in TVM. */
+/* Decided by the name: a scope called Total shares the row, as in TVM. */
 static bool is_total(const row *r) { return strcmp(r->name, "Total") == 0; }
 
-/* Total, then the longest time first; equal times by name. */
+/* Total first, then the longest time; equal times by name. */
 static int by_time(const void *left, const void *right) {
   const row *a = left, *b = right;
   if (is_total(a) != is_total(b)) return is_total(a) ? -1 : 1;
@@ -19,7 +19,7 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Sorts the rows and numbers all but the first. NULL: no memory. */
+/* Sorts the rows, and numbers all but the first. NULL: no memory. */
 static char *print(row *rows, int n, double total) {
   static const char *const titles[] = {"ID", "Name", "Time (min)", "Percentage"};
   profiler_layout l = {0};

@@ -1,14 +1,11 @@
-/* usdt.c: scopes and marks as static probes of user space (USDT): tenon:push and tenon:mark with the name's address,
- * tenon:pop. A probe is one nop and a note in the section .note.stapsdt, the form that SystemTap defined and perf,
- * bpftrace and gdb read; nothing of Tenon is needed to read them:
- *
- *   bpftrace -e 'usdt:./libtenon.so:tenon:push { @[str(arg0)] = count(); }'
- *
- * A tracer that looks at a probe replaces its nop; otherwise a probe costs nothing. */
+/* usdt.c: scopes and marks as static user-space probes (USDT): tenon:push and tenon:mark with the address
+ * of the name, and tenon:pop. A probe is a nop and a note in the section .note.stapsdt, the format that
+ * SystemTap defined and perf, bpftrace and gdb read. Reading them needs nothing of Tenon: */
 #include "runtime/profiler/state.h"
 
-/* A note: lengths of owner and description, the type 3; the owner; where the nop is, where .stapsdt.base was when the
- * program was linked (readers tell a moved section by it), no semaphore; provider, probe, arguments. */
+/* A note: the lengths of owner and description, and the type 3; the owner; then where the nop is, where
+ * .stapsdt.base was when the program was linked (by which readers recognise a moved section), and no
+ * semaphore; then provider, probe and arguments. */
 #define NOTE(probe, arguments)                                            \
   "990: nop\n"                                                            \
   ".pushsection .note.stapsdt,\"?\",\"note\"\n"                           \

@@ -1,9 +1,9 @@
-/* words.c: the words that files have for an event: its kind, its category, its flags, its place in a source. */
+/* words.c: the words that files use for an event's kind, category, flags and place in a source. */
 #include <stdio.h>
 
 #include "runtime/profiler/stream.h"
 
-/* Words of flags that files name. */
+/* The names of flags in files. */
 static const struct flag {
   uint16_t bit;
   const char *name;
@@ -13,7 +13,7 @@ static const struct flag {
 #undef X
 };
 
-/* The words of the flags that are set, in the table's order; the text has room for all of them. */
+/* The names of the flags that are set, in the table's order; the text has room for all. */
 profiler_flags_text profiler_flags_of(const tn_event *e, char separator) {
   profiler_flags_text all = {""};
   size_t n = 0;
