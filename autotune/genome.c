@@ -55,8 +55,7 @@ static bool apply_sketch(walk *w) {
   return true;
 }
 
-/* ---- where a plain stage is computed
- * ------------------------------------------------------------------------------- */
+/* ---- where a plain stage is computed ----------------------------------------------------------------------------- */
 
 /* A place where a stage can be computed: at root, inlined, or in a loop of another stage. */
 typedef struct place {

@@ -41,8 +41,7 @@ tn_machine autotune_machine(const autotune_task *task);
 extern const tn_site autotune_flow_site;
 #define AUTOTUNE_FLOW "candidate"
 
-/* ---- features (feature.c): one row for each written buffer, from lowered loop IR before the passes
- * ------------------- */
+/* ---- features (feature.c): one row for each written buffer, from lowered loop IR before the passes --------------- */
 
 /* Floats of a row (docs/features.md), and the most rows of a program: further buffers are left out. */
 enum { AUTOTUNE_FEATURES = 176, AUTOTUNE_MAX_ROWS = 32 };

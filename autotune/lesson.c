@@ -219,8 +219,7 @@ static double trust(const fitting *f, int n_neighbours, double *x) {
   return all.said_said > 0 ? fmin(fmax(all.said_was / all.said_said, 0), 1) : 0;
 }
 
-/* ---- values that no neighbour had
- * --------------------------------------------------------------------------------- */
+/* ---- values that no neighbour had -------------------------------------------------------------------------------- */
 
 /* NULL: the part was not seen. */
 static const double *find_part(const autotune_lessons *l, uint64_t part) {

@@ -51,8 +51,7 @@ void measure_process_end(measure_process *process);
  * PLACES gets the places that were searched in vain, in words. NULL: no memory. */
 char *measure_find_command(runtime_str *places);
 
-/* ---- what a worker records for the profiler (measure_profile.c)
- * -------------------------------------------------------- */
+/* ---- what a worker records for the profiler (measure_profile.c) -------------------------------------------------- */
 
 /* How a worker's recording comes here: not at all, through a file that both have, or at the end of its answers. */
 typedef enum measure_profile_mode {

@@ -42,8 +42,7 @@ static runner the_runner;
 /* Bytes of whole pages that hold more than N: never 0, since a mapping must not be empty. */
 static size_t pages(uint64_t n) { return (size_t)((n + SYSTEM_PAGE) / SYSTEM_PAGE * SYSTEM_PAGE); }
 
-/* ---- the line: frames in and out
- * ----------------------------------------------------------------------------------- */
+/* ---- the line: frames in and out --------------------------------------------------------------------------------- */
 
 /* Reads all N bytes. 0: the input ended. */
 static int read_all(void *data, size_t n) {

@@ -141,8 +141,7 @@ __asm__(
 __asm__(".globl _start\n_start:\n  xor %ebp, %ebp\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call runner_start\n");
 #endif
 
-/* ---- functions that compilers call by themselves
- * ------------------------------------------------------------------- */
+/* ---- functions that compilers call by themselves ----------------------------------------------------------------- */
 
 /* By words where both sides are aligned: the frames are large. */
 void *memcpy(void *restrict to, const void *restrict from, size_t n) {

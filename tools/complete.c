@@ -53,8 +53,7 @@ static const struct {
      "complete -c tenon -F -n 'test (count (commandline -opc)) -gt 1'\n"},
 };
 
-/* ---- candidates: each is printed on a line of its own
- * ------------------------------------------------------------- */
+/* ---- candidates: each is printed on a line of its own ------------------------------------------------------------ */
 
 /* The word at the cursor, in two parts: KEPT is repeated as it is, PART is what a candidate has to begin with. */
 typedef struct cursor {

@@ -1,6 +1,7 @@
 /* hosts.c: other machines that `tenon tune` times candidates on (--worker COMMAND, --hosts FILE, --queue
  * URL), and the lines about them at the end.
- *   A command is a line for /bin/sh, so that it reads as in a terminal. */
+ *
+ * A command is a line for /bin/sh, so that it reads as in a terminal. */
 #include <ctype.h>
 #include <sys/resource.h>
 

@@ -262,8 +262,7 @@ static int run_report(tools_session *session, const tools_args *args) {
   return tools_write_report(session, args->operands[1], args->output);
 }
 
-/* ---- the words after `tenon log`
- * ----------------------------------------------------------------------------------- */
+/* ---- the words after `tenon log` --------------------------------------------------------------------------------- */
 
 /* One of them. `filters`: --error, --since and --until apply; `sorts`: --sort applies. Where it takes a
  * program, that is the last operand. */

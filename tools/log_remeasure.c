@@ -95,8 +95,7 @@ int tools_log_remeasure(tools_session *session, const tools_args *args) {
   return measured && n_failed > 0 ? tools_fail(session, "%d records cannot be measured now", n_failed) : status;
 }
 
-/* ---- records of another compiler
- * ---------------------------------------------------------------------------------- */
+/* ---- records of another compiler --------------------------------------------------------------------------------- */
 
 /* Appends the measurement to the log as a trial, failed or not. False after a message. */
 static bool append_measured(tools_session *session, const tools_args *args, const again *a) {

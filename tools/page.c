@@ -178,8 +178,7 @@ static bool read_rows(const char *tree, rows *all, bool *cut) {
   return true;
 }
 
-/* ---- which loop of the tree a machine loop is
- * ---------------------------------------------------------------------- */
+/* ---- which loop of the tree a machine loop is -------------------------------------------------------------------- */
 
 static bool has_name(const row *r, const char *name) {
   return r->kind == ROW_LOOP && strlen(name) == r->n_name && memcmp(r->name, name, r->n_name) == 0;

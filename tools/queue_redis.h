@@ -77,22 +77,21 @@ redisReply *queue_ask(queue_link *link, int n, const char *const *words);
 #define QUEUE_ASK(link, ...) \
   queue_ask(link, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
 
-/* ---- replies: a server may send anything, so every access checks the type
- * ----------------------------------------- */
+/* ---- replies: a server may send anything, so every access checks the type ---------------------------------------- */
 
-/* The reply's text; NULL: it is none. */
+/* The reply's text, or NULL if it is not a text. */
 const char *queue_text(const redisReply *reply);
-/* How many elements; 0 of what is no array. */
+/* The number of elements; 0 if the reply is not an array. */
 size_t queue_count(const redisReply *reply);
 const redisReply *queue_at(const redisReply *reply, size_t i);
-/* Of a stream's entry, [ID, [NAME, VALUE, ...]]: the value of NAME; NULL: there is none. */
+/* The value of NAME in a stream's entry [ID, [NAME, VALUE, ...]]; NULL if there is none. */
 const redisReply *queue_field(const redisReply *entry, const char *name);
-/* The number of the entry's ID, NUMBER-0; 0: the ID is none that a tuner chose. */
+/* The number in the entry's ID, NUMBER-0; 0 if the ID was not chosen by a tuner. */
 int64_t queue_entry_number(const redisReply *entry);
 
 /* ---- tasks and answers as texts (queue_task.c) ------------------------------------------------------------------- */
 
-/* A task as a worker reads it. The candidate's texts belong to JSON. */
+/* How a worker has to time a candidate. */
 typedef struct queue_way {
   double run_timeout_s;
   tn_repeat_options repeats;

@@ -15,8 +15,7 @@ bool tools_check_report(tools_session *session, const char *out);
 /* Prints how the best rate rose with the candidates, as text of 80 columns. Returns the exit status. */
 int tools_print_curve(tools_session *session, const char *log);
 
-/* ---- the constant parts of the page, from tools/page, embedded by the build; a zero ends each
- * --------------------- */
+/* ---- the constant parts of the page, from tools/page, embedded by the build; a zero ends each -------------------- */
 
 extern const unsigned char tools_report_head[], tools_report_script[]; /* before and behind the page's data */
 extern const size_t tools_report_head_bytes, tools_report_script_bytes;

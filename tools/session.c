@@ -1,5 +1,6 @@
 /* session.c: the context of one run of the command, its messages, and what is read from arguments or files.
- *   A session owns its context and, through it, the target, the program and schedules. */
+ *
+ * A session owns its context and, through it, the target, the program and schedules. */
 #include <sys/stat.h>
 
 #include "tools/cut.h"

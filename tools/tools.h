@@ -198,8 +198,9 @@ void tools_close(tools_session *session);
 /* The file that keeps this machine's costs: $XDG_CACHE_HOME/tenon/machine-N, or the same in ~/.cache.
  * False: neither directory is known, or there is no memory. */
 bool tools_cache_path(runtime_str *out);
-/* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
- * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
+/* Gives the session's target the costs of operations on this machine, from the user's cache directory or by measuring.
+ * Does nothing if the target has costs already or is another processor. ANEW: measures even so,
+ * but never for another processor. False after a message. */
 bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM into the session: a file, when it exists or its name ends in .te, or the text itself.
  * False after a message. */

@@ -13,8 +13,7 @@ static void set_inputs(tools_vendor *v, int n, const int *inputs) {
   memcpy(v->inputs, inputs, (size_t)n * sizeof *inputs);
 }
 
-/* ---- what a program computes: each function returns false when the program is something else
- * -------------------------- */
+/* ---- what a program computes: each function returns false when the program is something else --------------------- */
 
 /* C = A B, either factor transposed; an addend that is a matrix or a row, or none. It may be a part of the program. */
 static bool find_product(tools_session *session, tools_vendor *v) {

@@ -22,8 +22,7 @@ extern char **environ;
 
 enum { PATH_BYTES = 256, MAX_WORDS = 24, MAX_ELEMENTS = 1 << 20, BOARD_HZ = 25000000, RUN_S = 10 };
 
-/* ---- boards: how to compile for each, and how to emulate it
- * ---------------------------------------------------------- */
+/* ---- boards: how to compile for each, and how to emulate it ------------------------------------------------------ */
 
 /* FOLDER has its start.c and board.ld; TARGET is the text of a tn_target. Both commands end with a NULL. */
 typedef struct board {
@@ -241,8 +240,7 @@ static int link_program(const bench *b, const char *kernel, const char *elf, con
   return run(words, says);
 }
 
-/* ---- builder: a tn_builder from steps to a program for the board
- * ------------------------------------------------------ */
+/* ---- builder: a tn_builder from steps to a program for the board ------------------------------------------------- */
 
 /* Reports a failed candidate; the tuner frees the message. */
 static void explain(tn_measurement *out, tn_measure_error error, const char *why) {
@@ -291,8 +289,7 @@ static tn_status build(void *self, int n, const tn_candidate *candidates, tn_mea
   return TN_OK;
 }
 
-/* ---- runner: a tn_runner that starts an emulator
- * ---------------------------------------------------------------------- */
+/* ---- runner: a tn_runner that starts an emulator ----------------------------------------------------------------- */
 
 /* The number behind NAME in TEXT; 0: there is none. */
 static int find_number(const char *text, const char *name, unsigned long *out) {

@@ -78,8 +78,7 @@ static uint64_t unix_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- writing the message XSpace, protocol buffers by hand
- * ------------------------------------------------------------ */
+/* ---- writing the message XSpace, protocol buffers by hand -------------------------------------------------------- */
 
 /* Appends bytes. Without memory they are dropped: a plug-in must not end the program that it measures. */
 static void put(perf *p, const void *bytes, size_t n) {
@@ -172,8 +171,7 @@ static void write_space(perf *p) {
   p->cap = space.cap;
 }
 
-/* ---- the functions that a profiling session calls
- * -------------------------------------------------------------------- */
+/* ---- the functions that a profiling session calls ---------------------------------------------------------------- */
 
 static void drop_data(perf *p) {
   free(p->data);
