@@ -1,6 +1,7 @@
-/* analyse_query.c: queries as JSON: which analyser, which rows (filter), in which order (sort), which page.
+/* analyse_query.c: queries as JSON: which analyser, which rows (filter), in what order (sort), and which
+ * page.
  *
- * A `query` borrows the rows and owns only the list of those that are kept. */
+ * A `query` borrows the rows and owns only the list of rows that are kept. */
 #include <assert.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,12 +12,12 @@
 
 enum { MOST_LIMIT = 100, USUAL_LIMIT = 10, MOST_OFFSET = 1000000 };
 
-/* One query while it is answered. */
+/* A query being answered. */
 typedef struct query {
   tn_context *ctx;
   const json_t *root;
   const tn_rows *rows;
-  int *kept; /* rows that pass the filter, then in order */
+  int *kept; /* indices of rows that pass the filter, later in order */
   int n_kept;
   int limit, offset; /* limit 0: no pages */
 } query;
@@ -32,13 +33,13 @@ static bool refuse(const query *q, const char *fmt, ...) {
 
 /* ---- cells against values ---------------------------------------------------------------------------------------- */
 
-/* For columns of numbers only. Beyond 2^53 an integer's last digits are lost, which order and sums can bear. */
+/* For columns of numbers only. Integers beyond 2^53 lose their last digits, which does no harm to orders and sums. */
 static double cell_number(const tn_column *column, const tn_cell *cell) {
   return column->type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
 }
 
-/* A missing value equals null and nothing else. Integers are compared as such: doubles would confuse
- * large ids. */
+/* A missing value equals null and nothing else. Integers are compared as integers, since doubles would
+ * confuse large ids. */
 static bool is_equal(const tn_column *column, const tn_cell *cell, const json_t *value) {
   if (cell->is_missing) return json_is_null(value);
   if (column->type == TN_CELL_TEXT) return json_is_string(value) && strcmp(cell->text, json_string_value(value)) == 0;
@@ -46,21 +47,21 @@ static bool is_equal(const tn_column *column, const tn_cell *cell, const json_t 
   return json_is_number(value) && cell_number(column, cell) == json_number_value(value);
 }
 
-/* Letters count the same in both cases, as in TensorFlow's viewer. Numbers have no parts. */
+/* Ignores case, as TensorFlow's viewer does. Numbers have no parts. */
 static bool has_part(const tn_column *column, const tn_cell *cell, const json_t *value) {
   return column->type == TN_CELL_TEXT && json_is_string(value) && strcasestr(cell->text, json_string_value(value));
 }
 
 typedef bool (*match_fn)(const tn_column *, const tn_cell *, const json_t *);
 
-/* The words of a filter_condition. */
+/* The filters of a filter_condition. */
 static const struct filter_operator {
   const char *name;
   match_fn match;
-  bool wanted; /* whether one of the values must match, or none may */
+  bool wanted; /* whether some value must match, or none may */
 } operators[] = {{"in", is_equal, true}, {"not_in", is_equal, false}, {"partial_match_str_in", has_part, true}};
 
-/* No value: nothing matches, so that "in []" keeps no row and "not_in []" all. */
+/* Without values nothing matches, so that "in []" keeps no row and "not_in []" keeps all. */
 static bool any_matches(match_fn match, const tn_column *column, const tn_cell *cell, const json_t *values) {
   for (size_t i = 0; i < json_array_size(values); ++i) {
     if (match(column, cell, json_array_get(values, i))) return true;
@@ -70,7 +71,7 @@ static bool any_matches(match_fn match, const tn_column *column, const tn_cell *
 
 /* ---- filter ------------------------------------------------------------------------------------------------------ */
 
-/* In place: kept rows stay in their order. */
+/* Filters in place; the rows that are kept stay in order. */
 static void keep_matching(query *q, int column, const struct filter_operator *op, const json_t *values) {
   int n = 0;
   for (int i = 0; i < q->n_kept; ++i) {
@@ -80,8 +81,8 @@ static void keep_matching(query *q, int column, const struct filter_operator *op
   q->n_kept = n;
 }
 
-/* Keeps the rows whose COLUMN passes the filter NAME, one of three, with the list VALUES. False with a reason said if
- * there is no such filter or the values do not fit the column. */
+/* Keeps the rows whose COLUMN passes the filter NAME with the list VALUES. False after a message: there is
+ * no such filter, or the values do not fit the column. */
 static bool filter_by(query *q, int column, const char *name, const json_t *values) {
   const struct filter_operator *op = RUNTIME_ROW(operators, name);
   if (!op) return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
@@ -92,7 +93,7 @@ static bool filter_by(query *q, int column, const char *name, const json_t *valu
   return true;
 }
 
-/* An unknown name is answered with the names there are: queries are written by hand. */
+/* An unknown name is answered with the names of all columns, since queries are written by hand. */
 static bool find_column(const query *q, const char *what, const char *name, int *column) {
   *column = analysis_column(q->rows, name);
   if (*column >= 0) return true;
@@ -104,8 +105,8 @@ static bool find_column(const query *q, const char *what, const char *name, int 
   return false;
 }
 
-/* All conditions must hold. A query that is refused half way leaves `kept` filtered by the first ones,
- * which nobody reads. */
+/* All conditions must hold. If a query is refused half way, `kept` was filtered by the first conditions,
+ * and nobody reads it. */
 static bool filter(query *q) {
   json_t *conditions = json_object_get(q->root, "filter_condition"), *condition, *values;
   const char *name, *op;
@@ -124,7 +125,7 @@ static bool filter(query *q) {
 
 /* ---- sort -------------------------------------------------------------------------------------------------------- */
 
-/* For the comparison of two rows; SIGN is -1 for a falling order. */
+/* What comparing two rows needs; SIGN is -1 for a descending order. */
 typedef struct sorting {
   const tn_rows *rows;
   int column, sign;
@@ -138,7 +139,7 @@ static int compare_cells(const tn_column *column, const tn_cell *a, const tn_cel
   return (a->f64 > b->f64) - (a->f64 < b->f64);
 }
 
-/* Rows that the key does not tell apart stay in the table's order, so that pages do not overlap. */
+/* Rows with equal keys stay in the table's order, so that pages do not overlap. */
 static int compare_rows(const void *left, const void *right, void *user) {
   const sorting *s = user;
   int a = *(const int *)left, b = *(const int *)right;
@@ -147,7 +148,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
   return order ? order * s->sign : a - b;
 }
 
-/* Descending unless the query says otherwise: what is asked for is usually the largest. */
+/* Descending unless the query says otherwise, since usually the largest are wanted. */
 static bool sort(query *q) {
   const json_t *condition = json_object_get(q->root, "sort_condition");
   if (!condition || json_is_null(condition)) return true;
@@ -169,8 +170,8 @@ static bool sort(query *q) {
 
 /* ---- page -------------------------------------------------------------------------------------------------------- */
 
-/* A member that may be left out or null, then USUAL. Anything else than a whole number from LEAST to MOST is
- * refused. */
+/* Reads a member that may be missing or null, which gives USUAL. Anything but a whole number from LEAST to
+ * MOST is refused. */
 static bool read_number(const query *q, const json_t *group, const char *name, int least, int most, int usual,
                         int *out) {
   const json_t *value = json_object_get(group, name);
@@ -182,8 +183,7 @@ static bool read_number(const query *q, const json_t *group, const char *name, i
   return true;
 }
 
-/* The offset counts pages, not rows. Without a group_condition, or with an empty one, all rows are one
- * page. */
+/* The offset counts pages, not rows. Without a group_condition, or with an empty one, all rows are one page. */
 static bool page(query *q) {
   const json_t *group = json_object_get(q->root, "group_condition");
   if (!group || json_is_null(group)) return true;
@@ -195,7 +195,7 @@ static bool page(query *q) {
 
 /* ---- answer ------------------------------------------------------------------------------------------------------ */
 
-/* A missing value is null: JSON has no NaN. */
+/* A missing value is null, since JSON has no NaN. */
 static void write_cell(profiler_out *out, const tn_column *column, const tn_cell *cell) {
   if (cell->is_missing) return PROFILER_OUT_LITERAL(out, "null");
   switch (column->type) {
@@ -205,7 +205,7 @@ static void write_cell(profiler_out *out, const tn_column *column, const tn_cell
   }
 }
 
-/* One row as a JSON list, in the order of the columns. */
+/* Writes a row as a JSON list, in the order of the columns. */
 static void write_row(profiler_out *out, const tn_rows *rows, int row) {
   PROFILER_OUT_LITERAL(out, "[");
   for (int c = 0; c < rows->n_columns; ++c) {
@@ -215,7 +215,7 @@ static void write_row(profiler_out *out, const tn_rows *rows, int row) {
   PROFILER_OUT_LITERAL(out, "]");
 }
 
-/* `size` is the number of rows that pass the filter, on all pages. */
+/* `size` is the number of rows that pass the filter, on all pages together. */
 static char *answer(const query *q) {
   profiler_out out;
   int64_t first = (int64_t)q->limit * q->offset, end = q->limit ? first + q->limit : q->n_kept;
@@ -252,7 +252,7 @@ static char *run(query *q) {
 
 /* ---- analysers --------------------------------------------------------------------------------------------------- */
 
-/* An analyser without columns of its own passes its first table on. The caller frees the rows. */
+/* An analyser without columns of its own passes on its first table. The caller frees the rows. */
 tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser *analyser) {
   const tn_rows *tables[RUNTIME_COUNT(analyser->tables)] = {NULL};
   for (int i = 0; i < RUNTIME_COUNT(analyser->tables) && analyser->tables[i]; ++i) {
@@ -273,7 +273,7 @@ tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser 
 
 static const tn_column types_columns[] = {{"type", TN_CELL_TEXT}, {"size", TN_CELL_INT}, {"what", TN_CELL_TEXT}};
 
-/* The types that have rows here. */
+/* Lists the types that have rows here. */
 static tn_rows *load_types(const tn_analysis *a) {
   tn_rows *out = analysis_rows_new(types_columns, RUNTIME_COUNT(types_columns));
   const tn_analyser *analyser;
@@ -289,7 +289,7 @@ static const tn_column advice_columns[] = {{"rule", TN_CELL_TEXT},      {"label"
                                            {"subject", TN_CELL_TEXT},   {"value", TN_CELL_REAL},
                                            {"threshold", TN_CELL_REAL}, {"text", TN_CELL_TEXT}};
 
-/* What tn_advise says, with the usual thresholds. */
+/* The advice of tn_advise with the usual thresholds. */
 static tn_rows *load_advice(tn_context *ctx, const tn_analysis *a) {
   tn_rows *out = analysis_rows_new(advice_columns, RUNTIME_COUNT(advice_columns));
   tn_advices *advices = out ? tn_advise(ctx, a, NULL) : NULL;
@@ -304,7 +304,7 @@ static tn_rows *load_advice(tn_context *ctx, const tn_analysis *a) {
   return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;
 }
 
-/* NULL with the names of all types when there is none of this name. */
+/* NULL after a message with the names of all types: there is none of that name. */
 static tn_rows *load_type(const query *q, const tn_analysis *a, const char *type) {
   const tn_analyser *analyser;
   if (strcmp(type, "types") == 0) return load_types(a);
@@ -319,7 +319,7 @@ static tn_rows *load_type(const query *q, const tn_analysis *a, const char *type
   return NULL;
 }
 
-/* A misspelt key would otherwise be a filter that does not filter. */
+/* Otherwise a misspelt key would be a filter that does nothing. */
 static bool check_keys(const query *q) {
   static const char *const known[] = {"type", "filter_condition", "sort_condition", "group_condition"};
   const char *key;
@@ -332,7 +332,7 @@ static bool check_keys(const query *q) {
   return true;
 }
 
-/* Rows are loaded anew for every query: tables are small beside the recording. */
+/* Rows are loaded again for every query; tables are small compared with the recording. */
 char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char *text) {
   json_error_t error;
   json_t *root = json_loads(text ? text : "", 0, &error);

@@ -15,7 +15,7 @@ static double mean_of(const tn_rows *rounds, int column) {
   return sum / (rounds->n - first);
 }
 
-/* Round 0 is the mean, so that it stands in front without a column of its own. */
+/* Round 0 is the mean of the others, so that it comes first and needs no column of its own. */
 static bool load_step_trace(const tn_rows *const *tables, tn_rows *out) {
   const tn_rows *rounds = tables[0];
   tn_cell mean[32] = {{0}};
@@ -28,8 +28,8 @@ static bool load_step_trace(const tn_rows *const *tables, tn_rows *out) {
 
 /* ---- step_phase -------------------------------------------------------------------------------------------------- */
 
-/* Sums over all rounds but the first (over the first, if there is no other) of the phase in ROW; false when an earlier
- * row has the same phase. */
+/* Sums the phase of ROW over all rounds but the first (over the first if there is no other). False: an
+ * earlier row has the same phase. */
 static bool sum_phase(const tn_rows *steps, int row, int64_t first, int64_t *calls, int64_t *ns, double *share) {
   const char *phase = analysis_text(steps, row, "phase");
   *calls = *ns = 0, *share = 0;
@@ -44,7 +44,7 @@ static bool sum_phase(const tn_rows *steps, int row, int64_t first, int64_t *cal
   return true;
 }
 
-/* The first rows are the means of all rounds but the first, as round 0. Behind them stand the rounds themselves. */
+/* First, as round 0, come the means of all rounds but the first; then the rounds themselves. */
 static bool load_step_phase(const tn_rows *const *tables, tn_rows *out) {
   const tn_rows *steps = tables[0];
   int64_t last = steps->n ? (int64_t)analysis_number(steps, steps->n - 1, "round") : 0, first = last > 1 ? 2 : 1;
@@ -69,12 +69,12 @@ static const tn_column category_columns[] = {{"category", TN_CELL_TEXT},
                                              {"self_ns", TN_CELL_INT},
                                              {"share", TN_CELL_REAL}};
 
-/* What one category of events takes: how many names it has, their calls, and their time without children. */
+/* What one category of events takes: its names, their calls, and their time without children. */
 typedef struct category_sum {
   int64_t names, calls, self_ns;
 } category_sum;
 
-/* Names whose category this version does not know are left out of the sum as well. */
+/* Names of categories that this version does not know are left out of the sum as well. */
 static bool load_category(const tn_rows *const *tables, tn_rows *out) {
   category_sum sums[TN_CATEGORY_COUNT] = {{0}};
   double all = 0;
@@ -107,12 +107,13 @@ static const tn_column utilisation_columns[] = {{"what", TN_CELL_TEXT},
                                                 {"percent", TN_CELL_REAL},
                                                 {"unit", TN_CELL_TEXT}};
 
-/* True also when there is nothing to add. */
+/* Also true if there is nothing to add. */
 static bool add_use(tn_rows *out, const char *what, double used, double available, const char *unit) {
   return isnan(used) || tn_rows_add(out, what, used, available, used / available * 100, unit);
 }
 
-/* The processor of this process: percent of one core, as `top` has it; of the machine; its memory; busy workers. */
+/* The processor time of this process in percent of one core, as in `top`, and of the machine; its memory;
+ * busy workers. */
 static bool load_utilisation(const tn_rows *const *tables, tn_rows *out) {
   double wall_s = analysis_fact(tables[0], "duration_ns") * 1e-9, cpu_s = analysis_fact(tables[0], "cpu_ns") * 1e-9;
   bool done = add_use(out, "process cpu", cpu_s, wall_s, "s") &&
@@ -133,16 +134,16 @@ static const tn_column roofline_columns[] = {
     {"moved_share", TN_CELL_REAL}, {"peak_gflops", TN_CELL_REAL}, {"memory_gbps", TN_CELL_REAL},
     {"achieved", TN_CELL_REAL},    {"bound", TN_CELL_TEXT}};
 
-/* Above the roof by more than this, which is what measured limits are off by, something is wrong. */
+/* Measured limits are off by at most this factor; a kernel further above the roof means that something is wrong. */
 #define ROOF_SLACK 1.1
 
-/* Two limits of time: a kernel's arithmetic, and its bytes from where they all have room. */
+/* Two lower limits of a kernel's time: for its arithmetic, and for moving its bytes from where they all fit. */
 typedef struct roof {
   double arithmetic_ns, bytes_ns, peak_gflops, gbps;
-  const char *place; /* of the bytes */
+  const char *place; /* where the bytes are moved from */
 } roof;
 
-/* Of the machine's f32 arithmetic, what values of these dtypes get; NAN: not known. */
+/* The share of the machine's f32 arithmetic that values of these dtypes get; NAN: not known. */
 static double arithmetic_share(const char *shapes) {
   double share = 1;
   for (const char *at = shapes; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
@@ -152,8 +153,8 @@ static double arithmetic_share(const char *shapes) {
   return share;
 }
 
-/* The nearest of the caches that the bytes fit in, by the run's facts; else memory. Inside of a cache reads and writes
- * are two streams, on the way to memory they are one. */
+/* Finds the nearest cache that holds the bytes, by the facts of the run; otherwise memory. Within a cache
+ * reads and writes are two streams; to memory they are one. */
 static void find_bytes(roof *out, const tn_rows *run, double read, double written) {
   static const char *const places[] = {"cache 1", "cache 2", "cache 3"};
   for (int level = 1; level <= 3; ++level) {
@@ -170,7 +171,7 @@ static void find_bytes(roof *out, const tn_rows *run, double read, double writte
   out->place = "memory";
 }
 
-/* Of one call of the kernel in ROW of table op; times are NAN where something is not known. */
+/* The limits of one call of the kernel in ROW of table op; a time is NAN if it is not known. */
 static roof roof_of(const tn_rows *ops, int row, const tn_rows *run) {
   double calls = analysis_number(ops, row, "calls"), flops = analysis_number(ops, row, "flops") / calls;
   double written = analysis_number(ops, row, "bytes_written") / calls;
@@ -183,8 +184,8 @@ static roof roof_of(const tn_rows *ops, int row, const tn_rows *run) {
   return r;
 }
 
-/* What a kernel did, beside the longer of its two times. Where caches are not known, small data may well be in one:
- * then nothing is said to be wrong. */
+/* Adds what a kernel achieved, compared with the longer of its two limits. If the caches are not known,
+ * small data may be in one; then nothing is reported to be wrong. */
 static bool add_roof(tn_rows *out, const tn_rows *ops, int i, const tn_rows *run) {
   roof r = roof_of(ops, i, run);
   bool is_memory = !(r.arithmetic_ns >= r.bytes_ns) && !isnan(r.bytes_ns);
@@ -204,7 +205,7 @@ static bool add_roof(tn_rows *out, const tn_rows *ops, int i, const tn_rows *run
                      moved / bytes, r.peak_gflops, r.gbps, achieved, bound);
 }
 
-/* Kernels: what is of that category and says what it did. */
+/* Takes rows of category kernel that say what they did. */
 static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
   bool done = true;
   for (int i = 0; done && i < tables[0]->n; ++i) {
@@ -251,20 +252,20 @@ const tn_analyser analysis_analysers[] = {
 
 enum { BUILT_IN = RUNTIME_COUNT(analysis_analysers) - 1 };
 
-/* Built-in types first, then those that were added, in their order. */
+/* Built-in types come first, then those that were added, in order. */
 const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k) {
   if (!analysis || k < 0 || k >= BUILT_IN + analysis->added.n) return NULL;
   return k < BUILT_IN ? &analysis_analysers[k] : analysis->added.data[k - BUILT_IN];
 }
 
-/* The other members have meanings when they are zero; these two are printed in the list of analysers. */
+/* A zero is meaningful in the other members; these two are printed in the list of analysers. */
 static bool is_whole(tn_context *ctx, const tn_analyser *analyser) {
   if (analyser->type && analyser->what) return true;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: an analyser needs a type and a line on what it is");
   return false;
 }
 
-/* ANALYSER is kept by address: it must outlive the analysis. */
+/* ANALYSER is kept by address and must outlive the analysis. */
 tn_status tn_analysis_add(tn_context *ctx, tn_analysis *analysis, const tn_analyser *analyser) {
   const tn_analyser *other;
   if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, analyser) || !is_whole(ctx, analyser))

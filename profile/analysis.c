@@ -1,4 +1,4 @@
-/* analysis.c: making analyses: tables parsed from a recording, written to a directory, read back. */
+/* analysis.c: makes analyses: tables parsed from a recording, written to a directory, and read back. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ void tn_analysis_free(tn_analysis *a) {
   free(a);
 }
 
-/* NULL only when memory ended. A recording without the table's events gives a table without rows. */
+/* NULL only without memory. If a recording lacks a table's events, the table has no rows. */
 static tn_rows *parse(const tn_recording *r, const analysis_table *table) {
   tn_rows *rows = analysis_rows_new(table->columns, table->n_columns);
   if (rows && table->parse(r, rows) && !rows->failed) return rows;
@@ -43,7 +43,7 @@ static tn_rows *parse(const tn_recording *r, const analysis_table *table) {
   return NULL;
 }
 
-/* All tables at once. The recording is not needed afterwards. */
+/* Makes all tables at once. The recording is not needed afterwards. */
 tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
   if (!recording) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: there is no recording"), NULL;
   tn_analysis *a = analysis_new();
@@ -57,7 +57,7 @@ tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* The caller frees it; NULL when memory ended. */
+/* The caller frees it; NULL without memory. */
 static char *path_of(const char *directory, const char *table) {
   runtime_str path = {0};
   runtime_str_addf(&path, "%s/%s.csv", directory, table);
@@ -65,7 +65,7 @@ static char *path_of(const char *directory, const char *table) {
   return path.data;
 }
 
-/* A file that cannot be written whole is removed. */
+/* A file that cannot be written completely is removed. */
 static tn_status write_table(tn_context *ctx, const tn_rows *rows, const char *path) {
   profiler_out out;
   if (!profiler_out_open(ctx, &out, path, 0)) return tn_context_status(ctx);
@@ -73,7 +73,7 @@ static tn_status write_table(tn_context *ctx, const tn_rows *rows, const char *p
   return profiler_out_close(ctx, &out, path) ? TN_OK : TN_ERROR_IO;
 }
 
-/* Tables that were written before a failure stay: each is whole by itself. */
+/* Tables written before a failure stay, since each is complete in itself. */
 tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, const char *directory) {
   if (!RUNTIME_GIVEN(ctx, directory)) return TN_ERROR_ARGUMENT;
   tn_analysis *a = tn_analysis_of(ctx, recording);
@@ -103,7 +103,7 @@ bool analysis_set(tn_analysis *a, const char *table, const char *csv, const char
   return true;
 }
 
-/* Reads one table; what is wrong with it is kept. False only without memory. */
+/* Reads a table; if it is wrong, the reason is kept. False only without memory. */
 static bool read_table(tn_analysis *a, const char *directory, int id) {
   char *path = path_of(directory, tables[id]->name);
   tn_context *ctx = tn_context_new(NULL); /* a missing file is no failure of the caller's yet */
@@ -125,7 +125,7 @@ static bool read_table(tn_analysis *a, const char *directory, int id) {
   return done;
 }
 
-/* A table that is missing or broken is no failure here: only a query that needs it is told so. */
+/* A missing or broken table is no failure here; queries that need it report it. */
 tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
   struct stat info;
   if (!RUNTIME_GIVEN(ctx, directory)) return NULL;
@@ -141,7 +141,7 @@ tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
   return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;
 }
 
-/* A table that could not be made has a reason, which is said again here. */
+/* If a table could not be made, the reason is reported here again. */
 const tn_rows *tn_analysis_table(tn_context *ctx, const tn_analysis *analysis, const char *name) {
   if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, name)) return NULL;
   int id = analysis_table_find(name);

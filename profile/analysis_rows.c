@@ -1,4 +1,4 @@
-/* analysis_rows.c: rows of typed cells, and as CSV: what parser and analysers exchange. */
+/* analysis_rows.c: rows of typed cells, also as CSV: what parsers and analysers exchange. */
 #include <errno.h>
 #include <math.h>
 
@@ -34,7 +34,7 @@ const tn_cell *tn_rows_at(const tn_rows *rows, int row) {
   return rows && row >= 0 && row < rows->n ? &rows->cells.data[row * rows->n_columns] : NULL;
 }
 
-/* Texts are interned: a recording has few names and many rows. A text is never missing, only empty. */
+/* Texts are interned, since a recording has few names and many rows. A text is never missing, only empty. */
 static bool add_cell(tn_rows *rows, int column, tn_cell cell) {
   if (rows->columns[column].type == TN_CELL_TEXT) {
     if (cell.is_missing || !cell.text) cell.text = "";
@@ -45,7 +45,7 @@ static bool add_cell(tn_rows *rows, int column, tn_cell cell) {
   return RUNTIME_PUSH(&rows->cells, cell);
 }
 
-/* Sticky: after the first failure nothing is added, and the row that failed is no row. */
+/* After the first failure nothing is added any more, and the row that failed does not count. */
 bool analysis_rows_add_cells(tn_rows *rows, const tn_cell *cells) {
   for (int c = 0; c < rows->n_columns && !rows->failed; ++c) rows->failed = !add_cell(rows, c, cells[c]);
   if (!rows->failed) ++rows->n;
@@ -54,8 +54,8 @@ bool analysis_rows_add_cells(tn_rows *rows, const tn_cell *cells) {
 
 enum { MOST_COLUMNS = 32 };
 
-/* INT64_MIN and what is not finite stand for a missing value. Arguments must have exactly the columns'
- * types: they go through `...`, so an int where an int64_t is wanted reads garbage. */
+/* INT64_MIN and numbers that are not finite stand for a missing value. Arguments must have exactly the
+ * types of the columns: they pass through `...`, so an int in place of an int64_t reads garbage. */
 bool tn_rows_add(tn_rows *rows, ...) {
   tn_cell cells[MOST_COLUMNS] = {{0}};
   va_list args;
@@ -75,7 +75,7 @@ int analysis_column(const tn_rows *rows, const char *name) {
   return runtime_find_row(rows->columns, rows->n_columns, sizeof *rows->columns, name);
 }
 
-/* NULL when the column, the row or the value is missing: callers take a neutral value then. */
+/* NULL if the column, the row or the value is missing; callers use a neutral value then. */
 static const tn_cell *find_cell(const tn_rows *rows, int row, const char *column, tn_cell_type *type) {
   int c = rows ? analysis_column(rows, column) : -1;
   const tn_cell *cells = c >= 0 ? tn_rows_at(rows, row) : NULL;
@@ -137,14 +137,14 @@ void analysis_write_csv(profiler_out *out, const tn_rows *rows) {
 
 /* ---- CSV in ------------------------------------------------------------------------------------------------------ */
 
-/* AT moves through the caller's text. */
+/* A text being read; AT moves through it. */
 typedef struct csv {
   const char *at;
-  runtime_str cell; /* the last one read */
-  bool is_line_end; /* it was the last of its line */
+  runtime_str cell; /* the cell read last */
+  bool is_line_end; /* that cell was the last of its line */
 } csv;
 
-/* False: the text ends inside the quotes. A quote inside is written twice. */
+/* Inside quotes a quote is written twice. False: the text ends inside the quotes. */
 static bool read_quoted(csv *x) {
   for (++x->at; *x->at; ++x->at) {
     if (*x->at == '"' && *++x->at != '"') return true;
@@ -170,7 +170,7 @@ static bool read_cell(csv *x) {
   return !x->cell.failed;
 }
 
-/* The whole cell has to be the number, with no blank around it. */
+/* The whole cell must be the number, without blanks. */
 static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_cell *cell) {
   char *end;
   *cell = (tn_cell){.is_missing = *text == '\0' && type != TN_CELL_TEXT};
@@ -184,7 +184,7 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   return false;
 }
 
-/* The columns must be ours by name and order: a table of another version is refused, not guessed at. */
+/* Names and order of the columns must match: a table of another version is refused rather than guessed at. */
 static bool read_header(csv *x, const tn_rows *rows) {
   for (int c = 0; c < rows->n_columns; ++c) {
     if (!read_cell(x) || strcmp(x->cell.data, rows->columns[c].name) != 0) return false;
@@ -193,7 +193,7 @@ static bool read_header(csv *x, const tn_rows *rows) {
   return true;
 }
 
-/* Broken when it has too few or too many cells: a shifted column would be read as another one. */
+/* A row with too few or too many cells is broken: shifted columns would be mistaken for others. */
 static bool read_row(csv *x, tn_rows *rows) {
   tn_cell cells[MOST_COLUMNS];
   for (int c = 0; c < rows->n_columns; ++c) {
@@ -203,7 +203,7 @@ static bool read_row(csv *x, tn_rows *rows) {
   return analysis_rows_add_cells(rows, cells);
 }
 
-/* *WHY is a static text. Rows before the broken one are added, and the caller drops them all. */
+/* *WHY is a static text. Rows before the broken one were added; the caller drops them all. */
 bool analysis_read_csv(const char *text, tn_rows *rows, const char **why) {
   csv x = {.at = text};
   bool good = read_header(&x, rows);

@@ -1,9 +1,9 @@
-/* average.c: events grouped into rows: counts, totals, self times, distributions, memory, FLOPs. Two passes: the first
- * finds each event's row and adds up, the second sorts each row's durations for percentiles. Nothing recurses: scopes
- * may nest ten thousand deep.
+/* average.c: events grouped into rows: counts, totals, self times, distributions, memory, FLOPs. It takes two passes:
+ * the first finds each event's row and adds to it, the second sorts each row's durations for percentiles. Nothing here
+ * recurses, since scopes may nest ten thousand deep.
  *
- * tn_averages owns rows and their texts; it refers to the recording, which has to outlive it. `grouping` is the
- * work of one call. */
+ * tn_averages owns its rows and their texts and refers to the recording, which must outlive it. A `grouping` lives for
+ * one call. */
 #include <math.h>
 #include <stdio.h>
 
@@ -46,13 +46,13 @@ static bool is_device_pool(const tn_event *e) {
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* What rows are told apart by; compared as bytes, so zeroed before it is filled. */
+/* What distinguishes rows. Keys are compared as bytes, so zero one before filling it. */
 typedef struct key {
   const char *name, *shapes, *source;
   int64_t node, process, lane, event, is_device;
 } key;
 
-/* Open now on its lane: where the outermost scope of a row ends. */
+/* For a row: where its outermost open scope on a lane ends. */
 typedef struct reach {
   int32_t lane;
   int64_t end_ns;
@@ -63,7 +63,8 @@ typedef struct device_share {
   int64_t self_ns, total_ns, self_bytes, total_bytes;
 } device_share;
 
-/* SELF_BYTES and TOTAL_BYTES are by event: what a scope allocated itself, and with all inside it. */
+/* The work of one call. SELF_BYTES and TOTAL_BYTES are by event: what a scope allocated by itself, and
+ * together with all inside it. */
 typedef struct grouping {
   tn_averages *a;
   const tn_recording *r;
@@ -74,7 +75,7 @@ typedef struct grouping {
   device_share *on_device; /* of each event */
 } grouping;
 
-/* "Round#7" -> "Round*". */
+/* "Round#7" becomes "Round*". */
 static const char *folded_name(tn_averages *a, const tn_event *e) {
   const char *sharp = e->category == TN_CATEGORY_ROUND ? strrchr(e->name, '#') : NULL;
   if (!sharp || sharp[1] == '\0' || sharp[1 + strspn(sharp + 1, "0123456789")] != '\0') return e->name;
@@ -83,7 +84,7 @@ static const char *folded_name(tn_averages *a, const tn_event *e) {
   return runtime_intern(&a->strings, text, (size_t)n);
 }
 
-/* The innermost N frames of a recorded call stack ("main;f;g"), innermost first. */
+/* Appends the innermost N frames of a recorded call stack ("main;f;g"), innermost first. */
 static void add_frames(runtime_str *out, const char *stack, int n) {
   for (const char *end = stack + strlen(stack); n-- > 0 && end > stack;) {
     const char *start = end;
@@ -94,14 +95,15 @@ static void add_frames(runtime_str *out, const char *stack, int n) {
   }
 }
 
-/* ';' stands between entries, as in a recorded call stack. An event without a source adds nothing. */
+/* Entries are separated by ';', as in a recorded call stack. An event without a source adds nothing. */
 static void add_site(runtime_str *out, const tn_recording *r, const tn_event *e) {
   const tn_source *s = &r->sources.data[e->site];
   if (e->site <= 0 || !*s->file) return;
   runtime_str_addf(out, "%s%s:%d %s", out->n ? ";" : "", s->file, s->line, s->function);
 }
 
-/* The first N entries: the recorded call stack where there is one, else the places of the scope and those around it. */
+/* The first N entries: of the recorded call stack if there is one, otherwise the places of the scope and of
+ * those around it. */
 static const char *source_of(grouping *g, const tn_event *e, int n) {
   const char *stack = profiler_arg_text(g->r, e, "stack", NULL);
   runtime_str text = {0};
@@ -114,7 +116,7 @@ static const char *source_of(grouping *g, const tn_event *e, int n) {
   return source;
 }
 
-/* Either the event says so (our kernels) or the whole lane is a device's (a plug-in's). */
+/* Either the event says so (our kernels), or its whole lane is a device's (a plug-in's). */
 static bool is_on_device(const grouping *g, const tn_event *e) {
   return (e->flags & TN_EVENT_DEVICE) || g->r->lanes.data[e->lane].is_device;
 }
@@ -137,7 +139,7 @@ static const char *name_of(grouping *g, const tn_event *e, int role) {
   return role == TN_ROLE_INNER && e->parent >= 0 ? inner_name(g, e) : folded_name(g->a, e);
 }
 
-/* Options leave fields out by a constant, so that rows which differ only in them fall together. */
+/* Members that the options exclude are constant, so that rows which differ only in them become one. */
 static key key_of(grouping *g, const tn_event *e) {
   const tn_average_options *o = &g->a->options;
   key k;
@@ -155,10 +157,10 @@ static key key_of(grouping *g, const tn_event *e) {
   return k;
 }
 
-/* Equal texts have one address, so the bytes of a key tell it. */
+/* Equal texts have equal addresses, so the bytes of keys can be compared. */
 static uint64_t hash_of(const key *k, uint64_t seed) { return runtime_hash(k, sizeof *k, seed); }
 
-/* Extremes begin at the far ends: the first event of the row sets them. */
+/* Extremes start at the opposite ends, so that the row's first event sets them. */
 static bool new_row(grouping *g, const tn_event *e, const key *k) {
   tn_average row = {.name = k->name,
                     .shapes = k->shapes,
@@ -192,7 +194,8 @@ static int row_of(grouping *g, const tn_event *e) {
 
 /* ---- adding up --------------------------------------------------------------------------------------------------- */
 
-/* Whether a scope of the same row is around it on its lane. Events of a lane come in the order of their beginnings. */
+/* Whether a scope of the same row is open around it on its lane. Events of a lane come in the order of
+ * their beginnings. */
 static bool is_inside_itself(reach *outer, const tn_event *e) {
   int64_t end = e->start_ns + e->duration_ns;
   if (e->kind != TN_EVENT_SCOPE || (e->flags & TN_EVENT_OVERLAP)) return false;
@@ -201,8 +204,8 @@ static bool is_inside_itself(reach *outer, const tn_event *e) {
   return false;
 }
 
-/* Total time counts a recursion once, self time counts every call: so self times of all rows sum to the
- * wall time. */
+/* Total time counts a recursion once; self time counts every call, so that the self times of all rows add
+ * up to the wall time. */
 static void add_event(grouping *g, int64_t index, int row) {
   const tn_event *e = &g->r->events[index];
   tn_average *a = &g->a->rows.data[row];
@@ -235,8 +238,7 @@ static void add_event(grouping *g, int64_t index, int row) {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* The scope that each launch was made in, by the launch's number, which no two launches of a recording share. False: no
- * memory. */
+/* Maps each launch's number, which is unique in a recording, to the scope in which it was made. False: no memory. */
 static bool find_launches(const tn_recording *r, profiler_map *out) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -248,7 +250,7 @@ static bool find_launches(const tn_recording *r, profiler_map *out) {
   return true;
 }
 
-/* Bills a device's events to the scopes that launched them. */
+/* Attributes a device's events to the scopes that launched them. */
 static void bill_time(grouping *g, profiler_map *launches) {
   for (int64_t i = 0; i < g->r->n_events; ++i) {
     const tn_event *e = &g->r->events[i];
@@ -259,7 +261,8 @@ static void bill_time(grouping *g, profiler_map *launches) {
   }
 }
 
-/* Parents come before their children: from the last event on, each gives its total to its parent. False: no memory. */
+/* Parents come before their children, so going backwards each event adds its total to its parent's. False:
+ * no memory. */
 static bool look_at_devices(grouping *g) {
   profiler_map launches = {0};
   bool done = find_launches(g->r, &launches);
@@ -281,13 +284,13 @@ static bool look_at_devices(grouping *g) {
   return done;
 }
 
-/* Scopes and ranges, and the memory that belongs to no scope. */
+/* Counts scopes and ranges, and memory outside all scopes. */
 static bool is_counted(const grouping *g, const tn_event *e) {
   if (e->kind == TN_EVENT_MEMORY) return e->parent < 0 && !(e->flags & TN_EVENT_FAILED);
   return profiler_has_time(e) && (e->parent < 0 || !g->a->options.top_level_only);
 }
 
-/* Each event's row, or -1 for one that is not counted. False when memory ended. */
+/* Finds each event's row, or -1 if it is not counted. False without memory. */
 static bool group(grouping *g) {
   for (int64_t i = 0; i < g->r->n_events; ++i) {
     g->row_of[i] = -1;
@@ -301,12 +304,12 @@ static bool group(grouping *g) {
 
 /* ---- distributions ----------------------------------------------------------------------------------------------- */
 
-/* The nearest rank, without interpolation: always a duration that occurred. N > 0. */
+/* The nearest rank without interpolation, so always a duration that occurred. N > 0. */
 static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
   return sorted[(n * percent + 99) / 100 - 1];
 }
 
-/* In two passes over the durations: the sum of squares alone loses all digits for long durations. */
+/* Uses two passes: the sum of squares alone would lose all digits for long durations. */
 static void describe(tn_average *row, int64_t *durations) {
   double sum = 0, squares = 0, n = (double)row->calls;
   qsort(durations, (size_t)row->calls, sizeof *durations, runtime_compare_i64);
@@ -319,7 +322,7 @@ static void describe(tn_average *row, int64_t *durations) {
   row->p99_ns = percentile(durations, row->calls, 99);
 }
 
-/* Puts the durations of each row side by side, then describes row after row. */
+/* Puts the durations of each row side by side, then describes each row. */
 static bool distribute(grouping *g) {
   int64_t n = 0, at = 0;
   for (int i = 0; i < g->a->rows.n; ++i) n += g->a->rows.data[i].calls;
@@ -339,7 +342,7 @@ static bool distribute(grouping *g) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
-/* O(events log events), by the sorts. */
+/* Takes time proportional to the events times their logarithm, for sorting. */
 static bool average(tn_averages *a, const tn_recording *r) {
   grouping g = {.a = a, .r = r};
   size_t n = (size_t)r->n_events + 1;
@@ -361,7 +364,7 @@ static bool average(tn_averages *a, const tn_recording *r) {
   return done;
 }
 
-/* The rows point into the recording, which must live as long. */
+/* The rows point into the recording, which must outlive them. */
 tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording, const tn_average_options *options) {
   if (!recording) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "key_averages: there is no recording"), NULL;
   tn_averages *a = calloc(1, sizeof *a);
@@ -388,7 +391,7 @@ const tn_average *tn_averages_rows(const tn_averages *averages, int *n) {
   return averages ? averages->rows.data : NULL;
 }
 
-/* Totals of rows overlap: their sum exceeds the wall time where scopes nest. */
+/* The totals of rows overlap: if scopes nest, their sum exceeds the wall time. */
 tn_average tn_total_average(const tn_averages *averages) {
   tn_average sum = {.name = "Total", .shapes = "", .source = "", .node_id = -1, .min_ns = INT64_MAX};
   for (int i = 0; averages && i < averages->rows.n; ++i) {

@@ -1,14 +1,14 @@
-/* files.c: the table of forms; saving by a file's suffix, loading by its content.
+/* files.c: the table of file formats; saving by a file's suffix, loading by its content.
  *
- * Which form a file has is a row of TN_PROFILE_FORMS and of `forms`: a new one needs a writer, and a reader that
- * its first bytes choose. */
+ * A format is a row of TN_PROFILE_FORMS and of `forms`. A new one needs a writer, and a reader that its
+ * first bytes select. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "profile/files.h"
 #include "runtime/profiler/storage.h"
 
-/* False, with nothing written, if memory ended. */
+/* False without memory; then nothing was written. */
 static bool write_folded(profiler_out *out, const tn_recording *r) {
   char *text = tn_recording_folded(r);
   if (text) profiler_out_text(out, text);
@@ -22,7 +22,7 @@ static const char *const suffixes[TN_FORM_COUNT] = {
 #undef X
 };
 
-/* How each form is written; a compressed one goes through gzip on its way to the file. */
+/* How each format is written. A compressed one passes through gzip on its way to the file. */
 static const struct form {
   bool (*write)(profiler_out *out, const tn_recording *r);
   bool is_compressed;
@@ -35,13 +35,13 @@ static const struct form {
 
 /* ---- forms by name ----------------------------------------------------------------------------------------------- */
 
-/* N is the length of TEXT without a further ".gz". A name that is only the suffix has no stem and does not count. */
+/* N is the length of TEXT without ".gz". A name that is only a suffix has no stem and does not count. */
 static bool ends_in(const char *text, size_t n, const char *suffix) {
   size_t length = strlen(suffix);
   return n > length && strncmp(text + n - length, suffix, length) == 0;
 }
 
-/* Length of PATH without ".gz". */
+/* The length of PATH without ".gz". */
 static size_t bare_length(const char *path) {
   size_t n = strlen(path);
   return ends_in(path, n, ".gz") ? n - 3 : n;
@@ -79,14 +79,14 @@ char *tn_recording_write(tn_context *ctx, const tn_recording *r, tn_profile_form
   return data;
 }
 
-/* Level of gzip for a file: what is compressed anyway is done quickly. */
+/* gzip's level for a file; formats that are always compressed use a quick one. */
 static int gzip_level(const char *path, tn_profile_form form) {
   if (bare_length(path) < strlen(path)) return 6;
   return forms[form].is_compressed ? 1 : 0;
 }
 
-/* A file that cannot be written whole is removed. What saving took is added to the recording's own
- * statistics, which the file cannot hold any more. */
+/* A file that cannot be written completely is removed. The cost of saving is added to the recording's
+ * statistics, too late for the file itself. */
 tn_status tn_recording_save(tn_context *ctx, tn_recording *r, const char *path) {
   tn_profile_form form;
   profiler_out out;
@@ -103,8 +103,8 @@ tn_status tn_recording_save(tn_context *ctx, tn_recording *r, const char *path) 
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* A message XSpace begins with a newline (the tag of its planes) and a length, which may be a bracket's code: then what
- * follows the bracket tells. */
+/* Whether the file is JSON. An XSpace message begins with a newline (the tag of its planes) and a length,
+ * which may look like a bracket; then the next character decides. */
 static bool is_json(const profiler_in *in) {
   static const char blanks[] = " \t\r\n", after[] = " \t\r\n\"{}[]";
   size_t at = in->at;
@@ -114,21 +114,22 @@ static bool is_json(const profiler_in *in) {
   return is_bracket && memchr(after, in->data[at + 1], sizeof after - 1);
 }
 
-/* As far as there are bytes. */
+/* Compares as many bytes as there are. */
 static bool begins_with(const profiler_in *in, const char *magic) {
   size_t n = RUNTIME_MIN(in->n - in->at, strlen(magic));
   return memcmp(in->data + in->at, magic, n) == 0;
 }
 
-/* Lines that a reader can see from the first byte on; a message XSpace begins with a tag, of which only that of hosts,
- * '"', is such a byte. */
+/* Whether the file is text, with a visible character first. An XSpace message begins with a tag; among tags
+ * only that of hosts, '"', is visible. */
 static bool is_text(const profiler_in *in) {
   size_t at = in->at;
   while (at < in->n && in->data[at] == ' ') ++at;
   return at < in->n && in->data[at] > ' ' && in->data[at] < 0x7f && (at > in->at || in->data[at] != '"');
 }
 
-/* By the first bytes: JSON, our magic, a database, text, or else messages. PATH is NULL for bytes in memory. */
+/* Decides by the first bytes: JSON, our magic, a database, text, or otherwise messages. PATH is NULL for
+ * bytes in memory. */
 static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name, const char *path) {
   int c = profiler_in_peek(in);
   if (c >= 0 && begins_with(in, PROFILER_BINARY_MAGIC)) return profiler_read_binary(ctx, in, name);
@@ -142,13 +143,13 @@ static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name
   return NULL;
 }
 
-/* Such a file is mapped, not read: it may be sparse and much longer than what it holds. */
+/* Such a file is mapped, not read: it may be sparse and much longer than its contents. */
 static bool is_buffers_file(profiler_in *in) {
   return profiler_in_peek(in) >= 0 && in->n >= sizeof STORAGE_MAGIC &&
          memcmp(in->data, STORAGE_MAGIC, sizeof STORAGE_MAGIC) == 0;
 }
 
-/* By content, never by suffix: files are renamed. */
+/* Decides by content, never by suffix, since files get renamed. */
 tn_recording *tn_recording_load(tn_context *ctx, const char *path) {
   profiler_in in;
   uint64_t start_ns = runtime_now_ns();

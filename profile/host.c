@@ -1,5 +1,5 @@
-/* host.c: the machine: its name, cores, vector width, and its peaks, measured: multiply-adds in registers, and reading
- * memory larger than the caches, on all cores that the process may use. */
+/* host.c: the machine: its name, cores, vector width, and its peaks. These are measured by multiply-adds in
+ * registers and by reading memory larger than the caches, on all cores that the process may use. */
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@ enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says ---------------------------------------------------------------------------------------- */
 
-/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of
- * memory. */
+/* The first processor is at the beginning of the file. Does not allocate, so that lack of memory never
+ * makes the model unknown. */
 static void read_model(char *model, size_t n) {
   char text[4096];
   int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -29,14 +29,14 @@ static void read_model(char *model, size_t n) {
   snprintf(model, n, "%.*s", (int)RUNTIME_MIN(strcspn(colon, "\n"), 63), colon);
 }
 
-/* Those that this process may use, as containers and taskset leave them; at least 1. */
+/* The cores that this process may use, as limited by containers and taskset; at least 1. */
 static int count_cores(void) {
   cpu_set_t set;
   int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
   return RUNTIME_MAX(n, 1);
 }
 
-/* What this process may use, and not what the machine was sold with: the system can switch AVX off. */
+/* The width that this process may use, which can be less than the processor's: a system can switch off AVX. */
 static int vector_bits(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -48,7 +48,7 @@ static int vector_bits(void) {
 
 /* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
-/* Twelve independent chains of multiply-adds of LANES floats; values stay near 1. */
+/* CHAINS independent chains of STEPS multiply-adds of `lanes` floats; values stay near 1. */
 enum { CHAINS = 12, STEPS = 400000 };
 
 #define DEFINE_CHAINS(name, lanes, attributes)                                                     \
@@ -70,13 +70,13 @@ DEFINE_CHAINS(chains_256, 8, __attribute__((target("avx2,fma"), optimize("O2", "
 #endif
 DEFINE_CHAINS(chains_128, 4, __attribute__((optimize("O2", "fp-contract=fast"))))
 
-/* A loop of multiply-adds in registers that never wait for each other, and how many floats one of them holds. */
+/* A loop of independent multiply-adds in registers, and how many floats one of them has. */
 typedef struct arithmetic {
   float (*run)(void);
   int lanes;
 } arithmetic;
 
-/* By what this processor has, not by how the library was compiled. */
+/* Chosen by what this processor has, not by how the library was compiled. */
 static arithmetic best_arithmetic(void) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return (arithmetic){chains_512, 16};
@@ -87,7 +87,7 @@ static arithmetic best_arithmetic(void) {
 
 /* ---- on all cores ------------------------------------------------------------------------------------------------ */
 
-/* One thread's share. The sinks are volatile, so that the work is not optimized away. */
+/* One thread's share of the work. The sinks are volatile, so that the work is not optimised away. */
 typedef struct load {
   arithmetic math;
   const uint64_t *memory; /* NULL: arithmetic */
@@ -96,7 +96,7 @@ typedef struct load {
   volatile uint64_t sum;
 } load;
 
-/* Eight independent sums: one would measure the latency of an addition. */
+/* Eight independent sums, since a single one would measure the latency of an addition. */
 static void *run_load(void *user) {
   load *l = user;
   assert(l->memory || l->math.run);
@@ -109,7 +109,7 @@ static void *run_load(void *user) {
   return NULL;
 }
 
-/* Seconds of the loads side by side, the smallest of some runs. */
+/* Runs the loads side by side; returns the fewest seconds of several runs. */
 static double time_loads(load *loads, int n) {
   pthread_t threads[MOST_THREADS];
   double best_s = 1e9;
@@ -132,7 +132,7 @@ static double measure_gflops(int cores) {
   return flops / time_loads(loads, cores) * 1e-9;
 }
 
-/* Pages are touched before: the first reading would measure the kernel's zeroing. 0 without memory. */
+/* The pages are touched beforehand, since the first read would measure the kernel's zeroing. 0 without memory. */
 static double measure_gbps(int cores) {
   enum { BYTES = 64 << 20 };
   load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
@@ -160,10 +160,10 @@ void tn_host_get(tn_host *out, bool measure) {
   out->peak_gbps = measure_gbps(threads);
 }
 
-/* Nanoseconds of one operation on each of THREADS at once as a rate; 0: not known. */
+/* The rate of an operation that takes NS nanoseconds on each of THREADS at once; 0: not known. */
 static double rate(double amount, int threads, double ns) { return ns > 0 ? amount * threads / ns : 0; }
 
-/* Caches of the first two levels are each core's own, the third is shared. */
+/* Each core has its own caches of the first two levels; the third is shared. */
 void tn_host_set_machine(tn_host *host, const struct tn_machine *m) {
   enum { LINE = 64 };
   if (!host || !m) return;
@@ -181,7 +181,7 @@ void tn_host_set_machine(tn_host *host, const struct tn_machine *m) {
   }
 }
 
-/* What is not known is not written. */
+/* What is not known is left out. */
 void tn_host_record(const tn_host *host) {
   static const tn_site site = TN_SITE(DEVICE, 0);
   if (!host) return;

@@ -1,8 +1,8 @@
-/* html.c: all views of a recording in one page that needs no network: the tables of the reports, the round trace, the
- * counters, the suggestions, a timeline to zoom.
+/* html.c: all views of a recording in one page that needs no network: the tables of the reports, the round
+ * trace, the counters, the suggestions, and a timeline to zoom.
  *
- * `page` is one writing: all output goes to its profiler_out at once, so that a page that goes to a file is never
- * in memory as a whole. */
+ * A `page` is the state of one writing. All output goes to its profiler_out at once, so that a page written
+ * to a file is never in memory as a whole. */
 #include <stdio.h>
 
 #include "profile/files.h"
@@ -14,11 +14,11 @@
 
 enum { MOST_SPANS = 50000, MOST_ROUNDS = 500, MOST_POINTS = 1000, CHART_WIDTH = 900, CHART_HEIGHT = 120 };
 
-/* A page being written: one file that needs nothing else, so all data stand in it. */
+/* A page being written. It is one file that contains all of its data. */
 typedef struct page {
   profiler_out *out;
   const tn_recording *r;
-  tn_context *ctx; /* of the page's own: whether there is nothing to say or no memory for it */
+  tn_context *ctx; /* the page's own: tells an empty view from lack of memory */
   bool failed;
 } page;
 
@@ -26,7 +26,8 @@ typedef struct page {
 
 /* ---- text in HTML ------------------------------------------------------------------------------------------------ */
 
-/* What is not UTF-8 becomes U+FFFD first: a browser would guess another encoding for the whole page. */
+/* What is not UTF-8 is first replaced by U+FFFD: otherwise a browser would guess another encoding for the
+ * whole page. */
 static void put_text(page *p, const char *text) {
   runtime_arena arena = {0};
   const char *at = profiler_utf8(&arena, text);
@@ -41,7 +42,7 @@ static void put_text(page *p, const char *text) {
   runtime_arena_free(&arena);
 }
 
-/* A JSON string that does not end the script it stands in. */
+/* A JSON string that cannot end the script around it. */
 static void put_script_text(page *p, const char *text) {
   profiler_out json;
   profiler_out_memory(&json);
@@ -59,7 +60,7 @@ static void put_script_text(page *p, const char *text) {
   free(data);
 }
 
-/* Takes malloc'ed TEXT; without it the section says so. */
+/* Takes over malloc'ed TEXT; if it is NULL, OTHERWISE is shown. */
 static void put_block(page *p, char *text, const char *otherwise) {
   LITERAL(p, "<pre>");
   put_text(p, text ? text : otherwise);
@@ -69,14 +70,14 @@ static void put_block(page *p, char *text, const char *otherwise) {
 
 /* ---- sections of text -------------------------------------------------------------------------------------------- */
 
-/* FMT prints one double: counts below 2^53 print exactly with "%.0f". */
+/* FMT prints a double: counts below 2^53 are exact with "%.0f". */
 static void put_fact(page *p, const char *name, double value, const char *fmt) {
   profiler_out_addf(p->out, "<tr><td>%s</td><td>", name);
   profiler_out_addf(p->out, fmt, value);
   LITERAL(p, "</td></tr>\n");
 }
 
-/* The recording's figures; errors and warnings follow, so that nobody reads numbers of half a recording. */
+/* The recording's figures, followed by errors and warnings, so that nobody takes half a recording for a whole one. */
 static void put_summary(page *p) {
   const tn_recording_info *info = &p->r->info;
   LITERAL(p, "<table>\n");
@@ -93,7 +94,7 @@ static void put_summary(page *p) {
     LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
 }
 
-/* The page takes the text and frees it, as in the two functions below. */
+/* Takes over the text and frees it, as do the two functions below. */
 static void put_table(page *p) {
   char *table = tn_recording_table(p->r);
   if (!table) p->failed = true;
@@ -102,7 +103,7 @@ static void put_table(page *p) {
 
 static void put_report(page *p) { put_block(p, tn_recording_report(p->ctx, p->r, "total"), "nothing was timed"); }
 
-/* Sorted by own time, the row to look at first on top. */
+/* Sorted by self time, so that the row to look at first is on top. */
 static void put_averages(page *p) {
   const tn_table_options options = {.sort_by = "self_cpu_time_total", .has_distribution = true};
   tn_averages *averages = tn_key_averages(p->ctx, p->r, NULL);
@@ -110,7 +111,7 @@ static void put_averages(page *p) {
   tn_averages_free(averages);
 }
 
-/* The rules with their own thresholds, as `tenon profile advise` without options. */
+/* The rules with their usual thresholds, as in `tenon profile advise` without options. */
 static void put_advice(page *p) {
   tn_analysis *analysis = tn_analysis_of(p->ctx, p->r);
   tn_advices *advices = analysis ? tn_advise(p->ctx, analysis, NULL) : NULL;
@@ -123,7 +124,7 @@ static void put_advice(page *p) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-/* Bars are drawn by style, so that the page needs no script for them. */
+/* Bars are drawn by styles, so that the page needs no script for them. */
 static void put_round(page *p, int index, const profiler_phases *round) {
   static const char *const colors[] = {"#bbb", "#8cb3d9", "#d9b38c", "#8cd9a0", "#c98cd9", "#ddd"};
   profiler_out_addf(p->out, "<tr><td>%d</td><td>%.3f", index, (double)round->wall_ns * 1e-6);
@@ -138,7 +139,7 @@ static void put_round(page *p, int index, const profiler_phases *round) {
   LITERAL(p, "</td></tr>\n");
 }
 
-/* At most MOST_ROUNDS, without saying so: the intermediate tables have all. */
+/* At most MOST_ROUNDS, without a note; the intermediate tables have all. */
 static void put_rounds(page *p) {
   int n;
   int64_t *starts = NULL;
@@ -163,14 +164,14 @@ typedef struct sample {
 } sample;
 typedef RUNTIME_VEC(sample) sample_list;
 
-/* By name, then by time: one pass then cuts the list into charts. */
+/* Sorted by name, then by time, so that one pass can cut the list into charts. */
 static int compare_samples(const void *left, const void *right) {
   const sample *a = left, *b = right;
   int order = strcmp(a->name, b->name);
   return order ? order : (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
 }
 
-/* Counters and pools of memory, each in the order of time. */
+/* Lists the samples of counters and of pools of memory. */
 static void list_samples(page *p, sample_list *list) {
   for (int64_t i = 0; i < p->r->n_events; ++i) {
     const tn_event *e = &p->r->events[i];
@@ -182,19 +183,19 @@ static void list_samples(page *p, sample_list *list) {
   if (list->n > 0) qsort(list->data, (size_t)list->n, sizeof *list->data, compare_samples);
 }
 
-/* What a curve's axes go to: time from 0, values from LOW to HIGH. */
+/* The ranges of a chart's axes: time from 0, values from LOW to HIGH. */
 typedef struct chart {
   double width_ns, low, high;
 } chart;
 
-/* A constant counter is drawn as a line at the bottom. */
+/* A constant counter is a line at the bottom. */
 static void put_point(page *p, const chart *c, const sample *s) {
   double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0,
          y = (s->value - c->low) / (c->high > c->low ? c->high - c->low : 1);
   profiler_out_addf(p->out, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
 }
 
-/* N > 0. Samples behind the recording's end widen the chart. */
+/* N > 0. Samples after the recording's end widen the chart. */
 static chart chart_of(const page *p, const sample *samples, int n) {
   chart c = {(double)RUNTIME_MAX(p->r->info.duration_ns, samples[n - 1].at_ns), samples[0].value, samples[0].value};
   for (int i = 1; i < n; ++i) {
@@ -204,7 +205,7 @@ static chart chart_of(const page *p, const sample *samples, int n) {
   return c;
 }
 
-/* The last one is always drawn, of many only every so many. */
+/* Of many samples only some are drawn, always including the last. */
 static void put_counter(page *p, const sample *samples, int n) {
   chart c = chart_of(p, samples, n);
   LITERAL(p, "<p><b>");
@@ -218,7 +219,7 @@ static void put_counter(page *p, const sample *samples, int n) {
   LITERAL(p, "\"/></svg>\n");
 }
 
-/* Samples come sorted by name, then time: one chart for each run of one name. */
+/* The samples are sorted by name, then time: one chart for each name. */
 static void put_counters(page *p) {
   sample_list list = {0};
   list_samples(p, &list);
@@ -237,7 +238,7 @@ static int descending(const void *left, const void *right) {
   return (a < b) - (a > b);
 }
 
-/* The duration that the MOST_SPANS longest spans reach; *n gets how many spans there are. */
+/* The duration that the MOST_SPANS longest spans reach; *n: how many spans there are. */
 static int64_t shortest_shown(page *p, int64_t *n) {
   int64_t *durations = malloc((size_t)(p->r->n_events + 1) * sizeof *durations), shortest = 0;
   *n = 0;
@@ -253,14 +254,14 @@ static int64_t shortest_shown(page *p, int64_t *n) {
   return shortest;
 }
 
-/* Number of a name in the page's list; 0 without memory. */
+/* The number of a name in the page's list; 0 without memory. */
 static int64_t number_name(page *p, profiler_map *names, const char *name) {
   int64_t *number = profiler_map_at(names, (uint64_t)(uintptr_t)name, 0, names->entries.n);
   p->failed |= !number;
   return number ? *number : 0;
 }
 
-/* Only names of spans that are shown, so that a page of a long run stays small. */
+/* Only the names of spans that are shown, so that the page of a long run stays small. */
 static void put_names(page *p, profiler_map *names, int64_t shortest) {
   profiler_map seen = {0};
   LITERAL(p, "],\nnames: [");
@@ -277,7 +278,7 @@ static void put_names(page *p, profiler_map *names, int64_t shortest) {
   profiler_map_free(&seen);
 }
 
-/* Numbers only, the name by its place in a list: a page holds thousands of spans. */
+/* Numbers only, with the name as an index into a list, since a page has thousands of spans. */
 static void put_span(page *p, profiler_map *names, const tn_event *e, int depth) {
   const int64_t numbers[] = {e->lane, e->start_ns, e->duration_ns, number_name(p, names, e->name), depth};
   for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
@@ -287,7 +288,7 @@ static void put_span(page *p, profiler_map *names, const tn_event *e, int depth)
   LITERAL(p, "]");
 }
 
-/* Parents come before children, so that a depth is known from the one before. */
+/* Parents come before children, so that a depth follows from one before. */
 static void put_spans(page *p, profiler_map *names, int64_t shortest) {
   int32_t *depths = calloc((size_t)p->r->n_events + 1, sizeof *depths);
   int n_shown = 0;
@@ -305,7 +306,7 @@ static void put_spans(page *p, profiler_map *names, int64_t shortest) {
   free(depths);
 }
 
-/* The names of lanes as a list in JavaScript; events refer to them by number. */
+/* The names of lanes as a JavaScript list; events refer to them by index. */
 static void put_lanes(page *p) {
   for (int i = 0; i < p->r->lanes.n; ++i) {
     if (i) LITERAL(p, ",");
@@ -313,7 +314,7 @@ static void put_lanes(page *p) {
   }
 }
 
-/* Data and script stand in the page itself: it opens from a disk without a server or a network. */
+/* Data and script are in the page itself, so that it can be opened from a disk without a server or network. */
 static void put_timeline(page *p) {
   profiler_map names = {0};
   int64_t n, shortest = shortest_shown(p, &n);
@@ -333,7 +334,7 @@ static void put_timeline(page *p) {
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
-/* The parts of the page, in their order, each with a link in its head. */
+/* The parts of the page in order, each with a link at the top. */
 static const struct view {
   const char *id, *title;
   void (*put)(page *p);
@@ -344,7 +345,7 @@ static const struct view {
     {"report", "Report by thread, ms", put_report}, {"table", "Minutes by name", put_table},
 };
 
-/* Without memory for one of the views the page is not written: half a page looks like a short run. */
+/* If there is no memory for one of the views the page is not written: half a page would look like a short run. */
 bool profiler_write_html(profiler_out *out, const tn_recording *r) {
   page p = {.out = out, .r = r, .ctx = tn_context_new(NULL)};
   if (!p.ctx) return false;

@@ -1,4 +1,4 @@
-/* html_page.c: what is the same in every page of html.c: its style, and the program that draws the timeline. */
+/* html_page.c: what is the same in every page of html.c: its style, and the script that draws the timeline. */
 #include "profile/html_page.h"
 
 const char profiler_html_head[] =
@@ -14,8 +14,8 @@ const char profiler_html_head[] =
     "svg { border: 1px solid #ccc; background: #fcfcfc; } .bar { height: 1em; display: inline-block; }\n"
     "</style>\n</head>\n<body>\n";
 
-/* Wheel: zoom around the pointer; drag: move; pointer: what is below it. DATA: lanes (names), names, events (lane,
- * start, duration, name, depth). */
+/* Wheel: zoom around the pointer. Drag: move. Pointer: shows what is below it. DATA: lanes (names), names,
+ * events (lane, start, duration, name, depth). */
 const char profiler_html_script[] =
     "<script>\n"
     "const canvas = document.getElementById('timeline'), tip = document.getElementById('tip');\n"

@@ -3,6 +3,6 @@
 #define TENON_PROFILE_HTML_PAGE_H
 
 extern const char profiler_html_head[];   /* up to <body> */
-extern const char profiler_html_script[]; /* draws the timeline of what the constant DATA holds */
+extern const char profiler_html_script[]; /* draws the timeline of the constant DATA */
 
 #endif

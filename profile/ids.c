@@ -1,8 +1,9 @@
-/* ids.c: the ids that files need: every process and every lane of a process has a number of its own below 2^32. The
- * kernel's numbers are kept where they can be: ids that were used twice (a thread that ended, a merge) move up. */
+/* ids.c: the ids that files need: every process, and every lane of a process, gets a number of its own
+ * below 2^32. The kernel's numbers are kept where possible; numbers used twice (by a thread that ended, or
+ * after a merge) move up. */
 #include "profile/files.h"
 
-/* The first number from WANTED on that is free in SPACE (a process, or all of them). */
+/* Takes the first free number from WANTED on in SPACE (the lanes of a process, or all processes). */
 static bool take_free(profiler_map *taken, uint64_t space, int64_t wanted, uint32_t *out) {
   uint32_t id = (uint32_t)wanted;
   if (wanted < 0 || wanted > UINT32_MAX) id = 0;
@@ -16,7 +17,7 @@ static bool take_free(profiler_map *taken, uint64_t space, int64_t wanted, uint3
   }
 }
 
-/* Jumps over the run of ids that equal lanes took before, so that a thousand of one number cost a thousand steps. */
+/* Skips the numbers that earlier lanes with the same id took, so that a thousand of them take a thousand steps. */
 static bool take_after_equals(profiler_map *taken, profiler_map *next, uint64_t space, int64_t wanted, uint32_t *out) {
   int64_t *from = profiler_map_at(next, space, (uint64_t)wanted, wanted);
   if (!from || !take_free(taken, space, *from, out)) return false;
@@ -24,7 +25,7 @@ static bool take_after_equals(profiler_map *taken, profiler_map *next, uint64_t 
   return true;
 }
 
-/* Lanes have a space of ids each process. */
+/* Each process has its own space of lane ids. */
 static bool number_all(const tn_recording *r, profiler_ids *ids, profiler_map *taken, profiler_map *next) {
   for (int i = 0; i < r->processes.n; ++i) {
     if (!take_after_equals(taken, next, UINT64_MAX, r->processes.data[i].pid, &ids->pids[i])) return false;
@@ -36,7 +37,7 @@ static bool number_all(const tn_recording *r, profiler_ids *ids, profiler_map *t
   return true;
 }
 
-/* O(processes + lanes) on average. On failure IDS holds nothing. */
+/* Takes time proportional to processes and lanes on average. On failure IDS is empty. */
 bool profiler_ids_make(const tn_recording *r, profiler_ids *ids) {
   profiler_map taken = {0}, next = {0};
   ids->pids = calloc((size_t)r->processes.n + 1, sizeof *ids->pids);

@@ -1,19 +1,18 @@
-/* json.c: JSON text to values, one at a time from a stream, so that a trace of any length is read in little memory.
- * Numbers keep their text: times and 64-bit integers lose no digit. Depth is bounded. */
+/* json.c: JSON text to values, one at a time from a stream, so that a trace of any length is read in little
+ * memory. Numbers keep their text, so that times and 64-bit integers lose no digit. The depth is limited. */
 #include "profile/files.h"
 
-/* One value at a time: what it allocates is in the caller's arena, which may be reset between two
- * values. */
+/* The state of parsing one value. It allocates in the caller's arena, which may be reset between values. */
 typedef struct parser {
   profiler_in *in;
   runtime_arena *arena;
   const char *why;
-  runtime_str text; /* the string or number that is being read */
+  runtime_str text; /* the string or number being read */
 } parser;
 
 static profiler_json *parse_value(parser *p, int depth);
 
-/* NULL, so that every function of this file can return it; the first reason is kept. */
+/* Keeps the first reason. Returns NULL, so that every function of this file can return it. */
 static void *refuse(parser *p, const char *why) {
   if (!p->why) p->why = why;
   return NULL;
@@ -28,7 +27,7 @@ int profiler_json_peek(profiler_in *in) {
   return c;
 }
 
-/* Appends one byte; that memory ended is asked when the text is taken. */
+/* Appends a byte. Lack of memory is checked when the text is taken. */
 static void add_char(parser *p, int c) {
   char byte = (char)c;
   runtime_str_addn(&p->text, &byte, 1);
@@ -43,7 +42,7 @@ static char *take_text(parser *p) {
 
 /* ---- strings ----------------------------------------------------------------------------------------------------- */
 
-/* C is below 0x110000 and no surrogate: read_unicode has seen to that. */
+/* C is below 0x110000 and not a surrogate, which read_unicode has checked. */
 static void add_utf8(parser *p, uint32_t c) {
   if (c < 0x80) return add_char(p, (int)c);
   if (c < 0x800) return add_char(p, (int)(0xc0 | c >> 6)), add_char(p, (int)(0x80 | (c & 63)));
@@ -53,7 +52,7 @@ static void add_utf8(parser *p, uint32_t c) {
   add_char(p, (int)(0x80 | (c & 63)));
 }
 
-/* A refusal ends the whole document, so what *OUT then holds does not matter. */
+/* A refusal ends the whole document, so *OUT does not matter then. */
 static bool read_hex4(parser *p, uint32_t *out) {
   *out = 0;
   for (int i = 0; i < 4; ++i) {
@@ -65,7 +64,7 @@ static bool read_hex4(parser *p, uint32_t *out) {
   return true;
 }
 
-/* After \u. A half of a pair without the other becomes U+FFFD, so does U+0000, which a C string cannot hold. */
+/* Reads what follows \u. Half of a surrogate pair becomes U+FFFD, and so does U+0000, which a C string cannot hold. */
 static bool read_unicode(parser *p) {
   uint32_t c, low;
   if (!read_hex4(p, &c)) return false;
@@ -81,7 +80,7 @@ static bool read_unicode(parser *p) {
   return true;
 }
 
-/* Behind a backslash. False after a refusal. */
+/* Reads what follows a backslash. False after a refusal. */
 static bool read_escape(parser *p) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   int c = profiler_in_get(p->in);
@@ -92,7 +91,7 @@ static bool read_escape(parser *p) {
   return true;
 }
 
-/* Bytes above 127 are passed on as they are; whoever writes them checks UTF-8. */
+/* Bytes above 127 are passed on unchanged; whoever writes them checks UTF-8. */
 static char *parse_string(parser *p) {
   profiler_in_get(p->in);
   for (int c; (c = profiler_in_get(p->in)) != '"';) {
@@ -114,7 +113,7 @@ char *profiler_json_string(profiler_in *in, runtime_arena *arena, const char **w
 
 /* ---- numbers and words ------------------------------------------------------------------------------------------- */
 
-/* False if there is not one digit. Digits are kept as text: what number they are is up to who asks. */
+/* False if there is no digit. Digits are kept as text; whoever asks converts them. */
 static bool read_digits(parser *p) {
   size_t before = p->text.n;
   for (int c; (c = profiler_in_peek(p->in)) >= '0' && c <= '9';) add_char(p, profiler_in_get(p->in));
@@ -129,7 +128,7 @@ static bool read_one_of(parser *p, const char *either) {
   return true;
 }
 
-/* Strict: no leading '+', no hexadecimal, digits on both sides of the point. Leading zeros are taken. */
+/* Strict: no leading '+', no hexadecimal, digits on both sides of the point. Leading zeros are accepted. */
 static bool read_number(parser *p) {
   read_one_of(p, "-");
   if (!read_digits(p)) return false;
@@ -139,7 +138,7 @@ static bool read_number(parser *p) {
   return read_digits(p);
 }
 
-/* At most eight letters are read, so a binary file that starts with letters is refused soon. */
+/* Reads at most eight letters, so that a binary file that starts with letters is refused early. */
 static profiler_json_kind parse_word(parser *p) {
   static const struct {
     const char *text;
@@ -155,7 +154,7 @@ static profiler_json_kind parse_word(parser *p) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* One item of an array or object, with its key. */
+/* An item of an array or object, with its key. */
 static profiler_json *parse_item(parser *p, bool is_object, int depth) {
   char *key = NULL;
   if (is_object) {
@@ -169,7 +168,7 @@ static profiler_json *parse_item(parser *p, bool is_object, int depth) {
   return item;
 }
 
-/* Recursion is bounded by PROFILER_JSON_DEPTH: a file of brackets must not use up the stack. */
+/* PROFILER_JSON_DEPTH limits the recursion, so that a file of brackets cannot use up the stack. */
 static profiler_json *parse_items(parser *p, profiler_json *value, int depth) {
   bool is_object = value->kind == PROFILER_JSON_OBJECT;
   int end = is_object ? '}' : ']';
@@ -185,7 +184,7 @@ static profiler_json *parse_items(parser *p, profiler_json *value, int depth) {
   }
 }
 
-/* Numbers stay text: an address of 64 bits would lose digits as a double. */
+/* Numbers stay text: as a double a 64-bit address would lose digits. */
 static profiler_json *parse_scalar(parser *p, profiler_json *value, int c) {
   if (c == '"') {
     value->kind = PROFILER_JSON_STRING;
@@ -199,7 +198,7 @@ static profiler_json *parse_scalar(parser *p, profiler_json *value, int c) {
   return p->why ? NULL : value;
 }
 
-/* The value and all below it live in the reader's arena. NULL after a refusal; DEPTH bounds the recursion. */
+/* The value and all below it are in the reader's arena. NULL after a refusal. DEPTH limits the recursion. */
 static profiler_json *parse_value(parser *p, int depth) {
   profiler_json *value = RUNTIME_NEW(p->arena, profiler_json);
   if (!value) return refuse(p, "out of memory");
@@ -219,7 +218,7 @@ profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const c
 
 /* ---- looking at them --------------------------------------------------------------------------------------------- */
 
-/* Linear. With a key that stands twice, the first one counts. */
+/* A linear search. If a key occurs twice the first counts. */
 const profiler_json *profiler_json_member(const profiler_json *object, const char *key) {
   if (!object || object->kind != PROFILER_JSON_OBJECT) return NULL;
   const profiler_json *item = object->child;
@@ -232,7 +231,7 @@ const char *profiler_json_text(const profiler_json *object, const char *key, con
   return value && value->kind == PROFILER_JSON_STRING ? value->text : otherwise;
 }
 
-/* The part before the point. A number beyond 64 bits, or with an exponent, is as if it were not there. */
+/* The part before the point. A number beyond 64 bits, or with an exponent, counts as missing. */
 int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t otherwise) {
   const profiler_json *value = profiler_json_member(object, key);
   if (!value || value->kind != PROFILER_JSON_NUMBER) return otherwise;
@@ -245,7 +244,7 @@ int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t 
   return is_negative ? n : -n;
 }
 
-/* Digit by digit; a number with an exponent goes through a double. */
+/* Converted digit by digit; a number with an exponent goes through a double. */
 bool profiler_json_us(const profiler_json *value, int64_t *ns) {
   if (!value || value->kind != PROFILER_JSON_NUMBER) return false;
   const char *at = value->text + (*value->text == '-');

@@ -1,11 +1,11 @@
-/* merge.c: several recordings into one. Processes get the names the caller wants and process ids that no two share;
- * flows and ranges of each input get ids after those of the inputs before; times go where UNIX time puts them. Merging
- * what was merged gives the same as merging all at once.
+/* merge.c: merges several recordings. Processes get the names that the caller wants and unique process ids;
+ * flows and ranges of each input get ids after those of the inputs before; times are placed by UNIX time.
+ * Merging merged recordings gives the same as merging all at once.
  *
- * The inputs are only read; all texts are interned anew. */
+ * The inputs are only read; all texts are interned again. */
 #include "profile/files.h"
 
-/* A merge while it goes on, one input after the other. */
+/* A merge in progress, one input after the other. */
 typedef struct merger {
   tn_recording *into;
   uint64_t last_id; /* the largest id of flows and ranges so far */
@@ -13,7 +13,7 @@ typedef struct merger {
 
 /* ---- names and ids ----------------------------------------------------------------------------------------------- */
 
-/* Several processes of one input get NAME/theirs, so that they stay apart. */
+/* Several processes of one input are named NAME/theirs, so that they stay distinct. */
 static void name_processes(tn_recording *into, int first, const char *name) {
   int n = into->processes.n - first;
   for (int i = first; name && i < into->processes.n; ++i) {
@@ -31,7 +31,7 @@ static int compare_ids(const void *left, const void *right) {
 
 static bool has_id(const tn_event *e) { return e->kind == TN_EVENT_FLOW || e->kind == TN_EVENT_ASYNC; }
 
-/* The ids of the events from FIRST on, sorted, each once; NULL without memory. */
+/* The ids of the events from FIRST on, sorted and without duplicates; NULL without memory. */
 static uint64_t *list_ids(const tn_recording *r, int64_t first, size_t *n) {
   uint64_t *ids = malloc((size_t)(r->n_events - first + 1) * sizeof *ids);
   size_t found = 0, kept = 0;
@@ -47,14 +47,15 @@ static uint64_t *list_ids(const tn_recording *r, int64_t first, size_t *n) {
   return ids;
 }
 
-/* The k-th smallest id of an input becomes the k-th after those before it. 0: ID is not among the input's. */
+/* The k-th smallest id of an input becomes the k-th id after those of the inputs before. 0: ID is not among
+ * the input's. */
 static uint64_t new_id(const merger *m, const uint64_t *ids, size_t n, uint64_t id) {
   const uint64_t *at = bsearch(&id, ids, n, sizeof *ids, compare_ids);
   return at ? m->last_id + (uint64_t)(at - ids) + 1 : 0;
 }
 
-/* A device's event names its launch by the arrow's id. A launch without an arrow is nobody's, and may not become that
- * of another input. */
+/* A device's event refers to its launch by the arrow's id. A launch without an arrow belongs to nobody, and
+ * must not become that of another input. */
 static void renumber_launch(const merger *m, const tn_event *e, const uint64_t *ids, size_t n) {
   for (int k = 0; k < e->n_args; ++k) {
     tn_event_arg *arg = &m->into->args[e->first_arg + k];
@@ -63,7 +64,7 @@ static void renumber_launch(const merger *m, const tn_event *e, const uint64_t *
   }
 }
 
-/* Of the events from FIRST on, which are one input's. */
+/* Renumbers the events from FIRST on, which are those of one input. */
 static bool renumber_ids(merger *m, int64_t first) {
   size_t n = 0;
   uint64_t *ids = list_ids(m->into, first, &n);
@@ -78,7 +79,7 @@ static bool renumber_ids(merger *m, int64_t first) {
   return true;
 }
 
-/* Two files can have the same process and thread numbers for different ones; what is written must tell them apart. */
+/* Files may use the same process and thread numbers for different things; written files must distinguish them. */
 static bool renumber_processes(tn_recording *r) {
   profiler_ids ids;
   if (!profiler_ids_make(r, &ids)) return false;
@@ -102,8 +103,7 @@ static void choose_start(tn_recording *into, const tn_merge_input *inputs, int n
   into->info.n_rounds = 0;
 }
 
-/* Flows' ids are made unique here, one input after the other; process ids at the end, when all are
- * there. */
+/* The ids of flows are made unique here, input by input; process ids at the end, when all are known. */
 static bool append(merger *m, const tn_merge_input *input) {
   const tn_recording_info *from = &input->recording->info;
   tn_recording_info *info = &m->into->info;
@@ -118,7 +118,7 @@ static bool append(merger *m, const tn_merge_input *input) {
   return renumber_ids(m, first);
 }
 
-/* O(events log events). Inputs stay as they are. */
+/* Takes time proportional to the events times their logarithm. The inputs are not changed. */
 tn_recording *tn_recording_merge(tn_context *ctx, const tn_merge_input *inputs, int n) {
   if (n > 0 && !RUNTIME_GIVEN(ctx, inputs)) return NULL;
   for (int i = 0; i < n; ++i) {

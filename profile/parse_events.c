@@ -1,5 +1,4 @@
-/* parse_events.c: parsers of what was recorded, event by event and by name: run, op, event, counter, memory, process.
- */
+/* parse_events.c: parsers of what was recorded, by event and by name: run, op, event, counter, memory, process. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +6,7 @@
 #include "profile/analysis.h"
 #include "profile/reports.h"
 
-/* The table event ends after so many: it is for looking at, the other tables count all events. */
+/* The table event ends after this many rows: it is for looking at, and the other tables count all events. */
 enum { MOST_EVENTS = 1000000 };
 
 /* ---- run: facts about the recording and the machine -------------------------------------------------------------- */
@@ -15,7 +14,7 @@ enum { MOST_EVENTS = 1000000 };
 static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL_TEXT}};
 
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) TN_PRINTF(3, 4);
-/* A row of key and value; values are text, since facts have no common unit. False: no memory. */
+/* Adds a row of key and value. Values are text, since facts have no common unit. False: no memory. */
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   runtime_str value = {0};
   RUNTIME_ADD_ARGS(&value, fmt);
@@ -24,7 +23,7 @@ static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   return done;
 }
 
-/* The mark of tn_host_record; NULL: nobody called it. Of several the first. */
+/* The first mark of tn_host_record; NULL: it was not called. */
 const tn_event *profiler_host_mark(const tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -33,7 +32,7 @@ const tn_event *profiler_host_mark(const tn_recording *r) {
   return NULL;
 }
 
-/* What it says of the machine, an argument a row. */
+/* Adds what the mark says of the machine, a row for each argument. */
 static bool add_host(const tn_recording *r, tn_rows *out) {
   const tn_event *e = profiler_host_mark(r);
   bool done = true;
@@ -45,14 +44,14 @@ static bool add_host(const tn_recording *r, tn_rows *out) {
   return done;
 }
 
-/* Scopes and ranges beyond what the table event holds. */
+/* The scopes and ranges for which the table event has no room. */
 static int64_t count_left_out(const tn_recording *r) {
   int64_t n = 0;
   for (int64_t i = 0; i < r->n_events; ++i) n += profiler_has_time(&r->events[i]);
   return RUNTIME_MAX(n - MOST_EVENTS, 0);
 }
 
-/* Facts as rows of a key and a text, so that a new fact needs no new column and old readers pass it over. */
+/* Facts are rows of a key and a text, so that a new fact needs no new column and old readers skip it. */
 static bool parse_run(const tn_recording *r, tn_rows *out) {
   const tn_recording_info *info = &r->info;
   bool done = tn_rows_add(out, "version", TN_VERSION);
@@ -82,10 +81,10 @@ static const tn_column columns_op[] = {
     {"cycles", TN_CELL_REAL},       {"instructions", TN_CELL_REAL}, {"cache_misses", TN_CELL_REAL},
     {"shapes", TN_CELL_TEXT}};
 
-/* 0 is not known. */
+/* 0 means not known. */
 static double known(double value) { return value > 0 ? value : NAN; }
 
-/* Rates that would divide by nothing are NAN: missing cells. */
+/* Rates that would divide by 0 are NAN, which becomes a missing cell. */
 static bool add_op(const tn_average *a, tn_rows *out) {
   double ns = known((double)a->total_ns);
   return tn_rows_add(out, a->name, tn_category_name(a->category), (int64_t)a->node_id, a->calls, a->total_ns,
@@ -96,7 +95,7 @@ static bool add_op(const tn_average *a, tn_rows *out) {
                      known(a->instructions), known(a->cache_misses), a->shapes);
 }
 
-/* Equal names of other shapes are other rows. */
+/* Equal names with different shapes are different rows. */
 static bool parse_op(const tn_recording *r, tn_rows *out) {
   tn_averages *a = tn_key_averages(NULL, r, &(tn_average_options){.by_shapes = true});
   bool done = a != NULL;
@@ -114,7 +113,7 @@ static const tn_column columns_event[] = {
     {"sequence", TN_CELL_INT}, {"parent", TN_CELL_TEXT},  {"shapes", TN_CELL_TEXT},     {"flops", TN_CELL_REAL},
     {"flags", TN_CELL_TEXT}};
 
-/* Stops at MOST_EVENTS; table run says how many were left out. */
+/* Stops at MOST_EVENTS; the table run says how many were left out. */
 static bool parse_event(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; i < r->n_events && out->n < MOST_EVENTS; ++i) {
     const tn_event *e = &r->events[i];
@@ -137,22 +136,22 @@ static const tn_column columns_counter[] = {
     {"samples", TN_CELL_INT}, {"first", TN_CELL_REAL},    {"last", TN_CELL_REAL},
     {"min", TN_CELL_REAL},    {"max", TN_CELL_REAL},      {"mean", TN_CELL_REAL}};
 
-/* The place of E's item in a list that has one for each name and process: NEXT, where a new one goes, for the first
- * event of both. -1: no memory. */
+/* The index of E's item in a list with one item for each name and process. If it is the first event of
+ * both, that is NEXT. -1: no memory. */
 static int64_t place_of(profiler_map *at, const tn_recording *r, const tn_event *e, int next) {
   uint64_t process = (uint64_t)r->lanes.data[e->lane].process;
   const int64_t *place = profiler_map_at(at, (uint64_t)(uintptr_t)e->name, process, next);
   return place ? *place : -1;
 }
 
-/* A counter over the recording; the events are for its lane and its ends. */
+/* A counter over the recording; the events tell its lane and its ends. */
 typedef struct series {
   const tn_event *first_event, *last_event;
   int64_t n;
   double min, max, sum;
 } series;
 
-/* Samples come in lane order, not in that of time: first and last are looked for. */
+/* Samples come in the order of lanes, not of time, so first and last are searched for. */
 static void add_sample(series *s, const tn_event *e) {
   assert(s);
   if (!s->n++) s->first_event = s->last_event = e, s->min = s->max = e->value;
@@ -163,7 +162,7 @@ static void add_sample(series *s, const tn_event *e) {
   s->sum += e->value;
 }
 
-/* One row for each counter of each process: two workers' queues of one name are two queues. */
+/* A row for each counter of each process: queues of the same name in two workers are two queues. */
 static bool parse_counter(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(series) all = {0};
   profiler_map at = {0};
@@ -200,7 +199,7 @@ typedef struct pool {
   int64_t allocs, frees, failed, unknown, allocated, current, peak, last_ns;
 } pool;
 
-/* The peak is of the running sum that finishing the recording worked out (`current`). */
+/* The peak is that of the running sum (`current`) that finishing the recording computed. */
 static void add_memory(pool *p, const tn_event *e) {
   assert(p);
   if (!p->last) p->last = e, p->last_ns = INT64_MIN;
@@ -216,7 +215,7 @@ static void add_memory(pool *p, const tn_event *e) {
   if (e->start_ns >= p->last_ns) p->last_ns = e->start_ns, p->current = e->current;
 }
 
-/* Pools are told apart as counters are: by process and name. */
+/* Pools are distinguished by process and name, like counters. */
 static bool parse_memory(const tn_recording *r, tn_rows *out) {
   RUNTIME_VEC(pool) all = {0};
   profiler_map at = {0};
@@ -246,7 +245,7 @@ static const tn_column columns_process[] = {
     {"remote", TN_CELL_INT},   {"killed", TN_CELL_INT}, {"threads", TN_CELL_INT}, {"events", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT},  {"share", TN_CELL_REAL}};
 
-/* Busy is own time over all threads, so its share is of the session's time multiplied by the threads. */
+/* Busy time is self time over all threads, so its share is of the session's time multiplied by the threads. */
 static bool parse_process(const tn_recording *r, tn_rows *out) {
   bool done = true;
   for (int p = 0; done && p < r->processes.n; ++p) {

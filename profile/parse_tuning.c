@@ -1,11 +1,11 @@
 /* parse_tuning.c: parsers of what a tuning run records: rounds, phases, queues, the pipeline's stages, workers, tasks,
- * candidates, kernels' counters. The names that they look for:
+ * candidates, counters of kernels. They look for these names:
  *
  *   Round#k              category round: a round, on the tuner's lane
- *   NAME_queue           counters of category queue: the length, a sample a poll; NAME_queue_capacity: its capacity
- *   measure              scopes of category measure or worker: one trial in a worker; arguments workload, shapes, flops
+ *   NAME_queue           counters of category queue: the length at each poll; NAME_queue_capacity: the capacity
+ *   measure              scopes of category measure or worker: a trial in a worker; arguments workload, shapes, flops
  *   task                 marks of category task: arguments workload, program, flops, weight, trials_wanted
- *   (any name)           scopes with the arguments workload and seconds: what came of a trial; 0 when it failed
+ *   (any name)           scopes with the arguments workload and seconds: the result of a trial; 0 if it failed
  *   stage                marks of category kernel: counters of one stage of a kernel (columns_kernel) */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const tn_column columns_round[] = {
     {"round", TN_CELL_INT}, {"start_ns", TN_CELL_INT}, {"duration_ns", TN_CELL_INT}, PROFILER_PHASES(X)};
 #undef X
 
-/* Rounds are numbered from 1: 0 is the mean of step_trace. */
+/* Rounds are numbered from 1, since 0 is the mean in step_trace. */
 static bool parse_round(const tn_recording *r, tn_rows *out) {
   int n;
   bool is_tuning = profiler_is_tuning(r); /* else the columns of its phases are missing: table step has the user's */
@@ -46,7 +46,7 @@ static bool add_phase(tn_rows *out, const char *name, int64_t ns, int64_t wall_n
   return tn_rows_add(out, name, ns, wall_ns > 0 ? (double)ns / (double)wall_ns : NAN);
 }
 
-/* A row a phase of the main lane: their times add up to the run's. */
+/* A row for each phase of the main lane; their times add up to the run's. */
 static bool add_tuners_phases(const tn_recording *r, tn_rows *out) {
   profiler_phases phases;
   if (!profiler_phases_of(r, &phases)) return false;
@@ -58,14 +58,14 @@ static bool add_tuners_phases(const tn_recording *r, tn_rows *out) {
 /* ---- phases that users name: the outermost scopes, or those directly inside of rounds --------------------------- */
 
 enum { MOST_NAMED = 64 };
-/* What a round spent in scopes that the user named. Beyond MOST_NAMED names all goes to OTHERS_NS. */
+/* What a round spent in scopes that the user named. Times beyond MOST_NAMED names go to OTHERS_NS. */
 typedef struct named {
   int n;
-  const char *names[MOST_NAMED]; /* interned: equal names are equal pointers */
+  const char *names[MOST_NAMED]; /* interned: equal names have equal addresses */
   int64_t ns[MOST_NAMED], calls[MOST_NAMED], sum_ns, others_ns;
 } named;
 
-/* Names beyond the table are summed as one. */
+/* Names that the table has no room for are summed as one. */
 static void add_named(named *all, const tn_event *e) {
   int k = 0;
   while (k < all->n && all->names[k] != e->name) ++k;
@@ -79,13 +79,13 @@ static void add_named(named *all, const tn_event *e) {
   ++all->calls[k];
 }
 
-/* A phase: a scope that is in nothing, or directly in a round. */
+/* Whether a scope is a phase: it is outermost, or directly in a round. */
 static bool is_phase(const tn_recording *r, const tn_event *e) {
   bool is_outer = e->parent < 0 || profiler_is_round(&r->events[e->parent]);
   return e->kind == TN_EVENT_SCOPE && is_outer && !profiler_is_round(e) && !(e->flags & TN_EVENT_OVERLAP);
 }
 
-/* Of the main lane; what none of them covers is "(rest)". */
+/* The phases of the main lane; time outside all of them is "(rest)". */
 static bool add_users_phases(const tn_recording *r, int32_t lane, tn_rows *out) {
   named all = {.n = 0};
   int64_t wall_ns = r->info.duration_ns;
@@ -97,7 +97,7 @@ static bool add_users_phases(const tn_recording *r, int32_t lane, tn_rows *out) 
   return done && add_phase(out, "(rest)", wall_ns - all.sum_ns, wall_ns);
 }
 
-/* Empty without a main lane, which is no failure. */
+/* Without a main lane the table is empty, which is no failure. */
 static bool parse_phase(const tn_recording *r, tn_rows *out) {
   int32_t lane = profiler_main_lane(r);
   if (lane < 0) return true;
@@ -111,8 +111,8 @@ static const tn_column columns_step[] = {{"round", TN_CELL_INT},
                                          {"total_ns", TN_CELL_INT},
                                          {"share", TN_CELL_REAL}};
 
-/* The rows of one round: its phases by name, what more there was ("(others)"), and what no scope covers ("(rest)").
- * Shares are of the round's wall time. */
+/* The rows of one round: its phases by name, what there was no room for ("(others)"), and time outside all
+ * scopes ("(rest)"). Shares are of the round's wall time. */
 static bool add_step(tn_rows *out, int64_t round, const named *all, int64_t wall_ns) {
   double wall = wall_ns > 0 ? (double)wall_ns : NAN;
   bool done = true;
@@ -124,7 +124,7 @@ static bool add_step(tn_rows *out, int64_t round, const named *all, int64_t wall
   return done && tn_rows_add(out, round, "(rest)", (int64_t)1, rest, (double)rest / wall);
 }
 
-/* The scopes that were right inside of each round, by the names that their user gave. */
+/* The scopes directly inside each round, by the names that the user gave. */
 static bool parse_step(const tn_recording *r, tn_rows *out) {
   int64_t round = 0;
   bool done = true;
@@ -148,10 +148,11 @@ static const tn_column columns_queue[] = {
     {"empty_share", TN_CELL_REAL}, {"full_share", TN_CELL_REAL}, {"usage", TN_CELL_REAL}};
 
 enum { MOST_QUEUES = 64 };
-/* A queue between two stages, as its counter told at each poll: LENGTH and CAPACITY are in jobs but for the name's. */
+/* A queue between two stages, as its counters show it at each poll. Lengths and capacity are in jobs;
+ * LENGTH is of the name. */
 typedef struct queue {
-  const char *name; /* of the counter */
-  size_t length;    /* of the queue's name in it */
+  const char *name; /* the counter's */
+  size_t length;    /* of the queue's name in that */
   int64_t polls, empty, full;
   double sum, most, capacity;
 } queue;
@@ -161,13 +162,13 @@ static bool is_queue_sample(const tn_event *e) {
   return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strstr(e->name, "_queue");
 }
 
-/* NAME has "_queue" in it: is_queue_sample has looked. */
+/* NAME contains "_queue", which is_queue_sample has checked. */
 static bool is_capacity(const char *name) {
   const char *end = strstr(name, "_queue");
   return strcmp(end, "_queue_capacity") == 0;
 }
 
-/* The queue of a sample; a capacity belongs to the queue whose name it extends. */
+/* The queue to which a sample belongs; a capacity belongs to the queue whose name it extends. */
 static queue *queue_of(queue *queues, int *n, const char *name) {
   size_t length = (size_t)(strstr(name, "_queue") - name);
   for (int i = 0; i < *n; ++i) {
@@ -178,7 +179,7 @@ static queue *queue_of(queue *queues, int *n, const char *name) {
   return &queues[(*n)++];
 }
 
-/* The capacity is known before: capacities are read in a pass of their own. */
+/* The capacity must be known: capacities are read in a pass before. */
 static void poll_queue(queue *q, const tn_event *e) {
   ++q->polls;
   q->empty += e->value <= 0;
@@ -186,7 +187,7 @@ static void poll_queue(queue *q, const tn_event *e) {
   q->sum += e->value;
 }
 
-/* Queues by name; a queue without a known capacity has the greatest length that was seen. */
+/* Finds queues by name. Without a known capacity, a queue's greatest length counts as that. */
 static int find_queues(const tn_recording *r, queue *queues) {
   int n = 0;
   for (int64_t i = 0; i < r->n_events; ++i) {
@@ -210,7 +211,7 @@ static int find_queues(const tn_recording *r, queue *queues) {
 
 static double usage_of(const queue *q) { return q->capacity > 0 ? q->sum / (double)q->polls / q->capacity : 0; }
 
-/* Queues that were never polled have no row, so no share divides by 0. */
+/* Queues that were never polled have no row, so that no share divides by 0. */
 static bool parse_queue(const tn_recording *r, tn_rows *out) {
   queue queues[MOST_QUEUES];
   int n = find_queues(r, queues);
@@ -236,9 +237,10 @@ static const tn_column columns_stage[] = {
     {"pressure", TN_CELL_REAL},    {"lockstep", TN_CELL_INT},      {"bottleneck", TN_CELL_INT},
     {"idle_share", TN_CELL_REAL}};
 
-/* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
- * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (hardly ever do two
- * stages work at the same time) queues say nothing: then the stage that the tuner's thread waits for longest counts. */
+/* The stages of the pipeline in order. A stage's pressure is what waits before it less what waits behind
+ * it. If work is always available, the first stage's input counts as 1; the last one's output, with nothing
+ * behind it, as 0. In lockstep, when two stages hardly ever work at once, queues tell nothing; then the
+ * stage for which the tuner's thread waits longest counts. */
 static const struct stage {
   const char *name, *input, *output;
   profiler_phase phase;
@@ -247,15 +249,15 @@ static const struct stage {
               {"measure", "runner", "", PROFILER_PHASE_MEASURE}};
 enum { STAGES = sizeof stages / sizeof *stages };
 
-/* A stage of the pipeline: how many worked in it, how often, how long. */
+/* What a stage did: how many worked in it, how often and how long. */
 typedef struct stage_sum {
   int64_t workers, calls, busy_ns;
-  int64_t main_ns;      /* of the main lane, doing it or waiting for it */
-  double input, output; /* usage; NaN: no such queue */
+  int64_t main_ns;      /* of the main lane, working on it or waiting for it */
+  double input, output; /* usage of the queues; NaN: there is no such queue */
   double idle_share;    /* of the time from its first to its last work; NaN: it did nothing */
 } stage_sum;
 
-/* A scope inside another of the same phase is part of its busy time already. */
+/* A scope inside another one of the same phase is part of its busy time already. */
 static bool is_outermost(const tn_recording *r, const tn_event *e, profiler_phase phase) {
   for (int32_t at = e->parent; at >= 0; at = r->events[at].parent) {
     if (profiler_phase_of_category(r->events[at].category) == phase) return false;
@@ -263,7 +265,7 @@ static bool is_outermost(const tn_recording *r, const tn_event *e, profiler_phas
   return true;
 }
 
-/* Busy time is of the lanes that do the work: of workers where there are any of this stage, else of all. */
+/* Busy time is that of the lanes that do the work: workers, if there are any in this stage, otherwise all. */
 static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) {
   int32_t main_lane = profiler_main_lane(r), lane = -1;
   stage_sum own = {0};
@@ -281,20 +283,20 @@ static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) 
   if (s->calls == 0) s->workers = own.workers, s->calls = own.calls, s->busy_ns = own.busy_ns;
 }
 
-/* A stage's work begins (CHANGE 1) or ends (-1) on some lane. */
+/* A stage begins (CHANGE 1) or ends (-1) work on some lane. */
 typedef struct moment {
   int64_t at_ns;
   int stage, change;
 } moment;
 typedef RUNTIME_VEC(moment) moments;
 
-/* Ends come before beginnings: work that follows at once does not overlap. */
+/* Ends come before beginnings, so that consecutive work does not overlap. */
 static int by_time(const void *left, const void *right) {
   const moment *a = left, *b = right;
   return a->at_ns != b->at_ns ? (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns) : a->change - b->change;
 }
 
-/* The same scopes as in add_busy. False: no memory. */
+/* Uses the same scopes as add_busy. False: no memory. */
 static bool add_moments(const tn_recording *r, int stage, const stage_sum *s, moments *out) {
   int32_t main_lane = profiler_main_lane(r);
   bool is_of_main = s->main_ns == s->busy_ns;
@@ -308,7 +310,7 @@ static bool add_moments(const tn_recording *r, int stage, const stage_sum *s, mo
   return true;
 }
 
-/* Walks through the sorted moments: *ANY gets the time in which a stage worked, *SEVERAL that in which two did. */
+/* Goes through the sorted moments. *ANY: the time in which some stage worked; *SEVERAL: in which at least two did. */
 static void walk(const moments *all, stage_sum *sums, int64_t *any, int64_t *several) {
   int64_t busy[STAGES] = {0}, first[STAGES], last[STAGES] = {0};
   int depth[STAGES] = {0};
@@ -331,7 +333,7 @@ static void walk(const moments *all, stage_sum *sums, int64_t *any, int64_t *sev
     sums[k].idle_share = last[k] > first[k] ? 1 - (double)busy[k] / (double)(last[k] - first[k]) : (double)NAN;
 }
 
-/* Whether stages take turns; each one's idle time. False: no memory. */
+/* Finds whether stages take turns, and each one's idle time. False: no memory. */
 static bool compare_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
   enum { LEAST_SHARE = 20 /* one part of this many */ };
   moments all = {0};
@@ -354,19 +356,19 @@ static double find_usage(const queue *queues, int n, const char *name) {
   return NAN;
 }
 
-/* A stage without an input queue has work always at hand, unless it is the last one. */
+/* A stage without an input queue always has work available, unless it is the last. */
 static double pressure_of(const stage_sum *s, int k) {
   double input = isnan(s->input) ? (k < STAGES - 1) : s->input, output = isnan(s->output) ? 0 : s->output;
   return input - output;
 }
 
-/* What a stage is weighed by; below zero: not at all. */
+/* The weight by which the bottleneck is chosen; negative: the stage does not count. */
 static double weight_of(const stage_sum *s, int k, bool is_lockstep) {
   if (is_lockstep) return (double)s->main_ns;
   return isnan(s->input) && isnan(s->output) ? -2 : pressure_of(s, k);
 }
 
-/* Fills in the stages; the bottleneck's number, -1 when nothing tells it, -2: no memory. */
+/* Fills in the stages. Returns the bottleneck's number; -1: nothing shows it; -2: no memory. */
 static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
   queue queues[MOST_QUEUES];
   int n = find_queues(r, queues), n_main = 0, worst = -1;
@@ -385,7 +387,7 @@ static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockste
   return worst;
 }
 
-/* Stages that left no trace are passed over: a tuning without a model has no training. In lockstep, pressure says
+/* Stages that left no trace are skipped: tuning without a model has no training. In lockstep pressure means
  * nothing and is missing. */
 static bool parse_stage(const tn_recording *r, tn_rows *out) {
   stage_sum sums[STAGES] = {{0}};
@@ -408,7 +410,8 @@ ANALYSIS_TABLE(stage);
 
 /* ---- trials: workers, tasks -------------------------------------------------------------------------------------- */
 
-/* In the worker (category worker, or measure): the tuner's own scope around it has another name. */
+/* Whether the event is a trial in a worker (category worker or measure); the tuner's own scope around it
+ * has another name. */
 static bool is_trial(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE && strcmp(e->name, "measure") == 0 &&
          (e->category == TN_CATEGORY_MEASURE || e->category == TN_CATEGORY_WORKER);
@@ -418,7 +421,7 @@ static const tn_column columns_worker[] = {
     {"worker", TN_CELL_TEXT}, {"pid", TN_CELL_INT},      {"trials", TN_CELL_INT}, {"killed", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT}, {"mean_ns", TN_CELL_REAL}, {"max_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
 
-/* A measuring process: trials that it served, those it did not survive, and the time of its requests. */
+/* A measuring process: the trials it served, those it did not survive, and the time of its requests. */
 typedef struct worker {
   int64_t trials, killed, busy_ns, max_ns;
 } worker;
@@ -455,7 +458,7 @@ static const tn_column columns_task[] = {
     {"weight", TN_CELL_REAL}, {"best_s", TN_CELL_REAL},   {"gflops", TN_CELL_REAL}, {"weighted_s", TN_CELL_REAL},
     {"trials", TN_CELL_INT},  {"failed", TN_CELL_INT},    {"done", TN_CELL_INT}};
 
-/* A task of the run as its arguments tell it; BEST_S is the fastest that was measured. */
+/* A task of the run, as its arguments describe it; BEST_S is the fastest time measured. */
 typedef struct task {
   const char *workload, *program, *shapes;
   double flops, weight, best_s, trials_wanted;
@@ -463,7 +466,7 @@ typedef struct task {
 } task;
 typedef RUNTIME_VEC(task) task_list;
 
-/* Linear: a run has few tasks. The address is good until the next task is added. */
+/* A linear search, since a run has few tasks. The address is valid until the next task is added. */
 static task *task_of(task_list *tasks, const char *workload) {
   for (int i = 0; i < tasks->n; ++i) {
     if (strcmp(tasks->data[i].workload, workload) == 0) return &tasks->data[i];
@@ -473,7 +476,7 @@ static task *task_of(task_list *tasks, const char *workload) {
   return RUNTIME_PUSH(tasks, fresh) ? &tasks->data[tasks->n - 1] : NULL;
 }
 
-/* What the event says of its task; with "seconds" it is a trial. */
+/* Takes what the event says about its task; with "seconds" it is a trial. */
 static void add_to_task(task *t, const tn_recording *r, const tn_event *e) {
   double seconds = profiler_arg_number(r, e, "seconds", NAN);
   t->program = profiler_arg_text(r, e, "program", t->program);
@@ -500,7 +503,7 @@ static bool collect_tasks(const tn_recording *r, task_list *tasks) {
   return true;
 }
 
-/* The last line of a program: its result. */
+/* A task is named by the last line of its program, which is its result. */
 static bool add_task(const task *t, tn_rows *out) {
   char name[256];
   size_t n = strlen(t->program);
@@ -512,7 +515,7 @@ static bool add_task(const task *t, tn_rows *out) {
                      t->weight * t->best_s, t->trials, t->failed, (int64_t)((double)t->trials >= t->trials_wanted));
 }
 
-/* A row a task, in the order in which they first appear. */
+/* A row for each task, in the order of first appearance. */
 static bool parse_task(const tn_recording *r, tn_rows *out) {
   task_list tasks = {0};
   bool done = collect_tasks(r, &tasks);
@@ -532,13 +535,13 @@ static const tn_column columns_candidate[] = {{"candidate", TN_CELL_INT},
                                               PROFILER_PHASES(X)};
 #undef X
 
-/* All events that belong to one candidate, by its sequence number: when it began and ended, and where its time went. */
+/* All events of one candidate, by its sequence number: when it began and ended, and where its time went. */
 typedef struct candidate {
   int64_t events, first_ns, last_ns;
   profiler_phases phases;
 } candidate;
 
-/* The tuner's scope holds the worker's: the longer one counts. */
+/* The tuner's scope contains the worker's, so the longer one counts. */
 static void add_to_candidate(candidate *c, const tn_event *e) {
   profiler_phase phase = profiler_phase_of_category(e->category);
   if (!c->events++) c->first_ns = e->start_ns;
@@ -547,8 +550,8 @@ static void add_to_candidate(candidate *c, const tn_event *e) {
   c->phases.ns[phase] = RUNTIME_MAX(c->phases.ns[phase], e->duration_ns);
 }
 
-/* Sequence numbers beyond the number of events come from a damaged file and are left out: they would
- * ask for any memory. */
+/* Sequence numbers greater than the number of events come from a damaged file and are left out: they would
+ * need any amount of memory. */
 static bool parse_candidate(const tn_recording *r, tn_rows *out) {
   uint32_t most = 0;
   for (int64_t i = 0; i < r->n_events; ++i)
@@ -573,8 +576,8 @@ ANALYSIS_TABLE(candidate);
 
 /* ---- kernel: counters of stages ---------------------------------------------------------------------------------- */
 
-/* Arguments of the marks "stage"; X(name). share and active are fractions: of the kernel's time, of the threads in use.
- */
+/* Arguments of the marks "stage": X(name). share and active are fractions: of the kernel's time, and of the
+ * threads in use. */
 #define KERNEL_COUNTERS(X) \
   X(points)                \
   X(required)              \
@@ -593,7 +596,7 @@ static const tn_column columns_kernel[] = {
     {"kernel", TN_CELL_TEXT}, {"stage", TN_CELL_TEXT}, {"recompute", TN_CELL_REAL} KERNEL_COUNTERS(X)};
 #undef X
 
-/* Counters that a mark does not have are missing, not 0. */
+/* Counters that a mark lacks are missing, not 0. */
 static bool parse_kernel(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];

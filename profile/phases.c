@@ -1,7 +1,7 @@
 /* phases.c: self times of the tuner's lane by phase, over the whole recording or round by round. */
 #include "profile/phases.h"
 
-/* Which categories make up a phase: bit 1 << category. */
+/* The categories that make up a phase: bits 1 << category. */
 static const struct phase {
   const char *name;
   uint32_t categories;
@@ -13,7 +13,7 @@ static const struct phase {
 
 const char *profiler_phase_name(int phase) { return phases[phase].name; }
 
-/* PROFILER_PHASE_TAIL: of no phase. */
+/* PROFILER_PHASE_TAIL: the category belongs to no phase. */
 profiler_phase profiler_phase_of_category(int category) {
   for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) {
     if (phases[i].categories >> category & 1) return (profiler_phase)i;
@@ -35,8 +35,8 @@ bool profiler_is_tuning(const tn_recording *r) {
 
 static bool is_measure(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_MEASURE; }
 
-/* The lane of the rounds; without rounds that of the first measurement; else that of the longest scope.
- * -1: no scope. */
+/* The lane of the rounds; without rounds, that of the first measurement; otherwise that of the longest
+ * scope. -1: no scope. */
 int32_t profiler_main_lane(const tn_recording *r) {
   int32_t measure = -1, longest = -1;
   int64_t most_ns = -1;
@@ -50,7 +50,7 @@ int32_t profiler_main_lane(const tn_recording *r) {
   return measure >= 0 ? measure : longest;
 }
 
-/* The phase of an event: its own, or that of the nearest event around it that has one. */
+/* The phase of an event, or of the nearest event around it that has one. */
 static int phase_of(const tn_recording *r, const tn_event *e) {
   int phase = (int)profiler_phase_of_category(e->category);
   for (; phase == PROFILER_PHASE_TAIL && e->parent >= 0; phase = (int)profiler_phase_of_category(e->category))
@@ -58,14 +58,14 @@ static int phase_of(const tn_recording *r, const tn_event *e) {
   return phase;
 }
 
-/* May be negative where clocks disagree: it is what is left, and makes the phases sum to the wall time. */
+/* The tail is what is left, so that the phases add up to the wall time. It may be negative where clocks disagree. */
 static void settle_tail(profiler_phases *p) {
   int64_t covered = 0;
   for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) covered += p->ns[i];
   p->ns[PROFILER_PHASE_TAIL] = p->wall_ns - covered;
 }
 
-/* Only the main lane: workers' time is inside its waiting for them. */
+/* Only the main lane counts: the workers' time is within its waiting for them. */
 bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   int32_t lane = profiler_main_lane(r);
   *out = (profiler_phases){.wall_ns = r->info.duration_ns};
@@ -78,8 +78,8 @@ bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   return true;
 }
 
-/* The round that each event is in, counting from 0, its own of a round; -1: none. *N gets how many rounds there are.
- * The caller frees the array; NULL: no memory. */
+/* The round that each event is in, from 0; for a round, its own number; -1: none. *N: how many rounds there
+ * are. The caller frees the array; NULL: no memory. */
 static int32_t *number_rounds(const tn_recording *r, int *n) {
   int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
   *n = 0;
@@ -90,7 +90,7 @@ static int32_t *number_rounds(const tn_recording *r, int *n) {
   return number_of;
 }
 
-/* Own time only, or a scope in a scope would count twice. */
+/* Adds self times, since nested scopes would otherwise count twice. */
 static void fill_rounds(const tn_recording *r, const int32_t *number_of, profiler_phases *out, int64_t *starts) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -103,7 +103,7 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, profile
   }
 }
 
-/* The caller frees both arrays. NULL: no memory, and *STARTS is NULL too. */
+/* The caller frees both arrays. NULL: no memory; then *STARTS is NULL, too. */
 profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
   int32_t *number_of = number_rounds(r, n);
   profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);

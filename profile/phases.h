@@ -1,6 +1,6 @@
-/* phases.h: what the tuner's time went into. The self time of every scope belongs to the phase of its category, or else
- * to that of the nearest scope around it that has one; what no such scope covers is the tail. So the phases of a range
- * add up to its length exactly. */
+/* phases.h: what the tuner's time was spent on. The self time of every scope belongs to the phase of its
+ * category, or to that of the nearest scope around it that has one; time in no such scope is the tail. So
+ * the phases of a range add up exactly to its length. */
 #ifndef TENON_PROFILE_PHASES_H
 #define TENON_PROFILE_PHASES_H
 
@@ -15,7 +15,7 @@
   X(UPDATE, "update", 1u << TN_CATEGORY_MODEL | 1u << TN_CATEGORY_RECORD)                                \
   X(TAIL, "tail", 0)
 
-/* What a tuner's time goes to. Each category belongs to one of them at most. */
+/* What a tuner's time goes to. Each category belongs to at most one of them. */
 typedef enum profiler_phase {
 #define X(name, text, categories) PROFILER_PHASE_##name,
   PROFILER_PHASES(X)
@@ -23,24 +23,25 @@ typedef enum profiler_phase {
       PROFILER_PHASE_COUNT
 } profiler_phase;
 
-/* The wall time of a stretch and the part of each phase in it, which add up to it: what no scope covers is the tail. */
+/* The wall time of a range and each phase's part in it, which add up to it. */
 typedef struct profiler_phases {
   int64_t wall_ns;
   int64_t ns[PROFILER_PHASE_COUNT];
 } profiler_phases;
 
-/* A phase's word in tables, and the phase that a category's time belongs to. */
+/* A phase's name in tables, and the phase to which a category's time belongs. */
 const char *profiler_phase_name(int phase);
 profiler_phase profiler_phase_of_category(int category);
-/* The lane of the rounds; without rounds that of the measure scopes, else of the longest scope; -1: no scopes. */
+/* The lane of the rounds; without rounds, that of the measure scopes; otherwise that of the longest scope.
+ * -1: no scopes. */
 int32_t profiler_main_lane(const tn_recording *r);
-/* Of the whole recording, by what the main lane did; false: no scopes. */
+/* The phases of the whole recording, by what the main lane did. False: no scopes. */
 bool profiler_phases_of(const tn_recording *r, profiler_phases *out);
-/* Whether a tuner's phases mean something: it measured, searched or trained. Else phases are what the user named. */
+/* Whether a tuner's phases make sense: it measured, searched or trained. Otherwise phases are what the user named. */
 bool profiler_is_tuning(const tn_recording *r);
 bool profiler_is_round(const tn_event *e);
-/* Of each round, in order; malloc'ed, *n gets how many. When each began in *starts (malloc'ed). NULL without
- * memory. */
+/* The phases of each round, in order, and in *starts when each began; both malloc'ed. *n: how many. NULL
+ * without memory. */
 TN_GIVE profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, TN_GIVE int64_t **starts);
 
 #endif

@@ -1,8 +1,8 @@
-/* plugin.c: loading profiler plug-ins, checking what they register, and calling them around sessions. Nothing that a
- * plug-in does wrong stops a session: its words are kept for the recording.
+/* plugin.c: loads profiler plug-ins, checks what they register, and calls them around sessions. Nothing
+ * that a plug-in does wrong stops a session: its messages are kept for the recording.
  *
- * A tn_plugin owns its library and copies of what it registered; the plug-in's own handles belong to it, and are
- * given back through its destroy functions. */
+ * A tn_plugin owns its library and copies of what it registered. The plug-in's own handles belong to the
+ * plug-in and are given back through its destroy functions. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "profile/profiler_loader.h"
 #include "profile/profiler_plugin.h"
 
-/* Room behind the core's structs for a plug-in that is newer and forgets to look at their size. */
+/* Room behind our structs for a newer plug-in that does not check their size. */
 enum { SLACK_BYTES = 256, MAX_DATA_BYTES = 1 << 30 };
 
 _Static_assert(TN_PLUGIN_PROFILER_SIZE == offsetof(tn_plugin_profiler, name) + sizeof(const char *), "size");
@@ -22,17 +22,17 @@ _Static_assert(TN_PLUGIN_REGISTRATION_SIZE ==
                "size");
 _Static_assert(TN_PLUGIN_STATUS_SIZE == offsetof(tn_plugin_status, message) + 500, "size");
 
-/* A shared object and what it registered. A plug-in built for another version has shorter or longer structures: they
- * are kept in room of their own, SLACK_BYTES longer than ours, and copied as far as both know them. */
+/* A shared object and what it registered. A plug-in built for another version has shorter or longer
+ * structs. They are kept in memory SLACK_BYTES longer than ours, and copied as far as both sides know them. */
 struct tn_plugin {
   tn_profile_source source; /* how sessions call it; user is the plug-in */
   void *library;
   tn_plugin_registration registration;
-  tn_plugin_profiler profiler; /* copies of what the plug-in registered, zero beyond its size */
+  tn_plugin_profiler profiler; /* copies of what it registered, zero beyond its size */
   tn_plugin_profiler_fns fns;
-  char label[128]; /* "plug-in NAME": for messages */
+  char label[128]; /* "plug-in NAME", for messages */
   bool is_started, has_data;
-  char *errors; /* of this session, a line each; malloc'ed */
+  char *errors; /* of this session, one per line; malloc'ed */
   char own_profiler[sizeof(tn_plugin_profiler) + SLACK_BYTES] __attribute__((aligned(16)));
   char own_fns[sizeof(tn_plugin_profiler_fns) + SLACK_BYTES] __attribute__((aligned(16)));
 };
@@ -46,7 +46,7 @@ static void copy_known(void *to, const void *from, size_t their_size, size_t our
 
 static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-/* As TensorFlow asks of device types: capital letters, digits and '_', at most 63. */
+/* As TensorFlow requires of device types: capital letters, digits and '_', at most 63. */
 static bool is_well_formed(const char *device_type) {
   if (!is_upper(device_type[0])) return false;
   for (const char *p = device_type; *p; ++p)
@@ -54,7 +54,7 @@ static bool is_well_formed(const char *device_type) {
   return strlen(device_type) < 64;
 }
 
-/* What is wrong with the structs; NULL: nothing. Reads no byte beyond the sizes that they say. */
+/* What is wrong with the structs; NULL: nothing. Reads no byte beyond the sizes they give. */
 static const char *take_structs(tn_plugin *p) {
   const tn_plugin_registration *r = &p->registration;
   if (r->struct_size == 0) return "the registration's struct_size is 0";
@@ -68,7 +68,7 @@ static const char *take_structs(tn_plugin *p) {
   return NULL;
 }
 
-/* What is wrong with a plug-in's registration, or NULL. These members are called later without a look. */
+/* What is wrong with a plug-in's registration, or NULL. These members are called later without a check. */
 static const char *check_members(const tn_plugin *p) {
   if (!p->registration.destroy_profiler) return "destroy_profiler is NULL";
   if (!p->registration.destroy_profiler_fns) return "destroy_profiler_fns is NULL";
@@ -80,16 +80,16 @@ static const char *check_members(const tn_plugin *p) {
   return NULL;
 }
 
-/* A status is never used twice: a plug-in may leave one as it is. */
+/* A status is used only once, since a plug-in may leave it unchanged. */
 static tn_plugin_status fresh_status(void) { return (tn_plugin_status){.struct_size = TN_PLUGIN_STATUS_SIZE}; }
 
-/* Ends the message first: a plug-in may fill all of it. */
+/* Terminates the message first, since a plug-in may have filled all of it. */
 static bool is_failed(tn_plugin_status *status) {
   status->message[sizeof status->message - 1] = '\0';
   return status->code != TN_PLUGIN_OK;
 }
 
-/* Fills the registration and lets the plug-in do its part; STATUS holds what it says. */
+/* Fills in the registration and lets the plug-in do its part; STATUS is the plug-in's. */
 static void call_init(tn_plugin *p, tn_plugin_init_fn init, tn_plugin_status *status) {
   tn_plugin_profiler *profiler = (tn_plugin_profiler *)p->own_profiler;
   tn_plugin_profiler_fns *fns = (tn_plugin_profiler_fns *)p->own_fns;
@@ -106,7 +106,7 @@ static void call_init(tn_plugin *p, tn_plugin_init_fn init, tn_plugin_status *st
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* What a plug-in set is released once, whatever became of its registration. */
+/* Whatever a plug-in set is released once, whatever became of its registration. */
 static void destroy(tn_plugin *p) {
   tn_plugin_registration *r = &p->registration;
   if (r->destroy_profiler) r->destroy_profiler(r->profiler);
@@ -116,7 +116,7 @@ static void destroy(tn_plugin *p) {
   free(p);
 }
 
-/* The message is made before the library is closed, which WHY may lie in. */
+/* The message is made before the library is closed, since WHY may be in it. */
 static tn_plugin *refuse(tn_context *ctx, tn_plugin *p, const char *path, const char *why) {
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "profiler plug-in %s: %s", path, why);
   destroy(p);
@@ -128,7 +128,7 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* RTLD_LOCAL: plug-ins may be built with other versions of what we link. */
+/* RTLD_LOCAL, since plug-ins may be built with other versions of what we link. */
 static tn_plugin *open_plugin(tn_context *ctx, const char *path) {
   tn_plugin *p = calloc(1, sizeof *p);
   if (!p) {
@@ -156,7 +156,7 @@ static tn_plugin *open_plugin(tn_context *ctx, const char *path) {
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
-/* Without memory for the text the errors so far are lost, too. */
+/* Without memory for the text, the errors so far are lost as well. */
 static void keep_error(tn_plugin *p, const char *call, const tn_plugin_status *status) {
   runtime_str text = {0};
   if (p->errors) runtime_str_addf(&text, "%s\n", p->errors);
@@ -166,14 +166,14 @@ static void keep_error(tn_plugin *p, const char *call, const tn_plugin_status *s
   p->errors = text.failed ? NULL : text.data;
 }
 
-/* Without device options every plug-in runs; with them a plug-in needs a tracer level and a fitting type. */
+/* Without device options every plug-in runs; with them it needs a tracer level and a matching type. */
 static bool is_wanted(const tn_device_options *o) {
   if (!o) return true;
   bool is_type = o->device_type == TN_DEVICE_UNSPECIFIED || o->device_type == TN_DEVICE_PLUGGABLE;
   return o->device_tracer_level > 0 && is_type;
 }
 
-/* One that does not start is left out of the session; the others are started all the same. */
+/* A plug-in that does not start is left out of the session; the others are started all the same. */
 static void start_plugin(void *plugin, const tn_device_options *device) {
   tn_plugin *p = plugin;
   tn_plugin_status status = fresh_status();
@@ -184,7 +184,7 @@ static void start_plugin(void *plugin, const tn_device_options *device) {
   if (!p->is_started) keep_error(p, "start", &status);
 }
 
-/* A failing stop is kept as an error of the recording; the data is asked for all the same. */
+/* A failing stop becomes an error of the recording; the data is requested all the same. */
 static void stop_plugin(void *plugin) {
   tn_plugin *p = plugin;
   tn_plugin_status status = fresh_status();
@@ -195,7 +195,7 @@ static void stop_plugin(void *plugin) {
   if (is_failed(&status)) keep_error(p, "stop", &status);
 }
 
-/* One of the two calls; the size that it left, 0 after a failure. */
+/* Makes one of the two calls; returns the size it set, 0 after a failure. */
 static size_t call_collect(tn_plugin *p, uint8_t *buffer, size_t n) {
   tn_plugin_status status = fresh_status();
   p->fns.collect_data_xspace(p->registration.profiler, buffer, &n, &status);
@@ -204,15 +204,14 @@ static size_t call_collect(tn_plugin *p, uint8_t *buffer, size_t n) {
   return 0;
 }
 
-/* Our own complaint in the shape of one by the plug-in, so both print alike. */
+/* Reports our own complaint like one of the plug-in's, so that both are printed alike. */
 static void refuse_data(tn_plugin *p, const char *why) {
   tn_plugin_status status = {.code = TN_PLUGIN_INTERNAL};
   snprintf(status.message, sizeof status.message, "%s", why);
   keep_error(p, "collect", &status);
 }
 
-/* Asked for the size first, as TensorFlow's C interface has it; what is written may be less, and more
- * is refused. */
+/* Asks for the size first, as in TensorFlow's C interface. The plug-in may write less; more is refused. */
 static void collect_data(tn_plugin *p, tn_recording *r) {
   size_t n = call_collect(p, NULL, 0);
   if (n == 0) return;
@@ -230,14 +229,14 @@ static void collect_data(tn_plugin *p, tn_recording *r) {
   free(buffer);
 }
 
-/* A plug-in's errors are the recording's, whether it has data or not. */
+/* A plug-in's errors become the recording's, whether it has data or not. */
 static void collect_plugin(void *plugin, tn_recording *r) {
   tn_plugin *p = plugin;
   if (p->has_data) collect_data(p, r);
   if (p->errors) profiler_error(r, "%s", p->errors);
 }
 
-/* A session that was given up: what the plug-in had is forgotten, so that the next one begins with nothing. */
+/* For a session that was given up: forgets what the plug-in had, so that the next one begins with nothing. */
 static void drop_plugin(void *plugin) {
   tn_plugin *p = plugin;
   p->has_data = false;
@@ -247,7 +246,7 @@ static void drop_plugin(void *plugin) {
 
 /* ---- loaded and unloaded ----------------------------------------------------------------------------------------- */
 
-/* False with a message. A session that begins right after is seen by tn_profile_add_source. */
+/* False after a message. If a session begins right afterwards, tn_profile_add_source notices. */
 static bool is_idle(tn_context *ctx, const char *call) {
   tn_profile_state state = tn_profile_get_state();
   if (state != TN_PROFILE_RECORDING && state != TN_PROFILE_WAITING) return true;
@@ -255,7 +254,7 @@ static bool is_idle(tn_context *ctx, const char *call) {
   return false;
 }
 
-/* Refused while a session runs: a source that joins in the middle would lack its start. */
+/* Refused while a session runs, since a source that joins in the middle would lack its start. */
 tn_plugin *tn_plugin_load(tn_context *ctx, const char *path) {
   if (!path) {
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_plugin_load: no path");
@@ -274,7 +273,7 @@ tn_plugin *tn_plugin_load(tn_context *ctx, const char *path) {
   return NULL;
 }
 
-/* Refused while a session runs, since its thread may be inside of the plug-in. */
+/* Refused while a session runs, since its thread may be inside the plug-in. */
 tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin) {
   if (!plugin) return TN_OK;
   if (!is_idle(ctx, "tn_plugin_unload")) return TN_ERROR_ARGUMENT;

@@ -1,4 +1,4 @@
-/* The options of device profiling, and their bytes as TensorFlow's message ProfileOptions. */
+/* plugin_options.c: the options of device profiling, also as the bytes of TensorFlow's message ProfileOptions. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 
 typedef Tensorflow__Profiler__ProfileOptions options_message;
 
-/* The defaults of TensorFlow's ProfileOptions, which plug-ins written for it know. */
+/* The defaults of TensorFlow's ProfileOptions, which plug-ins written for it expect. */
 tn_device_options tn_device_options_default(void) {
   return (tn_device_options){.version = 1,
                              .include_dataset_ops = true,
@@ -21,7 +21,7 @@ tn_device_options tn_device_options_default(void) {
 
 /* ---- the repository ---------------------------------------------------------------------------------------------- */
 
-/* The folders above the last slash of PATH, as far as they are missing. */
+/* Makes the folders above the last slash of PATH that do not exist. */
 static void make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
@@ -30,7 +30,7 @@ static void make_folders(char *path) {
   }
 }
 
-/* Where TensorBoard looks: a folder a run, a file a host. */
+/* Where TensorBoard looks: a folder for each run, a file for each host. */
 static void add_place(runtime_str *out, const char *repository, const tn_recording *r) {
   time_t seconds = (time_t)(r->info.start_unix_ns / 1000000000);
   struct tm t;
@@ -41,7 +41,7 @@ static void add_place(runtime_str *out, const char *repository, const tn_recordi
   runtime_str_addf(out, "%s/plugins/profile/%s/%s.xplane.pb", repository, run, host);
 }
 
-/* What cannot be written is an error of the recording: the program has it all the same. */
+/* If it cannot be written, that is an error of the recording; the program has the recording all the same. */
 static void write_repository(void *user, tn_recording *r, const tn_device_options *options) {
   (void)user;
   runtime_str path = {0};
@@ -57,7 +57,7 @@ static void write_repository(void *user, tn_recording *r, const tn_device_option
 
 static const tn_profile_source repository = {.struct_size = sizeof repository, .finished = write_repository};
 
-/* NULL takes them back. While a session runs all of it is refused, so that the session keeps what it began with. */
+/* NULL withdraws them. While a session runs all of it is refused, so that the session keeps what it began with. */
 void tn_device_options_set(const tn_device_options *options) {
   tn_profile_remove_source(NULL, &repository);
   if (tn_profile_set_device_options(NULL, options) == TN_OK && options && options->repository_path)
@@ -88,7 +88,7 @@ void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
 
 static bool is_device_type(int32_t value) { return value >= TN_DEVICE_UNSPECIFIED && value <= TN_DEVICE_PLUGGABLE; }
 
-/* *PATH is the caller's to free, and OUT refers to it. On failure OUT is as it was and *PATH NULL. */
+/* The caller frees *PATH, to which OUT refers. On failure OUT is unchanged and *PATH NULL. */
 tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out, char **path) {
   if (!RUNTIME_GIVEN(ctx, data) || !RUNTIME_GIVEN(ctx, out) || !RUNTIME_GIVEN(ctx, path)) return TN_ERROR_ARGUMENT;
   options_message *m = tensorflow__profiler__profile_options__unpack(NULL, n, data);

@@ -19,13 +19,13 @@ extern "C" {
 
 typedef enum tn_cell_type { TN_CELL_TEXT, TN_CELL_INT, TN_CELL_REAL } tn_cell_type;
 
-/* A column of a table; all its cells have one type. */
+/* A column of a table; all its cells have the same type. */
 typedef struct tn_column {
   const char *name; /* with its unit: "total_ns" */
   tn_cell_type type;
 } tn_column;
 
-/* A value; the column says which member counts. Texts belong to the table. */
+/* A value; the column says which member is valid. Texts belong to the table. */
 typedef struct tn_cell {
   bool is_missing; /* no value; sorts as the smallest */
   union {
@@ -35,44 +35,43 @@ typedef struct tn_cell {
   };
 } tn_cell;
 
-/* Rows of cells under columns. */
+/* A table: rows of cells under columns. */
 typedef struct tn_rows tn_rows;
 TN_API int tn_rows_count(const tn_rows *rows);
 TN_API const tn_column *tn_rows_columns(const tn_rows *rows, int *n);
-/* A row's cells, as many as columns; NULL outside. */
+/* A row's cells, one for each column; NULL outside the table. */
 TN_API const tn_cell *tn_rows_at(const tn_rows *rows, int row);
-/* Appends a row: a value for each column, const char *, int64_t or double by its type (cast plain integers). INT64_MIN
- * and NaN are missing values. Texts are copied. False without memory. */
+/* Appends a row: a value for each column, const char *, int64_t or double by its type (cast plain
+ * integers). INT64_MIN and NaN are missing values. Texts are copied. False without memory. */
 TN_API bool tn_rows_add(tn_rows *rows, ...);
 
 /* ---- analyses ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_analysis tn_analysis;
 
-/* Writes the intermediate tables into DIRECTORY (made if there is none): NAME.csv each. */
+/* Writes the intermediate tables into DIRECTORY as NAME.csv; makes it if necessary. */
 TN_API tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, const char *directory);
-/* An analysis of a recording, which is not needed any more afterwards. NULL with a message. */
+/* An analysis of a recording, which is not needed afterwards. NULL after a message. */
 TN_API TN_GIVE tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording);
-/* An analysis of the tables in a directory. A missing or broken file fails the analysers that read it, and those only.
- */
+/* An analysis of the tables in a directory. A missing or broken file only affects the analysers that read it. */
 TN_API TN_GIVE tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory);
 TN_API void tn_analysis_free(TN_TAKE tn_analysis *analysis);
 
-/* An intermediate table by its name ("op", "event", "round", ...). NULL with a message that names the file. */
+/* An intermediate table by its name ("op", "event", "round", ...). NULL after a message that names the file. */
 TN_API const tn_rows *tn_analysis_table(tn_context *ctx, const tn_analysis *analysis, const char *name);
 
-/* What answers queries of one type. */
+/* Answers the queries of one type. */
 typedef struct tn_analyser {
   const char *type, *what;  /* "op_type"; one line */
   const char *tables[3];    /* what it reads; NULL ends the list */
   const tn_column *columns; /* NULL: those of tables[0] */
   int n_columns;
-  /* Adds the rows; false without memory. NULL: the rows of tables[0] as they are. TABLES: in the order above. */
+  /* Adds the rows; false without memory. NULL: the rows of tables[0] unchanged. TABLES are in the order above. */
   bool (*load)(const tn_rows *const *tables, tn_rows *out);
 } tn_analyser;
-/* Adds an analyser of the caller's, which must live as long as the analysis. A type that exists is refused. */
+/* Adds an analyser of the caller's, which must outlive the analysis. A type that exists already is refused. */
 TN_API tn_status tn_analysis_add(tn_context *ctx, tn_analysis *analysis, const tn_analyser *analyser);
-/* The K-th analyser, those of the library first; NULL: there are no more. */
+/* The K-th analyser, the library's first; NULL: there are no more. */
 TN_API const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k);
 
 /* Answers a query:
@@ -87,22 +86,22 @@ TN_API const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k);
  * offset 0 to 1000000. The type "types" lists the types that have rows. The text is malloc'ed; NULL with a message for
  * what is wrong with the query. */
 TN_API TN_GIVE char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char *query);
-/* The same of a recording, for tn_server_options.query: no context; *message is malloc'ed. */
+/* The same for a recording, for tn_server_options.query: without a context; *message is malloc'ed. */
 TN_API TN_GIVE char *tn_recording_query(const tn_recording *recording, const char *query, TN_GIVE char **message);
 
 /* ---- suggestions ------------------------------------------------------------------------------------------------- */
 
 /* A suggestion. Its texts belong to the advices. */
 typedef struct tn_advice {
-  const char *rule;    /* its id: "worker_outlier" */
+  const char *rule;    /* the rule's id: "worker_outlier" */
   const char *label;   /* "tuner", "workers", "memory", "kernel", "recording" */
-  const char *subject; /* what it is about: a worker's, a phase's, a stage's name */
+  const char *subject; /* what it is about: the name of a worker, phase or stage */
   double value, threshold;
-  const char *text; /* a sentence with what to do */
+  const char *text; /* a sentence that says what to do */
 } tn_advice;
 typedef struct tn_advices tn_advices;
-/* Runs all rules in order. OPTIONS: NULL, or thresholds by rule: {"worker_outlier": 0.1}; null turns a rule off. Rules
- * whose tables are missing are passed over. NULL with a message for an unknown rule. */
+/* Runs all rules in order. OPTIONS: NULL, or thresholds by rule: {"worker_outlier": 0.1}; null turns a rule
+ * off. Rules whose tables are missing are skipped. NULL after a message about an unknown rule. */
 TN_API TN_GIVE tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options);
 /* Rules of the user, which tn_advise runs after the library's; RULES is a JSON array of
  *
@@ -118,35 +117,36 @@ TN_API tn_status tn_recording_set_rules(tn_context *ctx, tn_recording *recording
 TN_API tn_status tn_analysis_set_rules(tn_context *ctx, tn_analysis *analysis, const char *rules);
 TN_API const tn_advice *tn_advices_at(const tn_advices *advices, int *n);
 TN_API void tn_advices_free(TN_TAKE tn_advices *advices);
-/* As text: what the time went into with the largest phase first, then the suggestions, a line each; or as JSON:
- * {"phases": {...}, "largest_phase": ..., "advice": [{"rule", "label", "subject", "values": {...}, "text"}]}. */
+/* As text: what the time was spent on, largest phase first, then the suggestions, one per line. Or as JSON:
+ * {"phases": {...}, "largest_phase": ..., "advice": [{"rule", "label", "subject", "values": {...},
+ * "text"}]}. */
 TN_API TN_GIVE char *tn_advices_text(const tn_advices *advices, bool is_json);
 /* The K-th rule's id and usual threshold; NULL: there are no more. */
 TN_API const char *tn_advise_rule(int k, double *threshold);
 
 /* ---- tuning table ------------------------------------------------------------------------------------------------ */
 
-/* TVM's table of tasks: ID, Name, FLOP, Weight, Speed (GFLOPS), Latency (us), Weighted Latency (us), Trials, Done; then
- * the sums. N/A without a valid trial. malloc'ed; NULL with a message. */
+/* TVM's table of tasks: ID, Name, FLOP, Weight, Speed (GFLOPS), Latency (us), Weighted Latency (us),
+ * Trials, Done; then the sums. N/A without a valid trial. malloc'ed; NULL after a message. */
 TN_API TN_GIVE char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *analysis);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
-/* The machine that this process runs on. */
+/* The machine on which this process runs. */
 typedef struct tn_host {
   char cpu_model[64];
-  int cores;       /* that this process may use */
+  int cores;       /* those that this process may use */
   int vector_bits; /* of the widest registers that can add floats */
   int64_t memory_bytes;
   double peak_gflops;     /* f32 multiply-adds on all cores, measured; 0: not measured */
   double peak_gbps;       /* reading memory from all cores, measured; 0: not measured */
   double cache_gbps[4];   /* of the data caches by level, from all cores; [0] is unused; 0: not known */
-  int64_t cache_bytes[4]; /* of all cores */
+  int64_t cache_bytes[4]; /* of all cores together */
 } tn_host;
-/* Fills *out. MEASURE also measures the peaks, which takes about a tenth of a second, and is true of a quiet machine
- * only: where a target has measured costs, tn_host_set_machine takes the limits from them. */
+/* Fills *out. MEASURE also measures the peaks, which takes about a tenth of a second and is only right on a
+ * quiet machine; where a target has measured costs, tn_host_set_machine takes the limits from them. */
 TN_API void tn_host_get(tn_host *out, bool measure);
-/* Takes the limits from a machine's measured costs (tn_target_machine); those that nobody measured stay as they are. */
+/* Takes the limits from a machine's measured costs (tn_target_machine); limits that were not measured are unchanged. */
 struct tn_machine;
 TN_API void tn_host_set_machine(tn_host *host, const struct tn_machine *machine);
 /* Writes it into the running session: a mark "host" with an argument for every field, for reports and rooflines. */

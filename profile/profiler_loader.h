@@ -5,8 +5,8 @@
  *   tn_recording *r = tn_profile_collect(ctx);           // holds the plug-in's planes too
  *   tn_plugin_unload(ctx, plugin);
  *
- * Plug-ins serve every session of the process from their loading on. What fails in one stops neither the session nor
- * the others: it is a line of tn_recording_errors. */
+ * Once loaded, a plug-in takes part in every session of the process. A failure in one stops neither the session nor the
+ * other plug-ins: it becomes a line of tn_recording_errors. */
 #ifndef TENON_PROFILER_LOADER_H
 #define TENON_PROFILER_LOADER_H
 
@@ -18,22 +18,24 @@ extern "C" {
 
 typedef struct tn_plugin tn_plugin;
 
-/* NULL with a message that says what is wrong with it: no such file, no shared object, no init symbol, a failing init,
- * a struct without size, a missing function, a device type that is missing or malformed. Not while a session runs. */
+/* Loads a plug-in from a shared object. NULL with a message that says what is wrong: there is no such file,
+ * it is no shared object, it has no init symbol, its init failed, a struct has no size, a function is
+ * missing, or the device type is missing or malformed. Refused while a session runs. */
 TN_API tn_plugin *tn_plugin_load(tn_context *ctx, const char *path);
-/* Calls the destroy functions and closes the shared object. Refused while a session runs. */
+/* Calls the plug-in's destroy functions and closes the shared object. Refused while a session runs. */
 TN_API tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin);
 TN_API const char *tn_plugin_device_type(const tn_plugin *plugin);
 
 /* ---- options of device profiling: TensorFlow's message ProfileOptions -------------------------------------------- */
-/* tn_device_options stands in profiler.h, for sessions obey it. */
+/* tn_device_options is in profiler.h, because sessions obey it. */
 
 TN_API tn_device_options tn_device_options_default(void);
-/* For the sessions from now on; nothing changes while one runs. NULL: the default. */
+/* For all later sessions; does nothing while one runs. NULL restores the default. */
 TN_API void tn_device_options_set(const tn_device_options *options);
-/* The bytes of ProfileOptions; malloc'ed, NULL without memory. */
+/* The options as a ProfileOptions message; malloc'ed, NULL without memory. */
 TN_API TN_GIVE void *tn_device_options_encode(const tn_device_options *options, size_t *n);
-/* The other way; *path (malloc'ed, to be freed) backs repository_path. TN_ERROR_PARSE for what is no such message. */
+/* The reverse. *path (malloc'ed, the caller frees it) backs repository_path. TN_ERROR_PARSE if the data are
+ * no such message. */
 TN_API tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out,
                                           TN_GIVE char **path);
 

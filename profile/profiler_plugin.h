@@ -1,32 +1,32 @@
 /* tenon/profiler_plugin.h: the C interface of profiler plug-ins: shared objects that observe a device, or the machine,
- * while a session records, and hand over what they saw as bytes of a message XSpace (field numbers in
- * docs/profiler.md). A plug-in needs this header only, and is linked with nothing of Tenon.
+ * while a session records, and hand over what they saw as the bytes of an XSpace message (field numbers in
+ * docs/profiler.md). A plug-in needs only this header and links with nothing of Tenon.
  *
  *   void tn_plugin_init(tn_plugin_registration *params, tn_plugin_status *status) {
- *     params->profiler->struct_size = TN_PLUGIN_PROFILER_SIZE;  // of the header that it was built with
+ *     params->profiler->struct_size = TN_PLUGIN_PROFILER_SIZE;  // of the header it was built with
  *     params->profiler->device_type = "PERF";
  *     params->profiler_fns->struct_size = TN_PLUGIN_PROFILER_FNS_SIZE;
  *     params->profiler_fns->start = start;  ...
  *     params->destroy_profiler = destroy_profiler;  ...
  *   }
  *
- * Sizes. Every struct begins with struct_size, set by who fills it in, and ext, NULL when unused. A size is the offset
- * of the last member plus its size. Members are only ever added at the end: who reads a struct looks no further than
- * struct_size, who fills one that the other side made, no further than the struct_size it found there (a plug-in that
- * is newer than the core). The members that version 0.1 has are always needed.
+ * Sizes. Every struct begins with struct_size, which the side that fills it in sets, and ext, NULL if unused. A size is
+ * the offset of the last member plus that member's size. Members are only ever added at the end. The side that reads a
+ * struct looks no further than struct_size. The side that fills one that the other made writes no further than the
+ * struct_size it found there, since a plug-in may be newer than the core. The members of version 0.1 are required.
  *
- * Who owns what. The core owns the structs, the plug-in what they point to, and frees that in its destroy functions,
- * each of which is called exactly once, after the last session, also when the init failed after it had set them. A
- * plug-in may let params->profiler and params->profiler_fns point to structs of its own.
+ * Ownership. The core owns the structs. The plug-in owns what they point to, and frees it in its destroy functions.
+ * Each of these is called exactly once, after the last session, even if init failed after setting them. A plug-in may
+ * point params->profiler and params->profiler_fns to structs of its own.
  *
- * What a plug-in must do. start and stop alternate, any number of times. It writes to no file descriptor, blocks no
- * thread of the application for long, does not grow from session to session, and where its device is absent or was not
- * used, start and stop succeed and there is nothing to collect. collect_data_xspace is called after stop, twice: with a
- * NULL buffer it sets *size_in_bytes (whatever it held) to the size of what there is, 0 for nothing; with a buffer of
- * that size it fills it. A buffer that is too small is TN_PLUGIN_FAILED_PRECONDITION and is not written to. Once handed
- * over, data are gone: the size is 0 until the next session.
+ * Duties of a plug-in. start and stop alternate, any number of times. A plug-in writes to no file descriptor, does not
+ * block a thread of the application for long, and does not grow from session to session. If its device is absent or was
+ * not used, start and stop succeed and there is nothing to collect. collect_data_xspace is called after stop, twice.
+ * With a NULL buffer it sets *size_in_bytes, whatever that held, to the number of bytes available, 0 for none. With a
+ * buffer of that size it fills it. If the buffer is too small, it reports TN_PLUGIN_FAILED_PRECONDITION and writes
+ * nothing. Data are handed over once: the size is then 0 until the next session.
  *
- * Source: TensorFlow's pluggable profiler (c_api pluggable_profiler.h, structs TP_Profiler, TP_ProfilerFns,
+ * Modelled on TensorFlow's pluggable profiler (c_api pluggable_profiler.h, structs TP_Profiler, TP_ProfilerFns,
  * TF_ProfilerRegistrationParams; TF_InitProfiler). */
 #ifndef TENON_PROFILER_PLUGIN_H
 #define TENON_PROFILER_PLUGIN_H
@@ -45,7 +45,7 @@ extern "C" {
 
 #define TN_PLUGIN_SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
-/* TensorFlow's numbers. */
+/* Status codes, with TensorFlow's numbers. */
 typedef enum tn_plugin_code {
   TN_PLUGIN_OK = 0,
   TN_PLUGIN_UNKNOWN = 2,
@@ -57,7 +57,7 @@ typedef enum tn_plugin_code {
   TN_PLUGIN_UNAVAILABLE = 14
 } tn_plugin_code;
 
-/* Made by the core, OK at first; the plug-in sets code and message. */
+/* The result of a call. The core makes it with code OK; the plug-in sets code and message. */
 typedef struct tn_plugin_status {
   size_t struct_size;
   void *ext;
@@ -66,7 +66,7 @@ typedef struct tn_plugin_status {
 } tn_plugin_status;
 #define TN_PLUGIN_STATUS_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_status, message)
 
-/* Always ends the message; one that is too long is cut. */
+/* The message always ends with a NUL; one that is too long is cut. */
 static inline void tn_plugin_set_status(tn_plugin_status *status, tn_plugin_code code, const char *message) {
   if (!status) return;
   status->code = (int32_t)code;
@@ -74,20 +74,20 @@ static inline void tn_plugin_set_status(tn_plugin_status *status, tn_plugin_code
   status->message[sizeof status->message - 1] = '\0';
 }
 
-/* What is observed. Filled by the plug-in. */
+/* What the plug-in observes. Filled in by the plug-in. */
 typedef struct tn_plugin_profiler {
   size_t struct_size;
   void *ext;
   union {
-    const char *device_type; /* capital letters, digits and underscores, a letter first: "PERF" */
-    const char *type;        /* TensorFlow's name of it */
+    const char *device_type; /* capital letters, digits and underscores, beginning with a letter: "PERF" */
+    const char *type;        /* TensorFlow's name for it */
   };
-  const char *name; /* since 0.2, may be NULL: of the plug-in, for messages */
+  const char *name; /* since 0.2; the plug-in's name for messages, may be NULL */
 } tn_plugin_profiler;
 #define TN_PLUGIN_PROFILER_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler, name)
 #define TN_PLUGIN_PROFILER_SIZE_0_1 TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler, device_type)
 
-/* Filled by the plug-in; all are needed. */
+/* The plug-in's functions. Filled in by the plug-in; all are required. */
 typedef struct tn_plugin_profiler_fns {
   size_t struct_size;
   void *ext;
@@ -98,8 +98,8 @@ typedef struct tn_plugin_profiler_fns {
 } tn_plugin_profiler_fns;
 #define TN_PLUGIN_PROFILER_FNS_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler_fns, collect_data_xspace)
 
-/* Made by the core, with its version and with profiler and profiler_fns pointing to zeroed structs; the plug-in fills
- * those and sets the destroy functions (both are needed). */
+/* What init receives. The core makes it, with its version and with profiler and profiler_fns pointing to
+ * zeroed structs. The plug-in fills those in and sets both destroy functions, which are required. */
 typedef struct tn_plugin_registration {
   size_t struct_size;
   void *ext;
@@ -111,7 +111,7 @@ typedef struct tn_plugin_registration {
 } tn_plugin_registration;
 #define TN_PLUGIN_REGISTRATION_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_registration, destroy_profiler_fns)
 
-/* The one symbol that a plug-in defines; TF_InitProfiler is looked for where it is missing. */
+/* The only symbol that a plug-in must define. If it is missing, TF_InitProfiler is looked up. */
 #define TN_PLUGIN_INIT "tn_plugin_init"
 typedef void (*tn_plugin_init_fn)(tn_plugin_registration *params, tn_plugin_status *status);
 #if defined(__GNUC__)
@@ -119,7 +119,7 @@ __attribute__((visibility("default")))
 #endif
 void tn_plugin_init(tn_plugin_registration *params, tn_plugin_status *status);
 
-/* A plug-in that was written for TensorFlow compiles with this header in the place of
+/* A plug-in that was written for TensorFlow compiles with this header in place of
  * tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h and tf_status.h:
  *
  *   #define TN_PLUGIN_TENSORFLOW_NAMES

@@ -7,7 +7,7 @@
 
 static const analysis_rule *const rule_lists[] = {analysis_rules_tuner, analysis_rules_kernel};
 
-/* The lists run on as one; NULL behind the last rule, which ends a caller's loop. */
+/* The lists count as one list. NULL after the last rule ends a caller's loop. */
 static const analysis_rule *rule_at(int k) {
   for (int i = 0; k >= 0 && i < RUNTIME_COUNT(rule_lists); ++i) {
     for (const analysis_rule *rule = rule_lists[i]; rule->id; ++rule) {
@@ -25,7 +25,7 @@ const char *tn_advise_rule(int k, double *threshold) {
 
 /* ---- what rules call --------------------------------------------------------------------------------------------- */
 
-/* Sticky failure in the advices: rules need not look at memory. */
+/* A failure is kept in the advices, so rules need not check for memory. */
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) {
   tn_advices *all = p->advices;
   runtime_str text = {0};
@@ -43,14 +43,14 @@ bool analysis_said(const proposer *p, const char *rule) {
   return false;
 }
 
-/* NULL: the analysis was read from a directory without that table. */
+/* NULL if the analysis was read from a directory without that table. */
 const tn_rows *analysis_rows_of(const proposer *p, const char *table) {
   return p->analysis->tables[analysis_table_find(table)];
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* A misspelt rule is refused: its threshold would silently not count. */
+/* A misspelt rule name is refused, because its threshold would be ignored silently. */
 static bool check_options(tn_context *ctx, const json_t *options) {
   const char *name;
   json_t *value;
@@ -69,7 +69,7 @@ static bool check_options(tn_context *ctx, const json_t *options) {
   return true;
 }
 
-/* A rule without its table is passed over. Order counts: a rule may ask whether an earlier one spoke. */
+/* A rule whose table is missing is skipped. Order matters: a rule may ask whether an earlier one spoke. */
 static void run_rules(tn_advices *all, const tn_analysis *analysis, const json_t *options) {
   for (int k = 0; rule_at(k); ++k) {
     proposer p = {.advices = all, .analysis = analysis, .rule = rule_at(k)};
@@ -81,7 +81,8 @@ static void run_rules(tn_advices *all, const tn_analysis *analysis, const json_t
   }
 }
 
-/* OPTIONS: {"rule": threshold or null}. NULL after a message. The advices refer to ANALYSIS's tables. */
+/* OPTIONS: {"rule": threshold, or null to leave the rule out}. NULL with a message. The advices refer to
+ * ANALYSIS's tables. */
 tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options) {
   json_error_t error;
   if (!RUNTIME_GIVEN(ctx, analysis)) return NULL;
@@ -131,7 +132,7 @@ static int largest_phase(const tn_rows *phases) {
   return largest;
 }
 
-/* Of the tuner, or the outermost scopes by name; nothing without scopes. */
+/* The phases of a tuning run, or else the outermost scopes by name; nothing without scopes. */
 static void print_phases(const tn_rows *phases, runtime_str *out) {
   int largest = largest_phase(phases);
   if (largest < 0) return;
@@ -142,7 +143,7 @@ static void print_phases(const tn_rows *phases, runtime_str *out) {
                      analysis_number(phases, i, "total_ns") * 1e-9, analysis_number(phases, i, "share") * 100);
 }
 
-/* The caller frees the text; NULL when memory ended. */
+/* The caller frees the text; NULL when out of memory. */
 static char *print_text(const tn_advices *all) {
   runtime_str out = {0};
   print_phases(all->phases, &out);
@@ -158,7 +159,7 @@ static char *print_text(const tn_advices *all) {
 /* JSON has neither infinity nor NaN. */
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* As print_text. A subject without a number, and a share of nothing, are null. */
+/* As print_text. A subject without a number, and a share of nothing, become null. */
 static char *print_json(const tn_advices *all) {
   json_t *phases = json_object(), *list = json_array();
   int largest = largest_phase(all->phases);

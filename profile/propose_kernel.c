@@ -1,23 +1,23 @@
-/* propose_kernel.c: rules about schedules, from work counters of kernels' stages, after Halide's notes. Stages below
- * one percent of the time are passed over where their time is known. */
+/* propose_kernel.c: rules about schedules, computed from the work counters of kernels' stages. They follow
+ * Halide's notes on scheduling. Stages below one percent of the time are skipped if their time is known. */
 #include "profile/analysis.h"
 
 static const double least_share = 0.01;
 
-/* A row of the table of kernels' stages, for the rules. */
+/* A row of the table of kernel stages, as the rules see it. */
 typedef struct stage {
   const tn_rows *rows;
   int row;
   const char *name;
 } stage;
 
-/* 0 for a counter that the mark does not have. */
+/* 0 if the mark has no such counter. */
 static double counter(const stage *s, const char *column) { return analysis_number(s->rows, s->row, column); }
 static bool is_known(const stage *s, const char *column) { return !analysis_is_missing(s->rows, s->row, column); }
 
 typedef void (*stage_check)(proposer *p, const stage *s);
 
-/* Stages below LEAST_SHARE of the time are passed over: mending them would not be felt. */
+/* Skips stages below LEAST_SHARE of the time: improving them would not be noticed. */
 static void each_stage(proposer *p, const tn_rows *rows, stage_check check) {
   for (int i = 0; i < rows->n; ++i) {
     stage s = {rows, i, analysis_text(rows, i, "stage")};
@@ -25,7 +25,7 @@ static void each_stage(proposer *p, const tn_rows *rows, stage_check check) {
   }
 }
 
-/* Points computed by points required, over all calls: 1 is none. */
+/* Points computed divided by points required, over all calls. A ratio of 1 means no recomputation. */
 static void recompute(proposer *p, const stage *s) {
   double ratio = counter(s, "recompute");
   if (ratio > p->threshold)
@@ -33,7 +33,7 @@ static void recompute(proposer *p, const stage *s) {
                  s->name, ratio);
 }
 
-/* Counters come from the compiled kernel; a stage that was compiled without them counts no stores and passes. */
+/* A stage that was compiled without counters has no stores, and so passes. */
 static void not_vectorised(proposer *p, const stage *s) {
   double stores = counter(s, "stores");
   bool has_vectors = counter(s, "vector_stores") > 0 || counter(s, "vector_loads") > 0;
@@ -41,7 +41,7 @@ static void not_vectorised(proposer *p, const stage *s) {
     analysis_say(p, s->name, stores, "'%s' has no vector loads or stores: vectorize its innermost axis", s->name);
 }
 
-/* The threshold is a share of dense loads: some gathers beside many vectors do no harm. */
+/* The threshold is relative to dense vector loads: a few gathers among many vector loads do no harm. */
 static void gathers(proposer *p, const stage *s) {
   double n = counter(s, "gathers"), dense = counter(s, "vector_loads");
   if (n > p->threshold * dense && n > 0)
@@ -51,7 +51,7 @@ static void gathers(proposer *p, const stage *s) {
                  s->name, n, dense);
 }
 
-/* A scatter writes each lane by itself: the vector runs along an axis that is not the last. */
+/* A scatter writes each lane separately. It arises when the vector runs along an axis that is not the last. */
 static void scatters(proposer *p, const stage *s) {
   double n = counter(s, "scatters"), dense = counter(s, "vector_stores");
   if (n > p->threshold * dense && n > 0)
@@ -59,7 +59,7 @@ static void scatters(proposer *p, const stage *s) {
                  s->name, n, dense);
 }
 
-/* Tails of a vectorized loop show as scalars beside vectors. */
+/* The tails of a vectorized loop show up as scalar stores beside vector stores. */
 static void scalar_stores(proposer *p, const stage *s) {
   double scalars = counter(s, "stores"), vectors = counter(s, "vector_stores");
   if (vectors > 0 && scalars >= p->threshold * vectors)
@@ -69,7 +69,7 @@ static void scalar_stores(proposer *p, const stage *s) {
                  s->name, scalars, vectors);
 }
 
-/* Bits of a store against what a register has; a stage without vector stores is told elsewhere. */
+/* Compares the bits of a store with those of a register. A stage without vector stores belongs to not_vectorised. */
 static void narrow_stores(proposer *p, const stage *s) {
   double bits = counter(s, "store_bits"), native = counter(s, "native_bits");
   if (bits > 0 && bits < p->threshold * native && counter(s, "vector_stores") > 0)
@@ -77,7 +77,7 @@ static void narrow_stores(proposer *p, const stage *s) {
                  s->name, bits, native);
 }
 
-/* Tasks of one launch; LOOPS counts the launches. */
+/* Tasks per launch; the counter "loops" is the number of launches. */
 static void too_coarse(proposer *p, const stage *s) {
   double tasks = counter(s, "tasks") / (counter(s, "loops") > 0 ? counter(s, "loops") : 1),
          threads = counter(s, "threads");
@@ -88,7 +88,7 @@ static void too_coarse(proposer *p, const stage *s) {
                  s->name, tasks, threads);
 }
 
-/* Many tasks and idle threads: what is left is the cost of handing them out. */
+/* Many tasks but idle threads: the time goes into handing the tasks out. */
 static void too_fine(proposer *p, const stage *s) {
   double tasks = counter(s, "tasks"), threads = counter(s, "threads"), active = counter(s, "active");
   if (is_known(s, "active") && threads > 0 && tasks > 4 * threads && active < p->threshold)
@@ -120,7 +120,7 @@ RULE(too_coarse)
 RULE(too_fine)
 RULE(many_launches)
 
-/* A root stage that is not parallel while others of the kernel are. */
+/* A stage at root that is not parallel although other stages of the same kernel are. */
 static void check_serial_root(proposer *p, const tn_rows *rows) {
   for (int i = 0; i < rows->n; ++i) {
     stage s = {rows, i, analysis_text(rows, i, "stage")};
@@ -136,14 +136,14 @@ static void check_serial_root(proposer *p, const tn_rows *rows) {
 
 /* ---- kernels against the machine --------------------------------------------------------------------------------- */
 
-/* The rows of the analyser roofline; NULL: no memory, or a table is missing. To be freed. */
+/* The rows of the roofline analyser, which the caller frees; NULL without memory or if a table is missing. */
 static tn_rows *roofline_of(const proposer *p) {
   int k = 0;
   while (analysis_analysers[k].type && strcmp(analysis_analysers[k].type, "roofline") != 0) ++k;
   return analysis_load(NULL, p->analysis, &analysis_analysers[k]);
 }
 
-/* No kernel is faster than the machine: one of the figures is wrong, and none should be believed. */
+/* No kernel is faster than the machine: one of the two numbers is wrong, and neither should be believed. */
 static void check_above_roof(proposer *p, const tn_rows *ops) {
   (void)ops;
   tn_rows *roofs = roofline_of(p);
@@ -159,7 +159,7 @@ static void check_above_roof(proposer *p, const tn_rows *ops) {
   analysis_rows_free(roofs);
 }
 
-/* What comes from memory again and again, of kernels that memory limits. */
+/* Bytes that are brought from memory repeatedly, for kernels that memory limits. */
 static void check_moved(proposer *p, const tn_rows *ops) {
   (void)ops;
   tn_rows *roofs = roofline_of(p);

@@ -1,20 +1,21 @@
-/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a sentence. They
- * stand with the recording, so that whoever gives advice on it follows them: the command, the server and the page. */
+/* propose_rows.c: rules that users write, as rows of a JSON array: a query, a column, a threshold, a
+ * sentence. They are kept with the recording, so that everything that gives advice on it follows them: the
+ * command, the server and the page. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "profile/analysis.h"
 
-/* One row of the array. Texts are the JSON's. */
+/* One row of the array. Its texts belong to the JSON. */
 typedef struct user_rule {
   const char *id, *label, *column, *subject, *sentence;
   const json_t *query;
   double threshold;
-  bool is_below; /* says something of values below the threshold */
+  bool is_below; /* speaks about values below the threshold, not above it */
 } user_rule;
 
-/* Why ROW is no rule; NULL: it is one. */
+/* Returns why ROW is not a rule, or NULL if it is one. */
 static const char *read_rule(const json_t *row, user_rule *out) {
   static const char *const known[] = {"id", "label", "query", "column", "subject", "above", "below", "sentence"};
   const char *key;
@@ -41,7 +42,8 @@ static const char *read_rule(const json_t *row, user_rule *out) {
   return json_is_number(above) == json_is_number(below) ? "it needs one number: above or below" : NULL;
 }
 
-/* K counts from 0, messages from 1. An id of the library's would make two rules that advice cannot tell apart. */
+/* K counts from 0, messages count from 1. A user's rule must not have the id of a built-in rule, because
+ * advice could not tell the two apart. */
 static bool check_rule(tn_context *ctx, const json_t *row, int k) {
   user_rule rule;
   const char *why = json_is_object(row) ? read_rule(row, &rule) : "it is no object";
@@ -55,7 +57,7 @@ static bool check_rule(tn_context *ctx, const json_t *row, int k) {
   return !why;
 }
 
-/* False with a message when TEXT has no rows of rules. */
+/* False with a message if TEXT is not an array of rules. */
 static bool check_rules(tn_context *ctx, const char *text) {
   json_error_t error;
   json_t *rows = json_loads(text, 0, &error);
@@ -68,7 +70,7 @@ static bool check_rules(tn_context *ctx, const char *text) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* Of the N letters of NAME, which stands in a sentence; -1: there is none. */
+/* The first N characters of NAME are the column's name: it may be part of a sentence. -1: there is no such column. */
 static int find_column(const json_t *names, const char *name, size_t n) {
   for (int i = 0; i < (int)json_array_size(names); ++i) {
     const char *at = json_string_value(json_array_get(names, (size_t)i));
@@ -77,7 +79,7 @@ static int find_column(const json_t *names, const char *name, size_t n) {
   return -1;
 }
 
-/* As it stands in the sentence of an advice; what is missing is a question mark. */
+/* Adds a value to the sentence of an advice. A missing value becomes a question mark. */
 static void add_cell(runtime_str *out, const json_t *cell) {
   if (json_is_string(cell))
     runtime_str_add(out, json_string_value(cell));
@@ -87,7 +89,7 @@ static void add_cell(runtime_str *out, const json_t *cell) {
     runtime_str_add(out, "?");
 }
 
-/* SENTENCE with {column} replaced by the row's value; braces around anything else stay. */
+/* Copies SENTENCE with each {column} replaced by the row's value. Braces around anything else stay. */
 static void fill_sentence(runtime_str *out, const char *sentence, const json_t *names, const json_t *row) {
   while (*sentence) {
     size_t plain = strcspn(sentence, "{"), n = sentence[plain] ? strcspn(sentence + plain + 1, "}") : 0;
@@ -103,7 +105,7 @@ static void fill_sentence(runtime_str *out, const char *sentence, const json_t *
   }
 }
 
-/* Missing values are neither above nor below. */
+/* A missing value is neither above nor below the threshold. */
 static void look_at_row(proposer *p, const user_rule *rule, const json_t *names, const json_t *row) {
   const json_t *cell = json_array_get(row, (size_t)find_column(names, rule->column, strlen(rule->column)));
   int subject = find_column(names, rule->subject, strlen(rule->subject));
@@ -117,7 +119,7 @@ static void look_at_row(proposer *p, const user_rule *rule, const json_t *names,
   runtime_str_free(&text);
 }
 
-/* A query that is wrong, or a column that its answer has not, is said in the place of the advice. */
+/* If the query is wrong, or its answer lacks a column, the advice says so instead. */
 static void run_rule(proposer *p, const user_rule *rule) {
   tn_context *ctx = tn_context_new(NULL);
   char *query = json_dumps(rule->query, 0), *answer = query ? tn_analysis_query(ctx, p->analysis, query) : NULL;
@@ -153,7 +155,7 @@ void analysis_run_user_rules(tn_advices *all, const tn_analysis *analysis) {
 
 /* ---- where they stand -------------------------------------------------------------------------------------------- */
 
-/* Replaces *PLACE by a copy of RULES, NULL for none; nothing changes on failure. */
+/* Replaces *PLACE by a copy of RULES, or by NULL; on failure nothing changes. */
 static tn_status set_rules(tn_context *ctx, char **place, const char *rules) {
   if (rules && !check_rules(ctx, rules)) return TN_ERROR_ARGUMENT;
   char *copy = rules ? strdup(rules) : NULL;

@@ -1,5 +1,5 @@
-/* propose_tuner.c: rules about a tuning run: its phases, its queues and stages, its workers, memory, the recording.
- * Each rule reads one table; order matters where one rule hides another. */
+/* propose_tuner.c: rules about a tuning run: its phases, its queues and stages, its workers, memory, and
+ * the recording itself. Each rule reads one table. Their order matters where one rule hides another. */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static double percent(double share) { return share * 100; }
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
-/* 0 where the recording has no such phase. */
+/* 0 if the recording has no such phase. */
 static double share_of(const tn_rows *phases, const char *phase) {
   for (int i = 0; i < phases->n; ++i) {
     if (strcmp(analysis_text(phases, i, "phase"), phase) == 0) return analysis_number(phases, i, "share");
@@ -19,10 +19,10 @@ static double share_of(const tn_rows *phases, const char *phase) {
   return 0;
 }
 
-/* A tuning run has measurements; phases of other programs mean nothing. */
+/* Only a tuning run has measurements. The phases of other programs mean nothing to these rules. */
 static bool is_tuning(const tn_rows *phases) { return share_of(phases, "measure") > 0; }
 
-/* The rule for every phase of a tuning that can be too large: PHASE took more than the threshold of all time. */
+/* One rule for every phase that can grow too large: PHASE took more than the threshold's share of all time. */
 static void check_phase(proposer *p, const tn_rows *phases, const char *phase, const char *what) {
   double share = share_of(phases, phase);
   if (is_tuning(phases) && share > p->threshold)
@@ -42,21 +42,21 @@ static void check_build(proposer *p, const tn_rows *phases) {
   check_phase(p, phases, "build", "compile with more jobs, or fewer unrolled candidates");
 }
 
-/* The mean of a column over all rounds but the first, in which workers are started. */
+/* The mean of a column over all rounds except the first, in which workers are started. */
 static double round_mean(const tn_rows *rounds, const char *column) {
   double sum = 0;
   for (int i = 1; i < rounds->n; ++i) sum += analysis_number(rounds, i, column);
   return rounds->n > 1 ? sum / (rounds->n - 1) : 0;
 }
 
-/* MindSpore's rule for the interval between steps. */
+/* MindSpore's rule about the interval between steps. The threshold is in milliseconds. */
 static void check_interval(proposer *p, const tn_rows *rounds) {
   double mean_ms = round_mean(rounds, "wait_ns") * 1e-6;
   if (mean_ms > p->threshold)
     analysis_say(p, "wait", mean_ms, "a round waits %.3f ms on average before it has work", mean_ms);
 }
 
-/* NAN without rounds, which is above no threshold. */
+/* Without rounds the share is NAN, which is above no threshold. */
 static void check_wait(proposer *p, const tn_rows *rounds) {
   double share = round_mean(rounds, "wait_ns") / round_mean(rounds, "duration_ns");
   if (share > p->threshold)
@@ -66,7 +66,7 @@ static void check_wait(proposer *p, const tn_rows *rounds) {
 
 /* ---- queues and stages ------------------------------------------------------------------------------------------- */
 
-/* Who fills and who empties a queue, by the stages. */
+/* The stage whose COLUMN ("input_queue", "output_queue") names QUEUE; "" if there is none. */
 static const char *stage_with(const tn_rows *stages, const char *column, const char *queue) {
   for (int i = 0; i < tn_rows_count(stages); ++i) {
     if (strcmp(analysis_text(stages, i, column), queue) == 0) return analysis_text(stages, i, "stage");
@@ -74,12 +74,12 @@ static const char *stage_with(const tn_rows *stages, const char *column, const c
   return "";
 }
 
-/* Stages that take turns empty their queues every time: that keeps nobody waiting, the phases tell more. */
+/* Stages that take turns drain their queues every time. Nobody waits because of that; the phases are more telling. */
 static bool is_lockstep(const tn_rows *stages) {
   return tn_rows_count(stages) && analysis_number(stages, 0, "lockstep") > 0;
 }
 
-/* An empty queue blames the stage that fills it. In lockstep queues are empty by design and nothing is said. */
+/* An empty queue blames the stage that fills it. In lockstep, queues are empty by design, so the rule says nothing. */
 static void check_queue_empty(proposer *p, const tn_rows *queues) {
   if (is_lockstep(analysis_rows_of(p, "stage"))) return;
   for (int i = 0; i < queues->n; ++i) {
@@ -93,7 +93,8 @@ static void check_queue_empty(proposer *p, const tn_rows *queues) {
   }
 }
 
-/* Hidden when the queues are healthy: then no stage keeps another waiting. Lockstep has no pressure. */
+/* Says nothing if the queues are healthy, since then no stage keeps another waiting. In lockstep there is
+ * no pressure. */
 static void check_bottleneck(proposer *p, const tn_rows *stages) {
   for (int i = 0; i < stages->n; ++i) {
     const char *stage = analysis_text(stages, i, "stage");
@@ -106,7 +107,7 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
   }
 }
 
-/* The stage whose end all others are for, kept waiting by the one before it that works most. */
+/* The runner is the stage that all others serve. The rule names the busiest of the others, which keeps it waiting. */
 static void check_runner_idle(proposer *p, const tn_rows *stages) {
   enum { LEAST_CALLS = 16 };
   int runner = -1, busiest = -1;
@@ -129,7 +130,7 @@ static void check_runner_idle(proposer *p, const tn_rows *stages) {
 
 /* ---- processor --------------------------------------------------------------------------------------------------- */
 
-/* Over the whole run, workers excluded: they have processes of their own. */
+/* Over the whole run. Workers do not count: they are processes of their own. */
 static void check_cpu(proposer *p, const tn_rows *run) {
   double share = analysis_fact(run, "cpu_ns") / (analysis_fact(run, "duration_ns") * analysis_fact(run, "cores"));
   if (share > p->threshold)
@@ -139,11 +140,11 @@ static void check_cpu(proposer *p, const tn_rows *run) {
 
 /* ---- workers and tasks ------------------------------------------------------------------------------------------- */
 
-/* Workers with a few trials are not compared: candidates differ more than workers. */
+/* A worker with few trials is not compared: candidates differ more than workers do. */
 static bool is_compared(const tn_rows *workers, int i) { return analysis_number(workers, i, "trials") >= LEAST_TRIALS; }
 
-/* Against the mean of those compared, itself included: with two workers the threshold is harder to
- * reach. */
+/* Compares a worker with the mean of all that are compared, itself included. With two workers the threshold
+ * is therefore harder to reach. */
 static void check_outlier(proposer *p, const tn_rows *workers) {
   double sum = 0;
   int n = 0;
@@ -159,7 +160,7 @@ static void check_outlier(proposer *p, const tn_rows *workers) {
   }
 }
 
-/* By worker, since one bad machine among many shows so. */
+/* Reported for each worker, so that one bad machine among many shows. */
 static void check_killed(proposer *p, const tn_rows *workers) {
   for (int i = 0; i < workers->n; ++i) {
     const char *worker = analysis_text(workers, i, "worker");
@@ -170,7 +171,7 @@ static void check_killed(proposer *p, const tn_rows *workers) {
   }
 }
 
-/* By share: a task of thousands of trials may fail some. */
+/* By share: a task with thousands of trials may have some that fail. */
 static void check_failed(proposer *p, const tn_rows *tasks) {
   for (int i = 0; i < tasks->n; ++i) {
     const char *task = analysis_text(tasks, i, "task");
@@ -183,7 +184,7 @@ static void check_failed(proposer *p, const tn_rows *tasks) {
 
 /* ---- memory and the recording ------------------------------------------------------------------------------------ */
 
-/* A pool that refuses memory makes candidates fail for no fault of theirs. */
+/* A pool that refuses memory makes candidates fail through no fault of their own. */
 static void check_memory_failed(proposer *p, const tn_rows *pools) {
   for (int i = 0; i < pools->n; ++i) {
     double failed = analysis_number(pools, i, "failed");
@@ -192,7 +193,7 @@ static void check_memory_failed(proposer *p, const tn_rows *pools) {
   }
 }
 
-/* What is still held at the end, of what was the most: a pool that gives nothing back. */
+/* Compares what is held at the end with the peak: a pool that gives nothing back. */
 static void check_memory_held(proposer *p, const tn_rows *pools) {
   enum { LEAST_BYTES = 16 << 20 };
   for (int i = 0; i < pools->n; ++i) {
@@ -205,7 +206,7 @@ static void check_memory_held(proposer *p, const tn_rows *pools) {
   }
 }
 
-/* What was dropped is missing in every other figure, so this is said however small it is. */
+/* Dropped events are missing from every other number, so this is reported however few they are. */
 static void check_dropped(proposer *p, const tn_rows *run) {
   double dropped = analysis_fact(run, "dropped");
   if (dropped > p->threshold)
@@ -213,7 +214,7 @@ static void check_dropped(proposer *p, const tn_rows *run) {
                  dropped);
 }
 
-/* An estimate: the cost of an event was measured once, on a quiet cache. */
+/* An estimate: the cost of an event was measured once, with a quiet cache. */
 static void check_cost(proposer *p, const tn_rows *run) {
   double share = analysis_fact(run, "events") * analysis_fact(run, "event_cost_ns") / analysis_fact(run, "duration_ns");
   if (share > p->threshold)

@@ -2,33 +2,33 @@
  * which may be cut off anywhere. One event is in memory at a time. Phases X, B, E, b, n, e, i, I, R, C, s, t, f and M
  * are read; others are counted in a warning.
  *
- * The `reader` owns the maps from the trace's ids to indices, and the stacks of what B has begun. */
+ * The `reader` owns the maps from the trace's ids to indices, and the stacks of open B events. */
 #include <errno.h>
 #include <math.h>
 
 #include "profile/files.h"
 #include "profile/reports.h"
 
-/* The events of one lane that B began and E did not end yet. */
+/* The open events of one lane: begun by a "B" event, not yet ended by an "E". */
 typedef RUNTIME_VEC(int64_t) event_stack;
 
-/* A file being read, event by event: an event's values are gone when the next one is read. */
+/* A file being read, event by event: the values of an event are freed when the next is read. */
 typedef struct reader {
   tn_recording *r;
   profiler_in *in;
-  runtime_arena scratch;           /* of one event */
-  runtime_arena kept;              /* of otherData */
-  profiler_map processes;          /* pid -> index */
-  profiler_map lanes;              /* pid, tid -> index */
-  profiler_map asyncs;             /* name, id -> index of the event that is open, -1: none */
-  RUNTIME_VEC(event_stack) stacks; /* of each lane */
+  runtime_arena scratch;  /* of one event */
+  runtime_arena kept;     /* of otherData */
+  profiler_map processes; /* pid -> index */
+  profiler_map lanes;     /* pid, tid -> index */
+  profiler_map asyncs;    /* name, id -> twice the index of the open event (+1: see read_range_end); -1: none */
+  RUNTIME_VEC(event_stack) stacks; /* one for each lane */
   const profiler_json *other;      /* otherData; NULL: none */
   int64_t n_skipped, latest_ns;
   bool is_cut_off, has_events;
   const char *why;
 } reader;
 
-/* False, for `return out_of_memory(x)`. */
+/* Always false, for `return out_of_memory(x)`. */
 static bool out_of_memory(reader *x) {
   x->why = "out of memory";
   return false;
@@ -36,7 +36,8 @@ static bool out_of_memory(reader *x) {
 
 /* ---- processes and lanes ----------------------------------------------------------------------------------------- */
 
-/* A number, or a text that is one, or a text's hash below 2^32: some programs write ids as texts. */
+/* The value of a number, of a text that is a number, or else a text's hash below 2^32, because some
+ * programs write ids as texts. */
 static int64_t read_id(const profiler_json *event, const char *key) {
   const char *text = profiler_json_text(event, key, NULL);
   if (!text) return profiler_json_i64(event, key, 0);
@@ -46,7 +47,7 @@ static int64_t read_id(const profiler_json *event, const char *key) {
   return (int64_t)(runtime_hash(text, strlen(text), 0) & UINT32_MAX);
 }
 
-/* Made when it is first met; its name may come later, or never. */
+/* A process is added when an event first names it. Its name may come later, or never. */
 static int find_process(reader *x, int64_t pid) {
   int64_t *index = profiler_map_at(&x->processes, (uint64_t)pid, 0, -1);
   if (!index) return out_of_memory(x), -1;
@@ -56,7 +57,7 @@ static int find_process(reader *x, int64_t pid) {
   return (int)*index;
 }
 
-/* Each lane has a stack of its own open "B" events. */
+/* Each lane has its own stack of open "B" events. */
 static int add_lane(reader *x, int process, int64_t tid) {
   tn_lane lane = {.name = "", .tid = tid, .process = process};
   int index = profiler_add_lane(x->r, &lane);
@@ -64,7 +65,7 @@ static int add_lane(reader *x, int process, int64_t tid) {
   return index;
 }
 
-/* -1: no memory. Threads are told apart within their process only. */
+/* -1: out of memory. Thread ids are unique only within their process. */
 static int find_lane(reader *x, const profiler_json *event) {
   int64_t pid = read_id(event, "pid"), tid = read_id(event, "tid");
   int process = find_process(x, pid);
@@ -78,7 +79,7 @@ static const char *keep_text(reader *x, const char *text) { return runtime_inter
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* An integer if the number is one that fits, else a double. */
+/* An integer if the number is one and fits, else a double. */
 static tn_event_arg number_arg(const char *key, const char *text) {
   errno = 0;
   int64_t i64 = strtoll(text, NULL, 10);
@@ -90,13 +91,13 @@ static tn_event_arg number_arg(const char *key, const char *text) {
   return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, runtime_parse_float(text, NULL));
 }
 
-/* Of the form file:line:function; else it is an argument as any other. */
+/* Whether the text has the form file:line:function. Otherwise it is an ordinary argument. */
 static bool is_place(const char *text) {
   const char *colon = strchr(text, ':');
   return colon && strchr(colon + 1, ':');
 }
 
-/* What our writer puts among the arguments. */
+/* Takes an argument that our own writer added. False if it is an ordinary one. */
 static bool read_own_arg(reader *x, tn_event *e, const profiler_json *arg) {
   bool is_text = arg->kind == PROFILER_JSON_STRING;
   if (is_text && strcmp(arg->key, "source") == 0)
@@ -107,7 +108,7 @@ static bool read_own_arg(reader *x, tn_event *e, const profiler_json *arg) {
   return true;
 }
 
-/* Items of arrays and objects inside get keys "outer.inner". */
+/* Items of nested arrays and objects get keys of the form "outer.inner". */
 static void add_args(reader *x, const profiler_json *items, const char *prefix) {
   int n = 0;
   for (const profiler_json *item = items->child; item; item = item->next, ++n) {
@@ -124,7 +125,7 @@ static void add_args(reader *x, const profiler_json *items, const char *prefix) 
   }
 }
 
-/* Takes our own arguments out of the list, keeps the rest. */
+/* Removes our own arguments from the list and adds the rest to the event. */
 static void read_args(reader *x, tn_event *e, const profiler_json *event) {
   profiler_json *args = (profiler_json *)profiler_json_member(event, "args");
   if (!args || args->kind != PROFILER_JSON_OBJECT) return;
@@ -139,14 +140,14 @@ static void read_args(reader *x, tn_event *e, const profiler_json *event) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* The first of several, separated by commas; one that is not ours is an application's. */
+/* The first of several separated by commas. A category that is not ours becomes TN_CATEGORY_APP. */
 static tn_category read_category(const profiler_json *event) {
   const char *cat = profiler_json_text(event, "cat", "");
   int category = profiler_find_category(cat, strcspn(cat, ","));
   return category < 0 ? TN_CATEGORY_APP : (tn_category)category;
 }
 
-/* The event without its arguments; NULL without memory. */
+/* Adds the event without its arguments; NULL without memory. */
 static tn_event *add_bare(reader *x, const profiler_json *event, tn_event_kind kind, const char *name) {
   int lane = find_lane(x, event);
   tn_event *e = lane < 0 ? NULL : profiler_add_event(x->r, lane, kind, name);
@@ -161,20 +162,21 @@ static tn_event *add_bare(reader *x, const profiler_json *event, tn_event_kind k
   return e;
 }
 
-/* NULL when memory ended. ARGS are read behind the event, as the recording's list of arguments wants it. */
+/* NULL when out of memory. Arguments are added directly after their event, because the recording keeps them
+ * in the order of events. */
 static tn_event *add_event(reader *x, const profiler_json *event, tn_event_kind kind) {
   tn_event *e = add_bare(x, event, kind, profiler_json_text(event, "name", ""));
   if (e) read_args(x, e, event);
   return e;
 }
 
-/* Also moves the recording's end, which foreign files do not tell. */
+/* Also moves the recording's end, which files of other programs do not state. */
 static void set_duration(reader *x, tn_event *e, int64_t duration_ns) {
   e->duration_ns = RUNTIME_MAX(0, profiler_clip(duration_ns, PROFILER_MAX_NS));
   x->latest_ns = RUNTIME_MAX(x->latest_ns, e->start_ns + e->duration_ns);
 }
 
-/* PyTorch's Kineto: what a category of events is. */
+/* Event categories of PyTorch's Kineto that take part in launches. */
 static const struct kineto {
   const char *category;
   tn_flow_phase phase; /* of the arrow from the call to what it launched */
@@ -184,7 +186,7 @@ static const struct kineto {
               {"gpu_memcpy", TN_FLOW_END},
               {"gpu_memset", TN_FLOW_END}};
 
-/* An event of Kineto's with a correlation number: one end of a launch (tn_launch). E is the event added last. */
+/* A Kineto event with a correlation number is one end of a launch (tn_launch). E must be the event added last. */
 static bool read_launch(reader *x, tn_event *e, const profiler_json *event) {
   const char *category = profiler_json_text(event, "cat", "");
   int k = 0;
@@ -205,7 +207,7 @@ static bool read_launch(reader *x, tn_event *e, const profiler_json *event) {
   return true;
 }
 
-/* "X": start and duration in one. */
+/* "X": start and duration in one event. */
 static bool read_complete(reader *x, const profiler_json *event) {
   int64_t duration = 0;
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
@@ -215,7 +217,7 @@ static bool read_complete(reader *x, const profiler_json *event) {
   return read_launch(x, e, event);
 }
 
-/* Stays unfinished when its end does not come. */
+/* The event stays unfinished if its end does not come. */
 static bool read_begin(reader *x, const profiler_json *event) {
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
   if (!e) return false;
@@ -223,7 +225,7 @@ static bool read_begin(reader *x, const profiler_json *event) {
   return RUNTIME_PUSH(&x->stacks.data[e->lane], x->r->n_events - 1) || out_of_memory(x);
 }
 
-/* Begins and ends may come in any order in time: a negative duration becomes 0. */
+/* The times may be in any order, so a negative duration becomes 0. */
 static bool end_event(reader *x, int64_t index, const profiler_json *event) {
   tn_event *e = &x->r->events[index];
   int64_t ts = e->start_ns;
@@ -233,7 +235,7 @@ static bool end_event(reader *x, int64_t index, const profiler_json *event) {
   return true;
 }
 
-/* An end without a beginning is counted as skipped: a ring buffer has lost the beginning. */
+/* An end without a beginning is counted as skipped: a ring buffer may have lost the beginning. */
 static bool read_end(reader *x, const profiler_json *event) {
   int lane = find_lane(x, event);
   if (lane < 0) return false;
@@ -242,7 +244,7 @@ static bool read_end(reader *x, const profiler_json *event) {
   return end_event(x, stack->data[--stack->n], event);
 }
 
-/* Where the open range of this name and id is kept. */
+/* Where the index of the open range with this name and id is kept. */
 static int64_t *open_range(reader *x, const profiler_json *event) {
   const char *name = keep_text(x, profiler_json_text(event, "name", ""));
   int64_t *at = profiler_map_at(&x->asyncs, (uint64_t)(uintptr_t)name, (uint64_t)read_id(event, "id"), -1);
@@ -250,8 +252,8 @@ static int64_t *open_range(reader *x, const profiler_json *event) {
   return at;
 }
 
-/* Our writer writes scopes that overlap others as ranges, since nested ones cannot show them; a flag
- * tells. */
+/* Our writer writes scopes that overlap others as ranges, because nested events cannot show them. A flag
+ * marks them, and they become scopes again. */
 static bool read_range_begin(reader *x, const profiler_json *event) {
   int64_t *open = open_range(x, event);
   tn_event *e = open ? add_event(x, event, TN_EVENT_ASYNC) : NULL;
@@ -264,8 +266,8 @@ static bool read_range_begin(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* An end without a begin is counted as skipped, not refused: traces are often cut. The open range's number is kept
- * doubled, with 1 for one that our writer closed by itself. */
+/* An end without a beginning is counted as skipped, not refused: traces are often cut. The index of the
+ * open range is kept doubled, plus 1 if our writer had to close the range itself. */
 static bool read_range_end(reader *x, const profiler_json *event) {
   int64_t *open = open_range(x, event);
   if (!open) return false;
@@ -281,7 +283,7 @@ static bool read_range_end(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* Failed allocations are written as instants, since they change no counter. */
+/* Our writer writes failed allocations as instants, because they change no counter. */
 static bool read_instant(reader *x, const profiler_json *event) {
   tn_event *e = add_event(x, event, TN_EVENT_INSTANT);
   if (!e || !(e->flags & TN_EVENT_FAILED)) return e != NULL;
@@ -291,7 +293,7 @@ static bool read_instant(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* "change" is positive for an allocation, negative for what was freed. */
+/* "change" is positive for an allocation and negative for a release. */
 static bool read_memory(reader *x, const profiler_json *event) {
   tn_event *e = add_bare(x, event, TN_EVENT_MEMORY, profiler_json_text(event, "name", ""));
   if (!e) return false;
@@ -301,7 +303,7 @@ static bool read_memory(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* A counter for each series; one that is called value has the event's name alone. */
+/* One counter for each series. A series called "value" gets the event's name alone. */
 static bool read_counter(reader *x, const profiler_json *event) {
   if (profiler_json_member(event, "change")) return read_memory(x, event);
   const profiler_json *args = profiler_json_member(event, "args");
@@ -317,7 +319,7 @@ static bool read_counter(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* "s", "t" and "f" are a flow's start, step and end, in the order of our numbers for them. */
+/* "s", "t" and "f" are a flow's start, step and end, in the order of tn_flow_phase. */
 static bool read_flow(reader *x, const profiler_json *event) {
   static const char phases[] = "stf";
   tn_event *e = add_event(x, event, TN_EVENT_FLOW);
@@ -327,7 +329,7 @@ static bool read_flow(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* Metadata other than the two names (sort orders, labels) is passed over. */
+/* Metadata other than the two names (sort orders, labels) is ignored. */
 static bool read_name(reader *x, const profiler_json *event) {
   const char *what = profiler_json_text(event, "name", ""), *name = NULL;
   name = profiler_json_text(profiler_json_member(event, "args"), "name", NULL);
@@ -341,7 +343,7 @@ static bool read_name(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* One that it does not know is skipped and counted; one that is no object ends the reading. */
+/* An event of an unknown phase is skipped and counted; a value that is not an object ends the reading. */
 static bool read_event(reader *x, const profiler_json *event) {
   static bool (*const readers[128])(reader *, const profiler_json *) = {
       ['X'] = read_complete,  ['B'] = read_begin,   ['E'] = read_end,     ['b'] = read_range_begin,
@@ -358,7 +360,7 @@ static bool read_event(reader *x, const profiler_json *event) {
 
 /* ---- what the session said of itself ----------------------------------------------------------------------------- */
 
-/* Only files of our own have this list; it carries what Chrome's format has no place for. */
+/* Only our own files have this list. It holds what Chrome's format has no place for. */
 static void read_process(reader *x, const profiler_json *item) {
   int index = find_process(x, profiler_json_i64(item, "pid", 0));
   const char *host = keep_text(x, profiler_json_text(item, "host", ""));
@@ -370,7 +372,7 @@ static void read_process(reader *x, const profiler_json *item) {
 #undef X
 }
 
-/* As read_process, for threads. */
+/* As read_process, for lanes. */
 static void read_lane(reader *x, const profiler_json *item) {
   int index = find_lane(x, item);
   if (index < 0) return;
@@ -378,7 +380,7 @@ static void read_lane(reader *x, const profiler_json *item) {
   x->r->lanes.data[index].is_device = profiler_json_i64(item, "is_device", 0) != 0;
 }
 
-/* "otherData" of our own files. Read last, when all processes and lanes have their numbers. */
+/* The "otherData" of our own files. It is applied last, when all processes and lanes are known. */
 static void read_other(reader *x) {
   static void (*const readers[])(reader *, const profiler_json *) = {read_process, read_lane};
   static const char *const lists[] = {"processes", "lanes"};
@@ -399,10 +401,10 @@ static void read_other(reader *x) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Whether reading stopped because the bytes did. */
+/* Whether reading stopped because the input ended. */
 static bool was_cut_off(reader *x) { return !x->in->failed && profiler_in_peek(x->in) < 0; }
 
-/* From '[' to ']', or to where the file is cut off. */
+/* Reads from '[' to ']', or to where the file is cut off. */
 static bool read_events(reader *x) {
   profiler_in_get(x->in);
   for (int c; (c = profiler_json_peek(x->in)) != ']';) {
@@ -418,8 +420,7 @@ static bool read_events(reader *x) {
   return true;
 }
 
-/* traceEvents is read as a stream. All other values but otherData are dropped as soon as they are
- * parsed. */
+/* traceEvents is read as a stream. All other values except otherData are dropped as soon as they are parsed. */
 static bool read_member(reader *x) {
   const char *key = profiler_json_string(x->in, &x->scratch, &x->why);
   if (!key) return false;
@@ -435,7 +436,7 @@ static bool read_member(reader *x) {
   return value && !is_events;
 }
 
-/* A file that is cut off is read as far as it goes: that is what a killed program leaves. */
+/* A file that is cut off is read as far as it goes: that is what a killed program leaves behind. */
 static bool read_object(reader *x) {
   profiler_in_get(x->in);
   for (int c; (c = profiler_json_peek(x->in)) != '}';) {
@@ -449,7 +450,7 @@ static bool read_object(reader *x) {
   return x->has_events;
 }
 
-/* Both shapes of Chrome's format: an object with "traceEvents", or the bare list, which may lack its end. */
+/* Both shapes of Chrome's format: an object with "traceEvents", or the bare list, whose end may be missing. */
 static bool read_all(reader *x) {
   int c = profiler_json_peek(x->in);
   if (c != '{' && c != '[') x->why = "neither an object nor an array";
@@ -459,7 +460,8 @@ static bool read_all(reader *x) {
   return ok && !x->why;
 }
 
-/* What was begun and not ended lasts until the latest time in the trace; gaps in what the trace says are filled. */
+/* Events that were begun and never ended last until the latest time in the trace. Fills in what the trace
+ * does not state. */
 static void close_open(reader *x) {
   tn_recording_info *info = &x->r->info;
   if (!x->other) info->stats.events = (uint64_t)x->r->n_events;
@@ -473,7 +475,7 @@ static void close_open(reader *x) {
   if (x->n_skipped) profiler_warn(x->r, "%lld trace events were left out", (long long)x->n_skipped);
 }
 
-/* Not the recording, which is handed on. */
+/* Frees everything but the recording, which is passed on. */
 static void free_reader(reader *x) {
   runtime_arena_free(&x->scratch);
   runtime_arena_free(&x->kept);
@@ -484,7 +486,7 @@ static void free_reader(reader *x) {
   RUNTIME_VEC_FREE(&x->stacks);
 }
 
-/* O(events) time; memory is the recording's, and one event's. */
+/* Takes O(events) time. Beside the recording, memory holds one event at a time. */
 tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.r = profiler_recording_new(), .in = in};
   bool ok = x.r ? read_all(&x) : out_of_memory(&x);

@@ -1,11 +1,11 @@
 /* read_perf.c: the text of `perf script` (samples with or without call chains) as a recording. A sample says where a
- * thread was; what stands in two samples one after the other is taken for one call that lasted from the first to the
+ * thread was. A frame that two consecutive samples share is taken for one call that lasted from the first to the
  * second. So frames become nested scopes, as flame charts draw them, and all reports work on them.
  *
- *   main  4242/4243 [001] 1024.123456:     250000 cycles:u:        a line a sample: command, process/thread, time
+ *   main  4242/4243 [001] 1024.123456:     250000 cycles:u:        one line per sample: command, process/thread, time
  *   	    55d0 inner+0x10 (/usr/bin/main)                           its frames, innermost first; then a blank line
  *
- * A line that is neither is refused by its number. */
+ * Any other line is refused, with its number in the message. */
 #include <stdio.h>
 
 #include "profile/files.h"
@@ -16,15 +16,15 @@ enum { MOST_FRAMES = 512, MOST_BYTES = 1 << 30, USUAL_NS = 1000000, LONGEST_GAP 
 typedef struct sample {
   int lane;
   int64_t at_ns;
-  int first, n; /* of its frames */
+  int first, n; /* its frames: index of the first, and how many */
 } sample;
 
-/* A text being read. The samples are sorted when all are there, since perf writes them by processor. */
+/* A text being read. Samples are sorted at the end, because perf writes them processor by processor. */
 typedef struct reader {
   tn_recording *r;
   RUNTIME_VEC(sample) samples;
   RUNTIME_VEC(const char *) frames; /* interned in the recording */
-  profiler_map processes, lanes;    /* by number; by process and thread */
+  profiler_map processes, lanes;    /* keyed by process id; by process and thread id */
   int line;
   char why[160];
 } reader;
@@ -49,7 +49,7 @@ static const char *symbol_of(reader *x, const char *text) {
   return n ? keep(x, end, n) : keep(x, "[unknown]", 9);
 }
 
-/* Belongs to the last sample. Frames beyond MOST_FRAMES, the outermost, are left out. */
+/* Adds a frame to the last sample. Frames beyond MOST_FRAMES, which are the outermost, are left out. */
 static bool add_frame(reader *x, const char *text) {
   while (*text == ' ' || *text == '\t') ++text;
   if (x->samples.n == 0) return REFUSE(x, "a frame stands before any sample");
@@ -61,7 +61,7 @@ static bool add_frame(reader *x, const char *text) {
   return RUNTIME_PUSH(&x->frames, name) || no_memory(x);
 }
 
-/* "1024.123456:" as nanoseconds; false: it is none. */
+/* Parses "1024.123456:" into nanoseconds; false if the token is not a time. */
 static bool is_time(const char *token, size_t n, int64_t *ns) {
   char *point, *end;
   if (n < 4 || n > 24 || token[n - 1] != ':' || token[0] < '0' || token[0] > '9') return false;
@@ -75,7 +75,7 @@ static bool is_time(const char *token, size_t n, int64_t *ns) {
   return true;
 }
 
-/* "4242" or "4242/4243". */
+/* Parses "4242" or "4242/4243". */
 static bool is_thread(const char *token, size_t n, int64_t *pid, int64_t *tid) {
   char *end;
   if (n == 0 || token[0] < '0' || token[0] > '9') return false;
@@ -84,7 +84,7 @@ static bool is_thread(const char *token, size_t n, int64_t *pid, int64_t *tid) {
   return end == token + n;
 }
 
-/* A thread's lane, made when it is first seen; -1: no memory. */
+/* A thread's lane, added when the thread is first seen; -1: out of memory. */
 static int lane_of(reader *x, const char *command, size_t n, int64_t pid, int64_t tid) {
   const char *name = keep(x, command, n);
   int64_t *process = profiler_map_at(&x->processes, (uint64_t)pid, 0, -1);
@@ -97,7 +97,8 @@ static int lane_of(reader *x, const char *command, size_t n, int64_t pid, int64_
   return (int)*lane;
 }
 
-/* Commands may have blanks: the time is looked for, and the number before it, behind the processor in brackets. */
+/* Commands may contain blanks. So the time is searched for, and the thread is the last token before it that
+ * is not the processor in brackets. */
 static bool add_sample(reader *x, const char *line) {
   const char *before = NULL;
   size_t n_before = 0, n;
@@ -121,7 +122,7 @@ static bool add_sample(reader *x, const char *line) {
   return REFUSE(x, "neither a sample (command, thread, time and ':') nor a frame");
 }
 
-/* TEXT is cut into lines in place. False after a refusal, whose line x->line is. */
+/* Cuts TEXT into lines in place. False after a refusal; x->line is then the line at fault. */
 static bool read_lines(reader *x, char *text) {
   for (char *line = text, *next; line; line = next) {
     next = strchr(line, '\n');
@@ -136,7 +137,7 @@ static bool read_lines(reader *x, char *text) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* Of equal times the earlier in the file comes first, so that the order does not depend on the sort. */
+/* Samples with equal times keep the order of the file, so that the result does not depend on the sort. */
 static int by_lane_and_time(const void *left, const void *right) {
   const sample *a = left, *b = right;
   if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
@@ -144,17 +145,17 @@ static int by_lane_and_time(const void *left, const void *right) {
   return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The K-th frame from the root. */
+/* The K-th frame counted from the root. */
 static const char *frame(const reader *x, const sample *s, int k) { return x->frames.data[s->first + s->n - 1 - k]; }
 
-/* How many frames from the root two samples share: these calls went on from one to the other. */
+/* How many frames from the root two samples share: these calls are taken to have continued from one to the other. */
 static int common(const reader *x, const sample *a, const sample *b) {
   int k = 0;
   while (k < a->n && k < b->n && frame(x, a, k) == frame(x, b, k)) ++k;
   return k;
 }
 
-/* Ends what is open from DEPTH on. */
+/* Ends the open scopes from DEPTH on. */
 static void close_from(reader *x, const int64_t *open, int depth, int n, int64_t at_ns) {
   for (int k = depth; k < n; ++k) {
     tn_event *e = &x->r->events[open[k]];
@@ -162,7 +163,7 @@ static void close_from(reader *x, const int64_t *open, int depth, int n, int64_t
   }
 }
 
-/* Begins a scope for each frame of the sample from DEPTH on. False: no memory. */
+/* Begins a scope for each frame of the sample from DEPTH on. False: out of memory. */
 static bool open_from(reader *x, int64_t *open, int depth, const sample *s, int64_t start_ns) {
   for (int k = depth; k < s->n; ++k) {
     tn_event *e = profiler_add_event(x->r, s->lane, TN_EVENT_SCOPE, frame(x, s, k));
@@ -175,7 +176,9 @@ static bool open_from(reader *x, int64_t *open, int depth, const sample *s, int6
   return true;
 }
 
-/* The samples of one lane, in order. A thread that was not seen for long did not run. */
+/* Turns the samples of one lane, in order of time, into scopes. If a thread was not seen for more than
+ * LONGEST_GAP mean intervals, it is taken not to have run, and its scopes end one mean interval after the
+ * last sample. */
 static bool add_lane(reader *x, const sample *s, int n, int64_t start_ns) {
   int64_t open[MOST_FRAMES], spread = s[n - 1].at_ns - s[0].at_ns, mean = n > 1 ? spread / (n - 1) : USUAL_NS;
   int depth = 0;
@@ -208,7 +211,7 @@ static bool add_scopes(reader *x) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* O(samples log samples) time, O(file) memory. */
+/* Takes O(samples log samples) time and O(file) memory. */
 tn_recording *profiler_read_perf(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.r = profiler_recording_new()};
   size_t n = 0;

@@ -2,8 +2,8 @@
  * calls of the CUDA runtime and NVTX ranges on the host's threads, kernels and copies on lanes of devices, joined by
  * their correlation numbers as launches (tn_launch).
  *
- * libsqlite3 is opened when such a file is read: nothing of Tenon needs it else. What is used of it has been stable
- * since version 3.5. */
+ * libsqlite3 is loaded when such a file is read, because nothing else in Tenon needs it. The functions used have been
+ * stable since version 3.5. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ enum { SQLITE_OK = 0, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_OPEN_READONLY 
   X(const unsigned char *, column_text, (sqlite3_stmt *, int))                       \
   X(const char *, errmsg, (sqlite3 *))
 
-/* The functions of libsqlite3 that are used, by their names without "sqlite3_". */
+/* The functions of libsqlite3 that are used, named without "sqlite3_". */
 typedef struct library {
   void *handle;
 #define X(result, name, parameters) result(*name) parameters;
@@ -36,7 +36,7 @@ typedef struct library {
 #undef X
 } library;
 
-/* False: it is not there, or lacks a function. */
+/* False if the library is missing or lacks a function. */
 static bool open_library(library *l) {
   l->handle = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
   bool has_all = l->handle != NULL;
@@ -55,9 +55,9 @@ static bool open_library(library *l) {
 
 typedef enum activity_kind { ON_HOST, LAUNCH, ON_DEVICE } activity_kind;
 
-/* Columns of a query: start, end (ns), correlation, process, thread or stream, name, bytes (may be missing). A query
- * that the database has no tables for is left out: each tool has its own. Nsight's globalTid holds process and
- * thread. */
+/* What to read: a query with the columns start and end (ns), correlation, process, thread or stream, name,
+ * and perhaps bytes. A query is skipped if the database lacks its tables, since the two tools have
+ * different ones. Nsight's globalTid holds process and thread. */
 static const struct activity {
   const char *table, *sql;
   activity_kind kind;
@@ -91,12 +91,13 @@ static const struct activity {
      ON_DEVICE},
 };
 
-/* A database being read. N_TABLES counts those that it has; without any it is some other program's. */
+/* A database being read. n_tables counts the queries that it has tables for; a database with none is
+ * another program's. */
 typedef struct reader {
   const library *l;
   sqlite3 *db;
   tn_recording *r;
-  profiler_map processes, lanes; /* by number; lanes of devices by device and stream, from 2^40 on */
+  profiler_map processes, lanes; /* by process id; by process and thread, or device (plus 2^40) and stream */
   int n_tables;
   char why[256];
 } reader;
@@ -134,7 +135,7 @@ static tn_event *add_event(reader *x, int lane, tn_event_kind kind, const char *
   return e;
 }
 
-/* The call begins an arrow, what it launched ends it. */
+/* A launch begins an arrow, and what it launched ends it. */
 static bool add_activity(reader *x, activity_kind kind, sqlite3_stmt *row, int64_t start_ns, int64_t end_ns) {
   const library *l = x->l;
   int64_t launch = l->column_int64(row, 2);
@@ -169,7 +170,7 @@ static bool read_activity(reader *x, const struct activity *a) {
   sqlite3_stmt *rows = NULL;
   long long n = 0;
   int status;
-  if (x->l->prepare_v2(x->db, a->sql, -1, &rows, NULL) != SQLITE_OK) return true; /* the other tool's */
+  if (x->l->prepare_v2(x->db, a->sql, -1, &rows, NULL) != SQLITE_OK) return true; /* for tables of the other tool */
   ++x->n_tables;
   bool ok = true;
   while (ok && (status = x->l->step(rows)) == SQLITE_ROW) ok = read_row(x, a, rows, ++n);
@@ -178,7 +179,7 @@ static bool read_activity(reader *x, const struct activity *a) {
   return ok;
 }
 
-/* Times are moved so that the first is 0. */
+/* Moves all times so that the first is 0. */
 static void settle_times(tn_recording *r) {
   int64_t first = INT64_MAX;
   for (int64_t i = 0; i < r->n_events; ++i) first = RUNTIME_MIN(first, r->events[i].start_ns);

@@ -1,6 +1,6 @@
-/* report_averages.c: averages as PyTorch's table: a table of columns, one of sort keys; and two recordings compared.
+/* report_averages.c: averages as PyTorch's table, and two recordings compared. Columns and sort keys are tables here.
  *
- * All texts of a table lie in its layout's arena until it is printed. */
+ * A table's texts are kept in its layout's arena until it is printed. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum { ROW_LIMIT = 100, NAME_WIDTH = 55, SHAPES_WIDTH = 80, SOURCE_WIDTH = 75, C
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* 0 for a device's row: both would count one time twice. */
+/* 0 for a device's row; otherwise the same time would count as host and as device time. */
 static double host_total(const tn_average *a) { return a->is_device ? 0 : (double)a->total_ns; }
 static double device_total(const tn_average *a) { return (double)(a->is_device ? a->total_ns : a->device_ns); }
 static double self_device(const tn_average *a) { return (double)(a->is_device ? a->total_ns : a->self_device_ns); }
@@ -32,7 +32,7 @@ static double by_p90(const tn_average *a) { return (double)a->p90_ns; }
 static double by_p99(const tn_average *a) { return (double)a->p99_ns; }
 static double by_deviation(const tn_average *a) { return a->deviation_ns; }
 
-/* X("key", the value rows are sorted by, descending) */
+/* X("key", the value that rows are sorted by, descending) */
 /* clang-format off */
 #define SORT_KEYS(X)                                                                                               \
   X("count", by_count)                                                                                             \
@@ -45,7 +45,7 @@ static double by_deviation(const tn_average *a) { return a->deviation_ns; }
 /* clang-format on */
 
 typedef double (*value_fn)(const tn_average *row);
-/* What a table can be sorted by, always the largest first. */
+/* What a table can be sorted by; the largest always comes first. */
 static const struct sort_key {
   const char *name;
   value_fn value;
@@ -55,7 +55,7 @@ static const struct sort_key {
 #undef X
 };
 
-/* What PyTorch calls, or called, the same. */
+/* PyTorch's present or former names for the same keys. */
 static const struct sort_key aliases[] = {
     {"cuda_time_total", device_total},
     {"self_cuda_time_total", self_device},
@@ -67,7 +67,7 @@ static const struct sort_key aliases[] = {
     {"self_cpu_memory", by_self_bytes},
 };
 
-/* NULL after a message with all keys. */
+/* NULL with a message that lists all keys. */
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 #define X(key, value) key ", "
   static const char names[] = SORT_KEYS(X);
@@ -80,13 +80,13 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
   return NULL;
 }
 
-/* For the comparison of two numbers of rows. */
+/* What compare_rows needs to compare two row indices. */
 typedef struct sorting {
   const tn_average *rows;
   value_fn value;
 } sorting;
 
-/* Rows that are equal by the key stay in the order of first appearance. */
+/* Rows with equal values stay in the order of first appearance. */
 static int compare_rows(const void *left, const void *right, void *user) {
   const sorting *s = user;
   int a = *(const int *)left, b = *(const int *)right;
@@ -94,7 +94,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
   return x != y ? (x < y) - (x > y) : a - b;
 }
 
-/* Indices of the rows, sorted; malloc'ed. */
+/* The sorted indices of the rows, malloc'ed. */
 static int *order_rows(const tn_averages *a, value_fn value) {
   int *order = calloc((size_t)a->rows.n + 1, sizeof *order);
   for (int i = 0; order && i < a->rows.n; ++i) order[i] = i;
@@ -109,13 +109,13 @@ typedef struct report {
   const tn_averages *a;
   const tn_table_options *o;
   const profiler_unit *unit, *flops_unit;
-  double base_ns; /* of the percentages */
+  double base_ns; /* what percentages refer to: the sum of all rows' self times */
   bool has_memory, has_device, has_device_memory, has_cycles, has_instructions, has_misses, has_node, has_shapes,
       has_source, has_flops, has_distribution;
-  bool always; /* true: what columns without a condition ask for */
+  bool always; /* always true: the condition of columns that have none */
 } report;
 
-/* In the unit that the whole column has, or the one that fits the value. */
+/* In the unit of the whole column, or in the one that fits the value. */
 static profiler_text time_of(const report *p, double ns) { return profiler_time_text(ns, p->unit); }
 static profiler_text text_of(const char *fmt, double value) {
   profiler_text t;
@@ -167,7 +167,7 @@ CELL(cell_rate, row->total_ns > 0 ? text_of("%.3f", row->flops / (double)row->to
                           X("# of Calls", always, cell_calls) X("Node ID", has_node, cell_node)
 /* clang-format on */
 
-/* A column is there where its condition, a bool of the report, holds. */
+/* A column is shown if its condition, a bool member of the report, holds. */
 static const struct column {
   const char *title;
   size_t condition;
@@ -178,12 +178,12 @@ static const struct column {
 #undef X
 };
 
-/* Columns are shown by a flag of the report, which the table of columns names by its offset. */
+/* The table of columns names the condition by its offset in the report. */
 static bool is_shown(const report *p, int column) {
   return *((const bool *)((const char *)p + columns[column].condition));
 }
 
-/* Names of FLOP counts by thousands; ns of a unit is here the number of FLOPs. */
+/* Units of FLOP counts. The member `ns` holds the number of FLOPs here. */
 static const profiler_unit flops_units[] = {
     {"Total TFLOPs", 1e12}, {"Total GFLOPs", 1e9}, {"Total MFLOPs", 1e6}, {"Total KFLOPs", 1e3}, {"Total FLOPs", 1}};
 
@@ -212,7 +212,7 @@ static void look_at_rows(report *p) {
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* 0: any width. */
+/* 0 means any width. */
 static int width_or(int given, int usual) { return given < 0 ? 0 : given > 0 ? given : usual; }
 
 static void add_header(const report *p, profiler_layout *l) {
@@ -227,7 +227,7 @@ static void add_header(const report *p, profiler_layout *l) {
   l->n_columns = l->cells.n;
 }
 
-/* The same conditions in the same order as add_header. */
+/* Must use the same conditions in the same order as add_header. */
 static void add_row(const report *p, const tn_average *row, profiler_layout *l) {
   profiler_layout_cell(l, row->name, width_or(p->o->max_name_width, NAME_WIDTH));
   for (int c = 0; c < RUNTIME_COUNT(columns); ++c) {
@@ -239,7 +239,7 @@ static void add_row(const report *p, const tn_average *row, profiler_layout *l) 
   if (p->has_flops) profiler_layout_cell(l, row->flops > 0 ? cell_rate(p, row).text : "--", 0);
 }
 
-/* Percentages are of the sum of all rows' self times, also of those that are left out. */
+/* Percentages are of the sum of all rows' self times, including the rows that are left out. */
 static char *print_table(const report *p, const int *order) {
   int limit = p->o->row_limit < 0 ? p->a->rows.n : p->o->row_limit ? p->o->row_limit : ROW_LIMIT;
   int shown = RUNTIME_MIN(limit, p->a->rows.n);
@@ -290,14 +290,14 @@ typedef struct difference {
   int64_t calls[2], total_ns[2];
 } difference;
 
-/* By the size of the change in time, whichever way it went. */
+/* By the size of the change in time, in either direction. */
 static int by_change(const void *left, const void *right) {
   const difference *a = left, *b = right;
   double x = fabs((double)(a->total_ns[1] - a->total_ns[0])), y = fabs((double)(b->total_ns[1] - b->total_ns[0]));
   return x != y ? (x < y) - (x > y) : strcmp(a->name, b->name);
 }
 
-/* Pairs the rows of both by name; malloc'ed, *n gets how many. */
+/* Pairs the rows of both by name. The result is malloc'ed; *n is set to its length. */
 static difference *pair_rows(const tn_averages *const sides[2], int *n) {
   difference *all = calloc((size_t)(sides[0]->rows.n + sides[1]->rows.n + 1), sizeof *all);
   *n = 0;
@@ -315,7 +315,7 @@ static difference *pair_rows(const tn_averages *const sides[2], int *n) {
   return all;
 }
 
-/* A name that only one side has is "new" or "gone", without a quotient. */
+/* A name that only one side has is "new" or "gone" and has no ratio. */
 static void add_difference(const difference *d, profiler_layout *l) {
   double quotient = d->total_ns[0] ? (double)d->total_ns[1] / (double)d->total_ns[0] : 0;
   profiler_layout_cell(l, d->name, NAME_WIDTH);
@@ -327,7 +327,7 @@ static void add_difference(const difference *d, profiler_layout *l) {
   profiler_layout_cell(l, d->calls[0] == 0 ? "new" : d->calls[1] == 0 ? "gone" : text_of("%.3f", quotient).text, 0);
 }
 
-/* The caller frees it; NULL when memory ended. */
+/* The caller frees it; NULL when out of memory. */
 static char *print_differences(const difference *all, int n) {
   static const char *const titles[] = {"Name",        "Calls before", "Total before", "Calls after",
                                        "Total after", "Change",       "After/before"};
@@ -341,7 +341,7 @@ static char *print_differences(const difference *all, int n) {
   return out.data;
 }
 
-/* By name, with all processes merged: the numbers of processes and threads may differ. */
+/* Compares by name with all processes merged, because the numbers of processes and threads may differ. */
 char *tn_recording_compare(tn_context *ctx, const tn_recording *before, const tn_recording *after) {
   const tn_average_options options = {.merge_nodes = true};
   tn_averages *sides[2] = {tn_key_averages(ctx, before, &options), NULL};

@@ -1,5 +1,5 @@
-/* report_sorted.c: Paddle's sorted report: rows by thread, then of all threads merged; children of rows by their names;
- * what was computation and what overhead. */
+/* report_sorted.c: Paddle's sorted report: rows by thread, then of all threads merged. Rows have child rows
+ * according to their names. It also divides the time into computation and overhead. */
 #include <stdio.h>
 
 #include "profile/phases.h"
@@ -10,14 +10,13 @@ enum { NAME_EXTRA = 8, CELL_WIDTH = 12 };
 /* One row of the report. */
 typedef struct row {
   tn_average sum;
-  int thread;     /* number of its lane; -1: merged */
-  int parent;     /* the row whose name this one extends by one segment; -1: none */
+  int thread;     /* number of its thread in the report; -1: merged */
+  int parent;     /* the row that this one's name extends by one segment; -1: none */
   int level;      /* how many parents it has */
-  double base_ns; /* total of the rows without parents of its thread */
+  double base_ns; /* total time of its thread's rows without parents */
 } row;
 
-/* Rows of one thread follow each other. ORDER is by index, so that parents stay valid while it is
- * sorted. */
+/* Rows of one thread are consecutive. `order` holds indices, so that parents stay valid while it is sorted. */
 typedef struct sheet {
   RUNTIME_VEC(row) rows;
   int *order;
@@ -41,7 +40,7 @@ static const struct sort_key {
     {"total", "total time in descending order", key_total}, {"max", "maximum time in descending order", key_max},
     {"min", "minimum time in descending order", key_min},   {"ave", "average time in descending order", average_of}};
 
-/* A NAME of NULL is "none". Returns NULL after a message. */
+/* A NAME of NULL means "none". NULL with a message if there is no such key. */
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
   const struct sort_key *key = RUNTIME_ROW(sort_keys, name ? name : "none");
   if (key) return key;
@@ -52,7 +51,7 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* The row of the same thread that NAME extends by exactly one segment. */
+/* The row of the same thread that NAME extends by exactly one segment; -1: none. */
 static int parent_of(const sheet *s, int first, int end, const char *name) {
   const char *slash = strrchr(name, '/');
   for (int i = first; slash && slash[1] && i < end; ++i) {
@@ -62,7 +61,7 @@ static int parent_of(const sheet *s, int first, int end, const char *name) {
   return -1;
 }
 
-/* Quadratic in the rows of a thread: names, not events. */
+/* Sets parents, levels and base times. Takes quadratic time in the rows of a thread, which are names, not events. */
 static void find_parents(sheet *s, int first, int end) {
   double base_ns = 0;
   for (int i = first; i < end; ++i) {
@@ -77,7 +76,7 @@ static void find_parents(sheet *s, int first, int end) {
   }
 }
 
-/* Rows of one thread, in the order of their keys' first appearance; averages by thread come lane by lane. */
+/* Adds the rows of LANE, or with -1 of all lanes, in the order in which their names first appear. */
 static bool add_rows(sheet *s, const tn_averages *a, int lane, int thread) {
   int first = s->rows.n, n;
   const tn_average *rows = tn_averages_rows(a, &n);
@@ -91,26 +90,26 @@ static bool add_rows(sheet *s, const tn_averages *a, int lane, int thread) {
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-/* For the comparison of two numbers of rows. */
+/* What compare_rows needs to compare two row indices. */
 typedef struct sorting {
   const sheet *s;
   double (*value)(const tn_average *);
 } sorting;
 
-/* Largest first; equal ones keep their order. */
+/* Largest first; equal rows keep their order. */
 static int compare_siblings(const sorting *by, int a, int b) {
   const row *rows = by->s->rows.data;
   double x = by->value(&rows[a].sum), y = by->value(&rows[b].sum);
   return x != y ? (x < y) - (x > y) : a - b;
 }
 
-/* AT itself when it is at that level. */
+/* The ancestor of AT at LEVEL; AT itself if it is at that level. */
 static int ancestor_at(const row *rows, int at, int level) {
   while (rows[at].level > level) at = rows[at].parent;
   return at;
 }
 
-/* Threads in order; in a thread by the key, children behind their parent. */
+/* Orders threads by number, and the rows of a thread by the key, with children after their parent. */
 static int compare_rows(const void *left, const void *right, void *user) {
   const sorting *by = user;
   const row *rows = by->s->rows.data;
@@ -124,7 +123,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
   return rows[a].level - rows[b].level;
 }
 
-/* Sorts numbers of rows, since rows name their parents by number. False when memory ended. */
+/* Sorts row indices rather than rows, since rows name their parents by index. False when out of memory. */
 static bool sort_rows(sheet *s, const struct sort_key *key) {
   s->order = malloc((size_t)(s->rows.n + 1) * sizeof *s->order);
   for (int i = 0; s->order && i < s->rows.n; ++i) s->order[i] = i;
@@ -134,7 +133,7 @@ static bool sort_rows(sheet *s, const struct sort_key *key) {
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* "    thread0::name"; returns how many characters that is. */
+/* Writes "    thread0::name" unless OUT is NULL; returns its length. */
 static int add_name(const row *r, runtime_str *out) {
   char thread[32] = "";
   if (r->thread >= 0) snprintf(thread, sizeof thread, "thread%d::", r->thread);
@@ -148,14 +147,14 @@ static int name_width(const sheet *s) {
   return width + NAME_EXTRA;
 }
 
-/* Six significant digits, as Paddle prints them. The last of a line is not padded. */
+/* Six significant digits, as Paddle prints them. The last number of a line is not padded. */
 static void add_number(runtime_str *out, double value, bool is_last) {
   char text[40];
   snprintf(text, sizeof text, "%.6g", value);
   runtime_str_addf(out, "%-*s%s", is_last ? 0 : CELL_WIDTH, text, is_last ? "\n" : "");
 }
 
-/* Times in milliseconds; the ratio is of the rows without parents of the same thread. */
+/* Times are in milliseconds. The ratio is relative to the rows without parents of the same thread. */
 static void add_row(const row *r, int width, runtime_str *out) {
   const tn_average *a = &r->sum;
   const double ms[] = {(double)a->total_ns, (double)a->min_ns, (double)a->max_ns, average_of(a)};
@@ -174,7 +173,8 @@ static void add_sheet(const sheet *s, const struct sort_key *key, const char *wh
   for (int i = 0; i < s->rows.n; ++i) add_row(&s->rows.data[s->order[i]], width, out);
 }
 
-/* Wall time of the recording as kernel measurement and the tuner's overhead, where rounds or measurements were seen. */
+/* Divides the recording's wall time into kernel measurement and tuner overhead. Writes nothing if the
+ * recording has no measurements. */
 static void add_overhead(const tn_recording *r, runtime_str *out) {
   profiler_phases phases;
   if (!profiler_phases_of(r, &phases)) return;
@@ -187,7 +187,7 @@ static void add_overhead(const tn_recording *r, runtime_str *out) {
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
-/* Adds the rows of every lane; *n_threads gets how many lanes have some. */
+/* Adds the rows of every lane; *n_threads is set to the number of lanes that have rows. */
 static bool add_threads(sheet *s, const tn_recording *r, const tn_averages *a, int *n_threads) {
   *n_threads = 0;
   for (int lane = 0; lane < r->lanes.n; ++lane) {
@@ -203,7 +203,7 @@ static void sheet_free(sheet *s) {
   free(s->order);
 }
 
-/* A table of each thread's own rows. *N_THREADS counts the threads that had events. */
+/* A table of each thread's own rows. *N_THREADS is set to the number of threads with events. */
 static bool report_threads(const tn_recording *r, const tn_averages *a, const struct sort_key *key, int *n_threads,
                            runtime_str *out) {
   sheet s = {0};
@@ -213,7 +213,7 @@ static bool report_threads(const tn_recording *r, const tn_averages *a, const st
   return done;
 }
 
-/* The rows of all threads by name. */
+/* A table of the rows of all threads, by name. */
 static bool report_merged(const tn_averages *a, const struct sort_key *key, int n_threads, runtime_str *out) {
   sheet s = {0};
   bool done = add_rows(&s, a, -1, -1) && sort_rows(&s, key);
@@ -226,7 +226,7 @@ static bool report_merged(const tn_averages *a, const struct sort_key *key, int 
   return done;
 }
 
-/* The merged part only with more than one thread. */
+/* The merged part is printed only if there is more than one thread. */
 static bool print_report(tn_context *ctx, const tn_recording *r, const struct sort_key *key, runtime_str *out) {
   int n_threads = 0;
   tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true, .by_role = true});
@@ -258,7 +258,7 @@ char *tn_recording_report(tn_context *ctx, const tn_recording *recording, const 
   return NULL;
 }
 
-/* The names are checked before the session is stopped: a wrong one must not cost the recording. */
+/* The arguments are checked before the session is stopped: a mistake must not cost the recording. */
 char *tn_profile_stop_report(tn_context *ctx, const char *sorted_key, const char *path) {
   tn_profile_form form;
   if (!find_key(ctx, sorted_key) || (path && tn_profile_form_of(ctx, path, &form) != TN_OK)) return NULL;

@@ -2,7 +2,7 @@
 #include "profile/analysis.h"
 #include "profile/reports.h"
 
-/* A number of a valid trial, times SCALE. */
+/* A number that only a task with a valid trial has, times SCALE; "N/A" for the others. */
 static void add_best(profiler_layout *l, const tn_rows *tasks, int row, const char *name, double scale) {
   if (analysis_is_missing(tasks, row, name))
     profiler_layout_cell(l, "N/A", 0);
@@ -10,7 +10,7 @@ static void add_best(profiler_layout *l, const tn_rows *tasks, int row, const ch
     profiler_layout_cellf(l, "%.4f", analysis_number(tasks, row, name) * scale);
 }
 
-/* ROW is the task's number too. */
+/* ROW is also the task's number. */
 static void add_task(profiler_layout *l, const tn_rows *tasks, int row) {
   enum { NAME_BYTES = 63 };
   profiler_layout_cellf(l, "%d", row);
@@ -24,8 +24,7 @@ static void add_task(profiler_layout *l, const tn_rows *tasks, int row) {
   profiler_layout_cell(l, analysis_number(tasks, row, "done") > 0 ? "Y" : "", 0);
 }
 
-/* Tasks without a valid trial count for 0 in the latency, which is then too small: N/A in their rows
- * tells. */
+/* A task without a valid trial adds 0 to the latency, which is then too small; the N/A in its row shows that. */
 static void add_sums(runtime_str *out, const tn_rows *tasks) {
   double trials = 0, latency_s = 0;
   for (int i = 0; i < tasks->n; ++i) {

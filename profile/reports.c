@@ -1,17 +1,17 @@
-/* reports.c: sums by name, and as CSV and JSON: whole nanoseconds, nothing rounded. */
+/* reports.c: sums by name, and as CSV and JSON in whole nanoseconds, with nothing rounded. */
 #include "profile/files.h"
 #include "profile/profiler_reports.h"
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* Times by name, in the order of the first event of each. */
+/* Sums by name being built, in the order of each name's first event. */
 typedef struct summing {
   const tn_recording *r;
   profiler_map at; /* name -> index */
   RUNTIME_VEC(profiler_sum) sums;
 } summing;
 
-/* Whether a scope of the same name is around it: its time is in that one's already. */
+/* Whether a scope of the same name encloses the event, whose total then includes this event's time already. */
 static bool is_inside_itself(const tn_recording *r, const tn_event *e) {
   for (int32_t at = e->parent; at >= 0; at = r->events[at].parent) {
     if (r->events[at].name == e->name) return true;
@@ -19,7 +19,7 @@ static bool is_inside_itself(const tn_recording *r, const tn_event *e) {
   return false;
 }
 
-/* The address is good until the next name is met. */
+/* The sum for the event's name. The pointer is valid until the next new name. */
 static profiler_sum *sum_of(summing *s, const tn_event *e) {
   int64_t *index = profiler_map_at(&s->at, (uint64_t)(uintptr_t)e->name, 0, -1);
   profiler_sum fresh = {.name = e->name, .category = e->category, .min_ns = INT64_MAX};
@@ -31,7 +31,7 @@ static profiler_sum *sum_of(summing *s, const tn_event *e) {
   return &s->sums.data[*index];
 }
 
-/* Total time leaves out an event inside another of the same name: recursion would count twice. */
+/* The total leaves out an event inside another of the same name, since recursion would count it twice. */
 static bool add_event(summing *s, const tn_event *e) {
   profiler_sum *sum = sum_of(s, e);
   if (!sum) return false;
@@ -44,8 +44,8 @@ static bool add_event(summing *s, const tn_event *e) {
   return true;
 }
 
-/* In the order of first appearance; the caller frees them. NULL: no memory. Also without events there
- * is an array. */
+/* In the order of first appearance; the caller frees them. NULL only when out of memory: without events the
+ * array is empty. */
 static profiler_sum *sum_events(const tn_recording *r, int *n) {
   summing s = {.r = r};
   bool ok = runtime_vec_grow((void **)&s.sums.data, &s.sums.cap, sizeof *s.sums.data);
@@ -64,7 +64,7 @@ static profiler_sum *sum_events(const tn_recording *r, int *n) {
 #define COLUMNS(X) \
   X("calls", calls) X("total_ns", total_ns) X("self_ns", self_ns) X("min_ns", min_ns) X("max_ns", max_ns)
 
-/* A column of the table as CSV: its title, and where its number stands in a sum. */
+/* A column of the table: its title, and the offset of its number in a sum. */
 static const struct column {
   const char *name;
   size_t at;
@@ -82,7 +82,7 @@ static double mean_ns(const profiler_sum *sum) { return (double)sum->plain_ns / 
 
 /* ---- TVM's table ------------------------------------------------------------------------------------------------- */
 
-/* Total is the wall time of the recording, so that percentages of several threads may exceed 100. */
+/* Total is the wall time of the recording, so percentages over several threads may add up to more than 100. */
 char *tn_recording_table(const tn_recording *r) {
   tn_profiler *table = tn_profiler_new();
   tn_averages *averages = r && table ? tn_key_averages(NULL, r, NULL) : NULL;
@@ -101,7 +101,7 @@ char *tn_recording_table(const tn_recording *r) {
 
 /* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
-/* In quotes when it holds a comma, a quote or the end of a line; a quote becomes two. */
+/* The text is quoted if it holds a comma, a quote or an end of line; a quote in it is doubled. */
 void profiler_out_csv(profiler_out *out, const char *text) {
   bool is_plain = !strpbrk(text, ",\"\r\n");
   if (is_plain) return profiler_out_text(out, text);
@@ -133,7 +133,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* One object on a line of its own, so two reports can be compared by lines. */
+/* One object per line, so that two reports can be compared line by line. */
 static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "\n{\"name\":");
   profiler_out_json(out, sum->name);
@@ -146,7 +146,7 @@ static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "}");
 }
 
-/* Our own form, which nothing reads back. */
+/* A form of our own, which nothing reads back. */
 bool profiler_write_report(profiler_out *out, const tn_recording *r) {
   int n;
   profiler_sum *sums = sum_events(r, &n);

@@ -1,8 +1,8 @@
-/* serve.c: answers about a recording over HTTP, on this machine only: the address must be a loopback one, and so must
- * the host that a request names (a page elsewhere could have its name point here). libmicrohttpd speaks HTTP, on one
- * thread; the pages are made when they are first wanted.
+/* serve.c: answers about a recording over HTTP, on this machine only. The address must be a loopback address, and so
+ * must the host that a request names, since a foreign page could make its own name resolve to this machine (DNS
+ * rebinding). libmicrohttpd handles HTTP on one thread; a page is made when it is first requested.
  *
- * The server owns its pages; a `request` is owned by its connection, from the first call of on_request to on_end. */
+ * The server owns its pages. A `request` is owned by its connection, from the first call of on_request to on_end. */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <strings.h>
@@ -10,8 +10,8 @@
 #include "profile/files.h"
 #include "profile/profiler_analysis.h"
 
-/* A connection on which nothing moves for IDLE_S is closed: a browser opens another one. What waits because
- * MOST_CONNECTIONS are open waits no longer than that. */
+/* A connection that is idle for IDLE_S seconds is closed; browsers simply open another. So nobody waits
+ * longer than that for one of MOST_CONNECTIONS. */
 enum { MOST_BODY = 64 << 10, MOST_CONNECTIONS = 256, IDLE_S = 3 };
 
 /* X(NAME, "path", form, "content type") */
@@ -27,7 +27,7 @@ enum {
 #undef X
       PAGE_COUNT
 };
-/* What the server answers besides queries. */
+/* What the server answers apart from queries. */
 static const struct page {
   const char *path;
   tn_profile_form form;
@@ -38,19 +38,19 @@ static const struct page {
 #undef X
 };
 #define SEARCH_PATH "/ops/search"
-/* Where the suggestions are; the second is MindSpore's. */
+/* Paths of the suggestions; the second is MindSpore's. */
 static const char *const advice_paths[] = {"/advise", "/summary/propose"};
 
-/* A server on a thread of its own. The recording is only read, and must outlive it. */
+/* A server on a thread of its own. The recording is only read, and must outlive the server. */
 struct tn_server {
   struct MHD_Daemon *daemon;
   const tn_recording *recording;
   char *(*query)(const tn_recording *recording, const char *request, char **message);
   int port;
-  struct MHD_Response *pages[PAGE_COUNT]; /* NULL until wanted; only the server's thread looks at them */
+  struct MHD_Response *pages[PAGE_COUNT]; /* NULL until first requested; only the server's thread uses them */
 };
 
-/* What arrived of a request. */
+/* What has arrived of a request's body. */
 typedef struct request {
   runtime_str body;
   bool is_too_large;
@@ -60,15 +60,15 @@ typedef enum MHD_Result result;
 
 /* ---- answering --------------------------------------------------------------------------------------------------- */
 
-/* nosniff: names in a recording are anybody's, and must not be run as a page. no-store: another
- * recording may be served on this port tomorrow. */
+/* nosniff: a recording may hold names from anywhere, and they must not be run as a page. no-store: another
+ * recording may be served on this port later. */
 static void add_headers(struct MHD_Response *response, const char *type) {
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 }
 
-/* Sends malloc'ed TEXT, which it takes over; NULL is a lack of memory. */
+/* Sends TEXT, which was malloc'ed and which it takes over. A NULL means that memory ran out. */
 static result send_text(struct MHD_Connection *to, unsigned status, char *text) {
   struct MHD_Response *response =
       text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
@@ -81,7 +81,7 @@ static result send_text(struct MHD_Connection *to, unsigned status, char *text) 
   return done;
 }
 
-/* {"error": ...}: whoever asks by JSON is answered in JSON. */
+/* {"error": ...}: clients that ask in JSON get errors in JSON too. */
 static result send_error(struct MHD_Connection *to, unsigned status, const char *message) {
   profiler_out out;
   profiler_out_memory(&out);
@@ -91,7 +91,7 @@ static result send_error(struct MHD_Connection *to, unsigned status, const char 
   return send_text(to, status, profiler_out_take(&out, NULL));
 }
 
-/* Made once, kept until the server ends. Its size is the recording's in that form. */
+/* A page is made once and kept until the server ends. It is as large as the recording in that form. */
 static result send_page(tn_server *server, struct MHD_Connection *to, int page) {
   size_t n;
   struct MHD_Response **kept = &server->pages[page];
@@ -107,7 +107,7 @@ static result send_page(tn_server *server, struct MHD_Connection *to, int page) 
                : send_error(to, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
 }
 
-/* The query runs on the server's thread: others wait. */
+/* The query runs on the server's thread, so other requests wait. */
 static result answer_query(tn_server *server, struct MHD_Connection *to, const request *r) {
   char *message = NULL, *answer = NULL;
   if (!server->query) return send_error(to, MHD_HTTP_NOT_FOUND, "this server answers no queries");
@@ -119,7 +119,7 @@ static result answer_query(tn_server *server, struct MHD_Connection *to, const r
   return done;
 }
 
-/* What tn_advise says of the recording, as JSON. */
+/* The advice of tn_advise about the recording, as JSON. */
 static result send_advice(tn_server *server, struct MHD_Connection *to) {
   tn_analysis *a = tn_analysis_of(NULL, server->recording);
   tn_advices *advices = a ? tn_advise(NULL, a, NULL) : NULL;
@@ -131,7 +131,7 @@ static result send_advice(tn_server *server, struct MHD_Connection *to) {
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* The host of "HOST:PORT" or "[HOST]:PORT" is this machine. */
+/* Whether the host of "HOST:PORT" or "[HOST]:PORT" is this machine. */
 static bool is_local_host(const char *text) {
   static const char *const names[] = {"localhost", "[::1]"};
   char host[64];
@@ -146,13 +146,13 @@ static bool is_local_host(const char *text) {
   return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-/* A request without a host (HTTP/1.0) is taken. */
+/* A request without a host (HTTP/1.0) is accepted. */
 static bool is_for_us(struct MHD_Connection *connection) {
   const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
   return !host || is_local_host(host);
 }
 
-/* In the order in which an attacker learns least: the host before the page. */
+/* The host is checked before the page, so that a foreign page learns as little as possible. */
 static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method,
                      const request *r) {
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
@@ -166,13 +166,13 @@ static result answer(tn_server *server, struct MHD_Connection *to, const char *u
   return is_search ? answer_query(server, to, r) : send_page(server, to, page);
 }
 
-/* More of a body; what is above the limit is read and dropped. */
+/* Adds a part of a body. Anything above the limit is read and dropped. */
 static void take_body(request *r, const char *data, size_t n) {
   r->is_too_large |= r->body.n + n > MOST_BODY;
   if (!r->is_too_large) runtime_str_addn(&r->body, data, n);
 }
 
-/* Called with the header, with each part of the body, and at the end. */
+/* Called once with the header, then with each part of the body, and once more at the end. */
 static result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                          const char *version, const char *data, size_t *n, void **state) {
   request *r = *state;
@@ -189,7 +189,7 @@ static result on_request(void *user, struct MHD_Connection *connection, const ch
   return answer(user, connection, url, method, r);
 }
 
-/* Called for every request that on_request has begun, however it ended. */
+/* Called for every request that on_request began, however it ended. */
 static void on_end(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
   request *r = *state;
   (void)user, (void)connection, (void)why;
@@ -207,7 +207,7 @@ typedef union any_address {
   struct sockaddr_in6 v6;
 } any_address;
 
-/* A loopback address and its port; false for any other. */
+/* Accepts a loopback address and sets the port; false for any other address. */
 static bool parse_address(const char *text, int port, any_address *out) {
   *out = (any_address){0};
   if (!text || strcmp(text, "localhost") == 0) text = "127.0.0.1";
@@ -222,7 +222,7 @@ static bool parse_address(const char *text, int port, any_address *out) {
   return IN6_IS_ADDR_LOOPBACK(&out->v6.sin6_addr);
 }
 
-/* Port 0 lets the system choose; server->port tells which. */
+/* With port 0 the system chooses one; server->port says which. */
 static bool start(tn_server *server, const any_address *address) {
   unsigned flags =
       MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (address->generic.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
@@ -237,7 +237,7 @@ static bool start(tn_server *server, const any_address *address) {
   return server->daemon != NULL;
 }
 
-/* False with a message when the options are not to be followed. */
+/* False with a message if the options are invalid. */
 static bool check_options(tn_context *ctx, const tn_recording *recording, const tn_server_options *o,
                           any_address *address) {
   tn_status status = TN_OK;

@@ -1,7 +1,7 @@
-/* write_chrome.c: a recording as Chrome trace events (Perfetto, chrome://tracing, Tracy). One pass over the events, one
- * line an event. Times are microseconds after the start with three decimals, never in scientific notation; scopes nest
- * exactly (parents come first); what may overlap is an async pair. Beside what the format has, an event carries
- * "level", "change" and "address", which viewers skip and the reader takes. */
+/* write_chrome.c: a recording as Chrome trace events (Perfetto, chrome://tracing, Tracy), in one pass, one line per
+ * event. Times are microseconds from the start with three decimals, never in scientific notation. Scopes nest exactly,
+ * parents first; events that may overlap are async pairs. Beside what the format defines, an event carries "level",
+ * "change" and "address", which viewers ignore and our reader takes. */
 #include "profile/files.h"
 #include "profile/reports.h"
 
@@ -10,10 +10,10 @@ typedef struct writer {
   profiler_out *out;
   const tn_recording *r;
   profiler_ids ids;
-  profiler_map dense; /* ids of flows and ranges, if some are too large for viewers */
-  profiler_map flows; /* id, name -> which ends it has: bit 0 the start, bit 1 the end */
+  profiler_map dense; /* id -> small number, for flows and ranges; used if some ids are too large for viewers */
+  profiler_map flows; /* id, name -> the ends that the flow has: bit 0 the start, bit 1 the end */
   bool is_dense;
-  uint64_t last_id; /* the largest one in use */
+  uint64_t last_id; /* the largest id in use */
   bool has_events;
 } writer;
 
@@ -23,7 +23,7 @@ typedef struct writer {
 
 static bool has_id(const tn_event *e) { return e->kind == TN_EVENT_FLOW || e->kind == TN_EVENT_ASYNC; }
 
-/* Viewers refuse a flow that has only one end: those of a run that was killed. */
+/* Finds out which flows have both ends. Viewers refuse a flow with only one end, as a killed run leaves behind. */
 static bool find_whole_flows(writer *w) {
   for (int64_t i = 0; i < w->r->n_events; ++i) {
     const tn_event *e = &w->r->events[i];
@@ -35,14 +35,14 @@ static bool find_whole_flows(writer *w) {
   return true;
 }
 
-/* Bit 0: its start was seen, bit 1: its end. */
+/* Both ends were seen (bit 0: the start, bit 1: the end). */
 static bool is_whole_flow(writer *w, const tn_event *e) {
   const int64_t *ends = profiler_map_at(&w->flows, e->id, (uint64_t)(uintptr_t)e->name, 0);
   return ends && *ends == 3;
 }
 
-/* Viewers keep ids in 32 bits. Small ones are left as they are, so that a trace can be compared with
- * its recording; large ones are numbered anew, all of them. */
+/* Viewers keep ids in 32 bits. If all ids fit, they are written unchanged, so that a trace can be compared
+ * with its recording. If one is too large, all are renumbered. */
 static bool number_ids(writer *w) {
   for (int64_t i = 0; i < w->r->n_events; ++i) {
     if (has_id(&w->r->events[i])) w->last_id = RUNTIME_MAX(w->last_id, w->r->events[i].id);
@@ -59,7 +59,7 @@ static bool number_ids(writer *w) {
   return true;
 }
 
-/* A scope that overlaps others is written as a range, and ranges need an id: one that no event has. */
+/* A scope that overlaps others is written as a range. Ranges need an id, so it gets one that no event has. */
 static uint64_t id_of(writer *w, const tn_event *e) {
   if (e->kind == TN_EVENT_SCOPE) return ++w->last_id; /* one that overlaps its neighbour */
   return w->is_dense ? (uint64_t)*profiler_map_at(&w->dense, e->id, 0, 0) : e->id;
@@ -67,7 +67,7 @@ static uint64_t id_of(writer *w, const tn_event *e) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* In JSON, as its type wants it. */
+/* The value as JSON, according to its type. */
 static void write_arg_value(writer *w, const tn_event_arg *arg) {
   switch (arg->type) {
     case TN_EVENT_ARG_I64: return profiler_out_i64(w->out, arg->i64);
@@ -77,7 +77,7 @@ static void write_arg_value(writer *w, const tn_event_arg *arg) {
   }
 }
 
-/* *IS_FIRST is false afterwards. */
+/* *IS_FIRST becomes false. */
 static void write_arg_key(writer *w, const char *key, bool *is_first) {
   if (!*is_first) LITERAL(w, ",");
   *is_first = false;
@@ -85,7 +85,7 @@ static void write_arg_key(writer *w, const char *key, bool *is_first) {
   LITERAL(w, ":");
 }
 
-/* The C function's place as one argument: the format has none for it. */
+/* The source location as a single argument, because the format has no field for it. */
 static void write_source(writer *w, const tn_source *source, bool *is_first) {
   runtime_str text = {0};
   if (!*source->file) return;
@@ -96,7 +96,7 @@ static void write_source(writer *w, const tn_source *source, bool *is_first) {
   runtime_str_free(&text);
 }
 
-/* Our own arguments come first, and the reader takes them back; the user's follow in their order. */
+/* Our own arguments come first, and our reader takes them back; the user's follow in their order. */
 static void write_args(writer *w, const tn_event *e) {
   profiler_flags_text flags = profiler_flags_of(e, ',');
   bool is_first = true;
@@ -114,7 +114,7 @@ static void write_args(writer *w, const tn_event *e) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Leaves the object open: every writer ends it with a brace. */
+/* Leaves the object open: each caller must close it with a brace. */
 static void begin_event(writer *w, const char *phase, const char *name, int64_t ts_ns) {
   profiler_out_text(w->out, w->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
   w->has_events = true;
@@ -125,7 +125,7 @@ static void begin_event(writer *w, const char *phase, const char *name, int64_t 
   profiler_out_json(w->out, name);
 }
 
-/* "level" is ours: Chrome passes over members that it does not know. */
+/* "level" is our own: Chrome ignores members that it does not know. */
 static void write_place_on(writer *w, const tn_event *e, int lane) {
   LITERAL(w, ",\"cat\":\"");
   profiler_out_text(w->out, tn_category_name(e->category));
@@ -139,7 +139,7 @@ static void write_place_on(writer *w, const tn_event *e, int lane) {
 
 static void write_place(writer *w, const tn_event *e) { write_place_on(w, e, e->lane); }
 
-/* The lane of the thread that began a range: that of its end, unless an argument names another one. */
+/* The lane of the thread that began a range: the lane of its end, unless an argument names another thread. */
 static int first_lane(const tn_recording *r, const tn_event *e) {
   const tn_event_arg *began_on = e->kind == TN_EVENT_ASYNC ? profiler_find_arg(r, e, TN_BEGAN_ON) : NULL;
   for (int i = 0; began_on && i < r->lanes.n; ++i)
@@ -152,7 +152,7 @@ static void write_event_id(writer *w, uint64_t id) {
   profiler_out_u64(w->out, id);
 }
 
-/* Begin and end need the same id, name and category, or viewers do not join them. */
+/* Begin and end must have the same id, name and category, or viewers do not join them. */
 static void write_range(writer *w, const tn_event *e) {
   uint64_t id = id_of(w, e);
   begin_event(w, "b", e->name, e->start_ns);
@@ -166,7 +166,8 @@ static void write_range(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
-/* Chrome nests "X" events of a thread by time alone, so one that overlaps its neighbour is written as a range. */
+/* Chrome nests the "X" events of a thread by time alone, so a scope that overlaps its neighbour is written
+ * as a range. */
 static void write_scope(writer *w, const tn_event *e) {
   if (e->flags & TN_EVENT_OVERLAP) return write_range(w, e);
   begin_event(w, "X", e->name, e->start_ns);
@@ -177,7 +178,7 @@ static void write_scope(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
-/* "s":"t" draws it on its thread only. */
+/* "s":"t" makes viewers draw it on its own thread only. */
 static void write_instant(writer *w, const tn_event *e) {
   begin_event(w, "i", e->name, e->start_ns);
   LITERAL(w, ",\"s\":\"t\"");
@@ -186,7 +187,7 @@ static void write_instant(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
-/* A number that JSON does not have is null. */
+/* A number that JSON cannot express becomes null. */
 static void write_counter(writer *w, const tn_event *e) {
   begin_event(w, "C", e->name, e->start_ns);
   write_place(w, e);
@@ -195,7 +196,7 @@ static void write_counter(writer *w, const tn_event *e) {
   LITERAL(w, "}}");
 }
 
-/* A point of a flow that is not whole is an instant. */
+/* A point of a flow that lacks an end is written as an instant. */
 static void write_flow(writer *w, const tn_event *e) {
   static const char *const phases[] = {[TN_FLOW_START] = "s", [TN_FLOW_STEP] = "t", [TN_FLOW_END] = "f"};
   if (!is_whole_flow(w, e)) return write_instant(w, e);
@@ -208,7 +209,7 @@ static void write_flow(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
-/* A failed allocation is an instant. Anything else is a sample of its pool's counter; "change" says what happened. */
+/* A failed allocation is an instant. Any other event is a sample of its pool's counter; "change" says what happened. */
 static void write_memory(writer *w, const tn_event *e) {
   bool is_failed = e->flags & TN_EVENT_FAILED;
   begin_event(w, is_failed ? "i" : "C", e->name, e->start_ns);
@@ -223,7 +224,7 @@ static void write_memory(writer *w, const tn_event *e) {
   LITERAL(w, "}}");
 }
 
-/* One way to write for each kind of event. */
+/* Each kind of event has its own writer. */
 static void write_event(writer *w, const tn_event *e) {
   static void (*const writers[TN_EVENT_KIND_COUNT])(writer *, const tn_event *) = {
       [TN_EVENT_SCOPE] = write_scope,     [TN_EVENT_ASYNC] = write_range, [TN_EVENT_INSTANT] = write_instant,
@@ -233,15 +234,14 @@ static void write_event(writer *w, const tn_event *e) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Names of processes and threads. A LANE of -1 is the process itself. */
+/* Begins a metadata event that names a process or a thread. A LANE of -1 means the process itself. */
 static void write_meta(writer *w, const char *what, int process, int64_t lane, const char *key) {
   profiler_out_addf(w->out, "%s\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":",
                     w->has_events ? "," : "", what, w->ids.pids[process], lane < 0 ? 0 : w->ids.tids[lane], key);
   w->has_events = true;
 }
 
-/* The sort index keeps processes and threads in the recording's order, where viewers would sort by
- * number. */
+/* The sort index makes viewers keep the recording's order; they would sort by number otherwise. */
 static void write_names(writer *w) {
   for (int i = 0; i < w->r->processes.n; ++i) {
     write_meta(w, "process_name", i, -1, "name");
@@ -273,7 +273,8 @@ static void write_text(writer *w, const char *key, const char *value) {
   profiler_out_json(w->out, value);
 }
 
-/* What Chrome's format has no place for goes to "otherData", by the same list that the reader walks. */
+/* What Chrome's format has no place for goes into "otherData". PROFILER_PROCESS_NUMBERS lists the members
+ * for writer and reader. */
 static void write_process(writer *w, int i) {
   const tn_process *p = &w->r->processes.data[i];
   profiler_out_addf(w->out, "%s\n{\"pid\":%u", i ? "," : "", w->ids.pids[i]);
@@ -285,7 +286,7 @@ static void write_process(writer *w, int i) {
   LITERAL(w, "}");
 }
 
-/* The lanes whose events were dropped, and those of devices. */
+/* Only lanes that dropped events and lanes of devices are listed. */
 static void write_lanes(writer *w) {
   bool is_first = true;
   LITERAL(w, ",\n\"lanes\":[");
@@ -299,7 +300,7 @@ static void write_lanes(writer *w) {
   LITERAL(w, "]");
 }
 
-/* Before the events: a trace that is cut off still says what it was. */
+/* Comes before the events, so that a trace that is cut off still says what it was. */
 static void write_other_data(writer *w) {
   const tn_recording_info *info = &w->r->info;
   LITERAL(w, "{\"otherData\":{\"version\":\"" TN_VERSION "\"");

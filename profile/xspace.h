@@ -1,4 +1,4 @@
-/* xspace.h: short names for the generated messages, and what writer and reader of XSpace agree on. */
+/* xspace.h: short names for the generated messages, and what the writer and the reader of XSpace agree on. */
 #ifndef TENON_PROFILE_XSPACE_H
 #define TENON_PROFILE_XSPACE_H
 
@@ -15,14 +15,14 @@ typedef Tensorflow__Profiler__XStatMetadata xspace_stat_metadata;
 typedef Tensorflow__Profiler__XEventMetadataEntry xspace_event_entry;
 typedef Tensorflow__Profiler__XStatMetadataEntry xspace_stat_entry;
 
-/* Names that viewers know. */
+/* Plane and line names that viewers know. */
 #define XSPACE_HOST_PLANE "/host:CPU"
 #define XSPACE_DEVICE_PREFIX "/device:"
 #define XSPACE_DEVICE_PLANE "/device:CUSTOM:"
 #define XSPACE_COUNTERS "_counters_"
 
-/* Stats of events, beside the arguments: X(NAME, "stat's name"). An argument that is called so gets the prefix "arg:".
- */
+/* Statistics of events, beside their arguments: X(NAME, "the statistic's name"). An argument with one of
+ * these names gets the prefix "arg:". */
 /* clang-format off */
 #define XSPACE_STATS(X)                                                                                                \
   X(KIND, "kind") X(CATEGORY, "category") X(LEVEL, "level") X(SOURCE, "source") X(SEQUENCE, "group_id")                \
@@ -32,7 +32,7 @@ typedef Tensorflow__Profiler__XStatMetadataEntry xspace_stat_entry;
 /* clang-format on */
 #define XSPACE_ARG_PREFIX "arg:"
 
-/* The statistics that events and planes carry, by their names in a file. */
+/* The statistics above, by which events are written and read back. */
 typedef enum xspace_stat_name {
 #define X(name, text) XSPACE_STAT_##name,
   XSPACE_STATS(X)
@@ -40,11 +40,11 @@ typedef enum xspace_stat_name {
       XSPACE_STAT_COUNT
 } xspace_stat_name;
 
-/* The text of a stat's name, and back: -1 for one that is none of ours. */
+/* A statistic's name, and the reverse: -1 if the text names none of ours. */
 const char *xspace_stat_text(xspace_stat_name name);
 int xspace_stat_find(const char *text);
 
-/* What producers and consumers of flows are said to be (_pt, _ct). */
+/* The type that producers and consumers of flows are given (_pt, _ct). */
 enum { XSPACE_FLOW_TYPE = 1 };
 
 #endif

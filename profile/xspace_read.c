@@ -1,9 +1,9 @@
-/* xspace_read.c: XSpace to a recording, ours or another program's. Planes with our stats become the processes and lanes
- * that they were; another program's /device: planes become lanes of devices, its other planes processes. Unknown fields
- * are skipped, unknown stats are arguments. Joining the messages of several programs happens here too.
+/* xspace_read.c: XSpace files of ours or of other programs as a recording. Planes with our statistics become the
+ * processes and lanes that they were written from. Another program's /device: planes become lanes of devices, its other
+ * planes processes. Unknown fields are skipped, unknown statistics become arguments. Messages are joined here too.
  *
- * A `plane` is the message's own with its names indexed; the message is freed when all is read, and texts are
- * interned before. */
+ * A `plane` refers to the message and adds an index of its names. The message is freed when everything is read; its
+ * texts are interned in the recording before that. */
 #include <assert.h>
 #include <math.h>
 
@@ -11,24 +11,24 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-/* A message being read: a plane is a process or a part of one, a line is a lane. */
+/* A message being read. A plane is a process or a part of one; a line is a lane. */
 typedef struct reader {
   tn_recording *r;
-  int64_t base_unix_ns; /* 0 of the recording's times */
+  int64_t base_unix_ns; /* UNIX time at which the recording's times are 0 */
   profiler_map lanes;   /* process, tid -> lane */
-  int first_process;    /* of this message */
+  int first_process;    /* index of the first process of this message */
   const char *why;
 } reader;
 
-/* A plane with its names by id. */
+/* A plane, with its names indexed by id. */
 typedef struct plane {
   const xspace_plane *message;
   profiler_map event_names, stat_names; /* id -> index plus one */
-  int process;                          /* index; of a device the one it belongs to */
+  int process;                          /* index of the process; for a device, of the process that it belongs to */
   bool is_device, is_ours, is_qualified;
 } plane;
 
-/* The first reason stays: later ones follow from it. */
+/* Keeps the first reason, since later ones follow from it. Always false. */
 static bool refuse(reader *x, const char *why) {
   if (!x->why) x->why = why;
   return false;
@@ -36,8 +36,8 @@ static bool refuse(reader *x, const char *why) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Events name their texts by numbers that need not be small, so they go through a map. Places count from 1: 0 is a
- * number that was never put. */
+/* Events refer to names by ids that need not be small, hence the maps. Indices are stored plus one, so that
+ * 0 means an id without a name. */
 static bool index_names(reader *x, plane *p) {
   for (size_t i = 0; i < p->message->n_event_metadata; ++i) {
     int64_t *at = profiler_map_at(&p->event_names, (uint64_t)p->message->event_metadata[i]->key, 0, 0);
@@ -52,7 +52,7 @@ static bool index_names(reader *x, plane *p) {
   return true;
 }
 
-/* "" when the plane has no such metadata, which a message that is cut off or made by hand may lack. */
+/* "" if the plane has no such metadata, as in a message that was cut off or made by hand. */
 static const char *event_name(plane *p, int64_t id) {
   const int64_t *at = profiler_map_at(&p->event_names, (uint64_t)id, 0, 0);
   const xspace_event_metadata *value = at && *at ? p->message->event_metadata[*at - 1]->value : NULL;
@@ -60,7 +60,7 @@ static const char *event_name(plane *p, int64_t id) {
   return *value->name || !value->display_name ? value->name : value->display_name;
 }
 
-/* "" for a number that the plane does not list; such a stat is kept under an empty name. */
+/* "" for an id that the plane does not list; such a statistic is kept with an empty name. */
 static const char *stat_name(plane *p, uint64_t id) {
   const int64_t *at = profiler_map_at(&p->stat_names, id, 0, 0);
   const xspace_stat_metadata *value = at && *at ? p->message->stat_metadata[*at - 1]->value : NULL;
@@ -78,18 +78,18 @@ static bool is_i64(const xspace_stat *s) { return s->value_case == TENSORFLOW__P
 static bool is_u64(const xspace_stat *s) { return s->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_UINT64_VALUE; }
 static bool is_f64(const xspace_stat *s) { return s->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_DOUBLE_VALUE; }
 
-/* 0 for what is no integer. */
+/* 0 if the statistic is not an integer. */
 static int64_t stat_i64(const xspace_stat *stat) {
   return is_i64(stat) ? stat->int64_value : is_u64(stat) ? (int64_t)stat->uint64_value : 0;
 }
 
-/* Integers beyond 53 bits are rounded. */
+/* Integers above 53 bits are rounded. */
 static double stat_number(const xspace_stat *stat) {
   if (is_f64(stat)) return stat->double_value;
   return is_u64(stat) ? (double)stat->uint64_value : (double)stat_i64(stat);
 }
 
-/* The text of a stat; "" when it is none. Bytes are kept in the recording. */
+/* The text of a statistic, or "" if it is not a text. Bytes are interned in the recording. */
 static const char *stat_text(reader *x, plane *p, const xspace_stat *stat) {
   if (stat->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_STR_VALUE) return stat->str_value;
   if (stat->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_REF_VALUE) return stat_name(p, stat->ref_value);
@@ -98,7 +98,7 @@ static const char *stat_text(reader *x, plane *p, const xspace_stat *stat) {
   return text ? text : "";
 }
 
-/* A reference becomes a text: which names are worth interning is the writer's matter. */
+/* A reference becomes a text, because references only save space in the file. */
 static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_stat *stat) {
   if (is_i64(stat)) return tn_event_arg_i64(key, stat->int64_value);
   if (is_u64(stat)) return tn_event_arg_u64(key, stat->uint64_value);
@@ -106,7 +106,7 @@ static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_
   return tn_event_arg_text(key, stat_text(x, p, stat));
 }
 
-/* Linear: a plane has few stats, and is asked for each once. */
+/* Searches linearly: a plane has few statistics, and each is asked for a few times. */
 static const xspace_stat *plane_stat(plane *p, const char *name) {
   for (size_t i = 0; i < p->message->n_stats; ++i) {
     const xspace_stat *stat = p->message->stats[i];
@@ -116,7 +116,7 @@ static const xspace_stat *plane_stat(plane *p, const char *name) {
   return NULL;
 }
 
-/* A stat of the plane itself, such as the process's number, or OTHERWISE. */
+/* A statistic of the plane itself, such as the process id; OTHERWISE if it is missing. */
 static int64_t plane_i64(plane *p, const char *name, int64_t otherwise) {
   const xspace_stat *stat = plane_stat(p, name);
   return stat ? stat_i64(stat) : otherwise;
@@ -129,7 +129,7 @@ static const char *plane_text(reader *x, plane *p, const char *name) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* A counter is told by its line, not by its stat. */
+/* Counters are recognised by their line, not by this statistic. */
 static void set_kind(tn_event *e, const char *text) {
   int kind = TN_EVENT_KIND_COUNT;
   while (kind-- > 0 && strcmp(profiler_kind_name((tn_event_kind)kind), text) != 0) continue;
@@ -137,13 +137,13 @@ static void set_kind(tn_event *e, const char *text) {
   if (kind == TN_EVENT_FLOW) e->phase = TN_FLOW_END;
 }
 
-/* A text that is no category of ours leaves the event's category as it was. */
+/* A text that is not one of our categories leaves the event's category unchanged. */
 static void set_category(tn_event *e, const char *text) {
   int category = profiler_find_category(text, strlen(text));
   if (category >= 0) e->category = (uint8_t)category;
 }
 
-/* A flow that produces and consumes is a step; until it is said to produce, it is an end. */
+/* A flow event that both produces and consumes is a step. Until a producer statistic is seen, it is an end. */
 static void set_flow(tn_event *e, uint64_t id, bool is_consumer) {
   bool is_producer = e->phase == TN_FLOW_START;
   e->id = id;
@@ -152,7 +152,7 @@ static void set_flow(tn_event *e, uint64_t id, bool is_consumer) {
 
 enum { KNOWN_FLAGS = 255 };
 
-/* What our writer knows of an event; false for an argument. */
+/* Applies a statistic that our writer made to the event; false if it is an argument. */
 static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name name, const xspace_stat *stat) {
   switch (name) {
     case XSPACE_STAT_KIND: return set_kind(e, stat_text(x, p, stat)), true;
@@ -182,19 +182,19 @@ static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name nam
   return false;
 }
 
-/* Other programs have stats of these names too; there they are arguments. */
+/* Other programs use statistics with these names too; theirs become arguments. */
 static bool take_own_stat(reader *x, plane *p, tn_event *e, const char *name, const xspace_stat *stat) {
   int known = p->is_ours ? xspace_stat_find(name) : -1;
   return known >= 0 && read_own_stat(x, p, e, (xspace_stat_name)known, stat);
 }
 
-/* Our writer puts a prefix before a user's argument that is called like one of our own stats. */
+/* Our writer puts a prefix before a user's argument that has the name of one of our own statistics. */
 static const char *without_prefix(const char *name) {
   size_t n = strlen(XSPACE_ARG_PREFIX);
   return strncmp(name, XSPACE_ARG_PREFIX, n) == 0 ? name + n : name;
 }
 
-/* Stats that our writer made become members of the event, the others arguments. */
+/* Statistics that our writer made become members of the event; all others become arguments. */
 static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *event) {
   for (size_t i = 0; i < event->n_stats; ++i) {
     const xspace_stat *stat = event->stats[i];
@@ -205,11 +205,11 @@ static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *eve
   }
 }
 
-/* ns of ps, rounded down: ends that meet still meet. */
+/* Picoseconds to nanoseconds, rounded down, so that ends that met still meet. */
 static int64_t to_ns(int64_t ps) { return runtime_floordiv(ps, 1000); }
 
-/* Everything is clipped before it is added: offsets are picoseconds, of which a file can hold any
- * number. A duration of 0 makes a mark until a stat says otherwise. */
+/* Everything is clipped before it is added, because a file may hold any number as an offset in picoseconds.
+ * An event of duration 0 is an instant until a statistic says otherwise. */
 static tn_event *add_event(reader *x, int lane, const xspace_line *line, const xspace_event *event, const char *name) {
   bool has_offset = event->data_case == TENSORFLOW__PROFILER__XEVENT__DATA_OFFSET_PS;
   int64_t offset_ps = has_offset ? profiler_clip(event->offset_ps, INT64_MAX / 2) : 0;
@@ -226,7 +226,7 @@ static tn_event *add_event(reader *x, int lane, const xspace_line *line, const x
   return e;
 }
 
-/* Parents are not in the format: they are found by time, when the recording is finished. */
+/* The format does not store parents. They are found by time when the recording is finished. */
 static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, const xspace_event *event) {
   tn_event *e = add_event(x, lane, line, event, event_name(p, event->metadata_id));
   if (!e) return false;
@@ -238,12 +238,12 @@ static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, c
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Where the lane of thread TID in the plane's process is kept; -1 when there is none yet. */
+/* Where the index of the plane's lane for thread TID is kept; -1 if there is no lane yet. */
 static int64_t *lane_at(reader *x, const plane *p, int64_t tid) {
   return profiler_map_at(&x->lanes, (uint64_t)p->process, (uint64_t)tid, -1);
 }
 
-/* A device's lane carries the plane's name, since several devices have a stream of one name. */
+/* A device's lane carries the plane's name too, since several devices may have a stream of the same name. */
 static int add_lane(reader *x, const plane *p, int64_t tid, const char *name) {
   bool is_bare = !p->is_device || (p->is_ours && !p->is_qualified);
   const char *full = is_bare ? name : runtime_format(&x->r->arena, "%s: %s", p->message->name, name);
@@ -253,7 +253,7 @@ static int add_lane(reader *x, const plane *p, int64_t tid, const char *name) {
   return index;
 }
 
-/* Lines of one id are one lane; ours for ranges have the thread's id below 2^32. */
+/* Lines of our own with the same thread id (the low 32 bits of the line's id) become one lane. */
 static int lane_of(reader *x, const plane *p, const xspace_line *line) {
   int64_t tid = p->is_ours ? line->id & UINT32_MAX : line->id;
   int64_t *lane = p->is_ours ? lane_at(x, p, tid) : NULL;
@@ -263,7 +263,7 @@ static int lane_of(reader *x, const plane *p, const xspace_line *line) {
   return index;
 }
 
-/* The lane that a sample of a counter was taken on. */
+/* The lane that a sample of a counter was taken on, by the sample's statistic "tid". */
 static int sample_lane(reader *x, plane *p, const xspace_event *event) {
   int64_t tid = 0;
   for (size_t i = 0; i < event->n_stats; ++i) {
@@ -276,8 +276,8 @@ static int sample_lane(reader *x, plane *p, const xspace_event *event) {
   return (int)*lane;
 }
 
-/* Each stat of a sample is a series. Our own stats are looked at twice: once to tell them from the
- * value, once to fill the event. */
+/* Each statistic of a sample is a series. Our own statistics are visited twice: once to tell them from
+ * values, once to fill in the event. */
 static bool read_sample(reader *x, plane *p, int lane, const xspace_line *line, const xspace_event *event) {
   const char *name = event_name(p, event->metadata_id);
   for (size_t i = 0; i < event->n_stats; ++i) {
@@ -299,7 +299,7 @@ static bool read_sample(reader *x, plane *p, int lane, const xspace_line *line, 
   return true;
 }
 
-/* A line is a thread, or for our own files the line of counter samples, whose events name their lanes. */
+/* A line is a thread. In our own files it may also be the line of counter samples, whose events name their lanes. */
 static bool read_line(reader *x, plane *p, const xspace_line *line) {
   bool is_counters = strcmp(line->name, XSPACE_COUNTERS) == 0;
   int lane = is_counters ? -1 : lane_of(x, p, line);
@@ -316,7 +316,7 @@ static bool read_line(reader *x, plane *p, const xspace_line *line) {
 
 /* ---- planes ------------------------------------------------------------------------------------------------------ */
 
-/* What other programs do not say is "", 0 or -1. */
+/* Numbers that other programs do not write get their default. */
 static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   tn_process process = {.name = name, .host = plane_text(x, p, "host"), .pid = pid};
 #define X(member, otherwise) process.member = (__typeof__(process.member))plane_i64(p, #member, otherwise);
@@ -327,7 +327,7 @@ static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   return index;
 }
 
-/* The process that a device's plane belongs to; there is always one. */
+/* The process that a device's plane belongs to; adds one if the recording has none. */
 static int process_of_device(reader *x, plane *p) {
   int64_t index = plane_i64(p, "process_index", 0) + x->first_process;
   if (x->r->processes.n == 0) return add_process(x, p, "", 0);
@@ -335,8 +335,8 @@ static int process_of_device(reader *x, plane *p) {
   return exists ? (int)index : 0;
 }
 
-/* Ours is told by stats that only our writer makes; a device also by TensorFlow's prefix of its plane's
- * name. */
+/* A plane is ours if it has statistics that only our writer makes. A device is also recognised by
+ * TensorFlow's prefix of the plane's name. */
 static void choose_kind(reader *x, plane *p) {
   bool is_process = plane_stat(p, "pid") && plane_stat(p, "process_name");
   p->is_device = !is_process && (plane_stat(p, "process_index") ||
@@ -351,7 +351,7 @@ static void choose_kind(reader *x, plane *p) {
     p->process = add_process(x, p, p->message->name, p->message->id);
 }
 
-/* A device's lines have ids that may be those of the host's, hence its own map of lanes. */
+/* The ids of a device's lines may equal those of the host's, so the map of lanes starts empty for each device. */
 static bool read_plane(reader *x, const xspace_plane *message) {
   plane p = {.message = message};
   if (index_names(x, &p)) choose_kind(x, &p);
@@ -363,7 +363,7 @@ static bool read_plane(reader *x, const xspace_plane *message) {
 
 /* ---- the recording's own numbers --------------------------------------------------------------------------------- */
 
-/* From the first plane if it is ours; else the earliest line is the beginning. */
+/* Reads the recording's numbers from the first plane if it is ours. Otherwise the earliest line marks the start. */
 static bool read_info(reader *x, const xspace_space *space) {
   plane p = {.message = space->planes[0]};
   tn_recording_info *info = &x->r->info;
@@ -387,7 +387,7 @@ static bool read_info(reader *x, const xspace_space *space) {
   return !x->why;
 }
 
-/* The format has no duration of the whole: the last end is taken. */
+/* The format has no total duration, so the end of the last event is taken. */
 static void guess_duration(tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i)
     r->info.duration_ns = RUNTIME_MAX(r->info.duration_ns, r->events[i].start_ns + r->events[i].duration_ns);
@@ -397,14 +397,15 @@ static void guess_duration(tn_recording *r) {
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* Map entries may come without a value, and strings without text. */
+/* The message in DATA, to be freed with free_unpacked; NULL with *why. */
 static xspace_space *unpack(const void *data, size_t n, const char **why) {
   xspace_space *space = tensorflow__profiler__xspace__unpack(NULL, n, data);
   if (!space) *why = "it is no XSpace, or it is cut off";
   return space;
 }
 
-/* Processes are counted from those that the recording has: a plug-in's planes are added to a session's. */
+/* Processes are numbered after those that the recording already has, because a plug-in's planes are added
+ * to a session's recording. */
 static bool read_space(reader *x, const xspace_space *space) {
   x->first_process = x->r->processes.n;
   for (size_t i = 0; i < space->n_planes; ++i) {
@@ -428,7 +429,7 @@ static bool read_bytes(reader *x, const void *data, size_t n) {
   return ok;
 }
 
-/* Memory is that of the file and of its message, up to MOST_BYTES each. */
+/* Memory holds the file and its message, up to MOST_BYTES each. */
 tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name) {
   size_t n = 0;
   char *data = profiler_in_rest(in, MOST_BYTES, &n);
@@ -453,7 +454,7 @@ bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const c
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
-/* Appends the names of PART that are not there yet. */
+/* Appends PART's host names that are not in HOSTS yet. */
 static bool unite_hosts(xspace_space *hosts, runtime_arena *arena, const xspace_space *part) {
   char **all = RUNTIME_NEW_ARRAY(arena, char *, hosts->n_hostnames + part->n_hostnames + 1);
   if (!all) return false;
@@ -469,7 +470,7 @@ static bool unite_hosts(xspace_space *hosts, runtime_arena *arena, const xspace_
   return true;
 }
 
-/* Spaces are joined by putting one behind the other: all their fields are repeated. */
+/* Appending the bytes of a message joins it to the ones before, because all fields of XSpace are repeated. */
 static void append_packed(profiler_out *out, const xspace_space *space) {
   size_t n = tensorflow__profiler__xspace__get_packed_size(space);
   uint8_t *bytes = malloc(n + 1);
@@ -478,7 +479,7 @@ static void append_packed(profiler_out *out, const xspace_space *space) {
   free(bytes);
 }
 
-/* A message is joined to others by its bytes; only the host names are looked at. */
+/* Appends one message as bytes; only its host names are looked at. */
 static bool append_part(profiler_out *out, xspace_space *hosts, runtime_arena *arena, const tn_bytes *bytes,
                         const char **why) {
   xspace_space *part = unpack(bytes->data, bytes->n, why);
@@ -493,9 +494,8 @@ static bool append_part(profiler_out *out, xspace_space *hosts, runtime_arena *a
   return ok;
 }
 
-/* Messages are joined as bytes, since repeated fields of protobuf join that way: nothing that this
- * version does not know is lost. Only the host names are united. *OUT is malloc'ed, NULL after a
- * failure. */
+/* Messages are joined as bytes, which is how protobuf joins repeated fields, so fields that this version
+ * does not know are kept. Only host names are made unique. *OUT is malloc'ed, or NULL after a failure. */
 tn_status tn_xspace_merge(tn_context *ctx, const tn_bytes *parts, int n_parts, void **out, size_t *out_n) {
   profiler_out all;
   runtime_arena arena = {0};

@@ -1,10 +1,10 @@
-/* xspace_write.c: a recording as XSpace. A process is a plane, /host:CPU the first; a thread is a line; a device's lane
- * is a plane of its own. What may overlap goes to further lines of the thread (id above 2^32), samples of counters to
- * the line _counters_. Messages are packed one event at a time: repeated fields are joined by joining their bytes, so
- * that memory holds one plane in its final form. Everything comes before the planes, and the first plane says how many
- * processes there are: a file that was cut off is noticed.
+/* xspace_write.c: a recording as XSpace. A process is a plane, the first called /host:CPU; a thread is a line; a
+ * device's lane is a plane of its own. Events that may overlap go to further lines of the thread (ids above 2^32),
+ * samples of counters to the line _counters_. Events are packed one at a time, since repeated fields are joined by
+ * joining their bytes; so memory holds one plane in its final form. All else comes before the planes, and the first
+ * plane says how many processes there are, so that a reader notices a file that was cut off.
  *
- * The writer owns the ids and stats of one plane at a time. */
+ * The writer owns the ids and statistics of one plane at a time. */
 #include <stdio.h>
 
 #include "profile/reports.h"
@@ -13,23 +13,23 @@
 enum { SPACE_PLANES = 1, SPACE_ERRORS = 2, SPACE_WARNINGS = 3, SPACE_HOSTS = 4, PLANE_LINES = 3, LINE_EVENTS = 4 };
 enum { PLANE_EVENT_METADATA = 4, PLANE_STAT_METADATA = 5 };
 
-/* Names with the ids 1, 2, 3 ... of one plane. */
+/* Names of one plane, with the ids 1, 2, 3, ... */
 typedef struct names {
   profiler_map ids; /* address of the interned text -> id */
   RUNTIME_VEC(const char *) list;
 } names;
 
-/* A line for what overlaps others. */
+/* A further line of a thread, for events that overlap others. */
 typedef struct track {
   int64_t end_ns;
   profiler_out events;
 } track;
 
-/* A message being written, a plane at a time: what it names is numbered anew in each plane. */
+/* A message being written, one plane at a time. Each plane numbers its names from 1. */
 typedef struct writer {
   const tn_recording *r;
   profiler_ids ids;
-  int64_t *first; /* index of the first event of each lane, and the end */
+  int64_t *first; /* index of each lane's first event, and then the end */
   runtime_arena arena;
   runtime_names strings;
   names events, stats; /* of the plane */
@@ -49,23 +49,24 @@ static const char *const stat_texts[] = {
 
 const char *xspace_stat_text(xspace_stat_name name) { return stat_texts[name]; }
 
-/* -1: none of ours. */
+/* -1 if the text names none of ours. */
 int xspace_stat_find(const char *text) { return RUNTIME_FIND(stat_texts, text); }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* protobuf-c's buffer, as one of ours: its first member, so that one can be taken for the other. */
+/* protobuf-c's buffer interface over a profiler_out. `base` must be the first member, because append_packed
+ * casts its address. */
 typedef struct packing {
   ProtobufCBuffer base;
   profiler_out *out;
 } packing;
 
-/* The sink of protobuf-c for messages that are small enough to go straight into the stream. */
+/* The function that protobuf-c calls with packed bytes. */
 static void append_packed(ProtobufCBuffer *buffer, size_t n, const uint8_t *data) {
   profiler_out_bytes(((packing *)buffer)->out, data, n);
 }
 
-/* The tag of a field that has a length, and the length N as a varint. */
+/* The tag of a length-delimited field, and the length N as a varint. */
 static void put_head(profiler_out *out, int field, uint64_t n) {
   char bytes[12] = {(char)(field << 3 | 2)};
   size_t at = 1;
@@ -74,20 +75,20 @@ static void put_head(profiler_out *out, int field, uint64_t n) {
   profiler_out_bytes(out, bytes, at);
 }
 
-/* Packed straight into OUT: no copy of the message is made. */
+/* Packs straight into OUT, without a copy of the message. */
 static void put_message(profiler_out *out, int field, const ProtobufCMessage *message) {
   packing p = {{append_packed}, out};
   put_head(out, field, protobuf_c_message_get_packed_size(message));
   protobuf_c_message_pack_to_buffer(message, &p.base);
 }
 
-/* A field of bytes by hand, so that no message holds all planes at once. */
+/* Writes a field of bytes by hand, so that no message ever holds all planes at once. */
 static void put_bytes(profiler_out *out, int field, const void *data, size_t n) {
   put_head(out, field, n);
   profiler_out_bytes(out, data, n);
 }
 
-/* Texts of messages are UTF-8; what is not goes through the same cure as in JSON, without the quotes and escapes. */
+/* Texts of messages must be UTF-8. Invalid bytes are replaced as in JSON, without its quotes and escapes. */
 static const char *clean(writer *w, const char *text) {
   const char *cured = profiler_utf8(&w->arena, text);
   w->failed |= !cured;
@@ -96,8 +97,8 @@ static const char *clean(writer *w, const char *text) {
 
 /* ---- names and stats --------------------------------------------------------------------------------------------- */
 
-/* Counted from 1 for each plane; 0 after a failure. The map is by address, so the text is interned
- * first. */
+/* The id of a name in the plane, counted from 1; 0 after a failure. The map is keyed by address, so the
+ * text is interned first. */
 static int64_t name_id(writer *w, names *table, const char *text) {
   const char *kept = runtime_intern(&w->strings, text, strlen(text));
   int64_t *id = kept ? profiler_map_at(&table->ids, (uint64_t)(uintptr_t)kept, 0, 0) : NULL;
@@ -107,13 +108,13 @@ static int64_t name_id(writer *w, names *table, const char *text) {
   return *id = table->list.n;
 }
 
-/* Numbers of names are a plane's own and start anew. */
+/* Ids belong to one plane, so the next starts from 1 again. */
 static void clear_names(names *table) {
   profiler_map_free(&table->ids);
   RUNTIME_VEC_FREE(&table->list);
 }
 
-/* A stat for the message that is being made. The place is valid until the next one. */
+/* Adds a statistic to the message being made. The pointer is valid until the next call. */
 static xspace_stat *add_stat(writer *w, const char *name, Tensorflow__Profiler__XStat__ValueCase type) {
   xspace_stat stat = TENSORFLOW__PROFILER__XSTAT__INIT;
   stat.metadata_id = name_id(w, &w->stats, name);
@@ -122,7 +123,7 @@ static xspace_stat *add_stat(writer *w, const char *name, Tensorflow__Profiler__
   return w->failed ? NULL : &w->item_stats.data[w->item_stats.n - 1];
 }
 
-/* Like its neighbours: a failure to allocate is kept in the writer and asked at the end. */
+/* Here and in the functions below, an allocation failure is kept in the writer and checked at the end. */
 static void add_i64(writer *w, const char *name, int64_t value) {
   xspace_stat *stat = add_stat(w, name, TENSORFLOW__PROFILER__XSTAT__VALUE_INT64_VALUE);
   if (stat) stat->int64_value = value;
@@ -138,7 +139,7 @@ static void add_f64(writer *w, const char *name, double value) {
   if (stat) stat->double_value = value;
 }
 
-/* A text that is UTF-8 as one, another one as bytes. */
+/* A text that is valid UTF-8 is written as a string, any other as bytes. */
 static void add_text(writer *w, const char *name, const char *text) {
   bool is_clean = strcmp(clean(w, text), text) == 0;
   xspace_stat *stat = add_stat(
@@ -148,14 +149,14 @@ static void add_text(writer *w, const char *name, const char *text) {
   if (stat && !is_clean) stat->bytes_value = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
 }
 
-/* A text that comes again and again. */
+/* A text that recurs: it is stored once per plane and referred to by id. */
 static void add_ref(writer *w, const char *name, const char *text) {
   int64_t id = name_id(w, &w->stats, clean(w, text));
   xspace_stat *stat = add_stat(w, name, TENSORFLOW__PROFILER__XSTAT__VALUE_REF_VALUE);
   if (stat) stat->ref_value = (uint64_t)id;
 }
 
-/* The stats as a message wants them; they are forgotten by the next message. */
+/* The statistics in the form that a message needs. They are valid until the next add_stat, which starts a new list. */
 static xspace_stat **take_stats(writer *w, size_t *n) {
   w->item_pointers.n = 0;
   for (int i = 0; i < w->item_stats.n; ++i) w->failed |= !RUNTIME_PUSH(&w->item_pointers, &w->item_stats.data[i]);
@@ -166,7 +167,7 @@ static xspace_stat **take_stats(writer *w, size_t *n) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* Whether the item in work has a stat of this name's number: readers take the first of two. */
+/* Whether the current message already has a statistic with this id: readers take the first of two. */
 static bool has_stat(const writer *w, int64_t id) {
   for (int i = 0; i < w->item_stats.n; ++i) {
     if (w->item_stats.data[i].metadata_id == id) return true;
@@ -174,7 +175,7 @@ static bool has_stat(const writer *w, int64_t id) {
   return false;
 }
 
-/* Ids in a list of stats differ: the second argument of a key is called "key#2". */
+/* Ids in a list of statistics must differ, so the second argument with a key is called "key#2". */
 static const char *arg_name(writer *w, const char *key) {
   bool is_taken = xspace_stat_find(key) >= 0 || strncmp(key, XSPACE_ARG_PREFIX, strlen(XSPACE_ARG_PREFIX)) == 0;
   const char *base = is_taken ? runtime_format(&w->arena, XSPACE_ARG_PREFIX "%s", key) : key, *name = base;
@@ -198,7 +199,7 @@ static void add_arg(writer *w, const tn_event_arg *arg) {
 
 #define STAT(name) stat_texts[XSPACE_STAT_##name]
 
-/* As "file:line:function"; an event without a source has no such stat. */
+/* As "file:line:function". An event without a source gets no such statistic. */
 static void add_source(writer *w, const tn_source *source) {
   if (!*source->file) return;
   const char *text = runtime_format(&w->arena, "%s:%d:%s", source->file, source->line, source->function);
@@ -206,13 +207,13 @@ static void add_source(writer *w, const tn_source *source) {
   add_ref(w, STAT(SOURCE), text ? text : "");
 }
 
-/* As TensorFlow's context types join host and device: a step both consumes and produces. */
+/* Flows are written as TensorFlow's context types, which connect host and device. A step both consumes and produces. */
 static void add_flow(writer *w, const tn_event *e) {
   if (e->phase != TN_FLOW_END) add_u64(w, STAT(PRODUCER_TYPE), XSPACE_FLOW_TYPE), add_u64(w, STAT(PRODUCER), e->id);
   if (e->phase != TN_FLOW_START) add_u64(w, STAT(CONSUMER_TYPE), XSPACE_FLOW_TYPE), add_u64(w, STAT(CONSUMER), e->id);
 }
 
-/* Names of stats are TensorFlow's allocator events'. */
+/* Uses the statistics of TensorFlow's allocator events. */
 static void add_memory(writer *w, const tn_event *e) {
   add_ref(w, STAT(POOL), e->name);
   add_u64(w, STAT(ADDRESS), e->id);
@@ -220,7 +221,7 @@ static void add_memory(writer *w, const tn_event *e) {
   add_i64(w, STAT(CURRENT), e->current);
 }
 
-/* Only what cannot be told from the duration is written, so that a plain scope costs no stat for it. */
+/* Only what cannot be derived from the duration is written, so a plain scope costs no statistic for its kind. */
 static void add_kind(writer *w, const tn_event *e) {
   tn_event_kind usual = e->duration_ns > 0 ? TN_EVENT_SCOPE : TN_EVENT_INSTANT;
   if (e->kind != usual && e->kind != TN_EVENT_COUNTER)
@@ -232,7 +233,7 @@ static void add_kind(writer *w, const tn_event *e) {
   if (e->kind == TN_EVENT_COUNTER) add_u64(w, STAT(TID), w->ids.tids[e->lane]);
 }
 
-/* Members at their usual value are left out: a file has some millions of events. */
+/* Members with their usual value are left out, since a file may have millions of events. */
 static void add_event_stats(writer *w, const tn_event *e) {
   add_ref(w, STAT(CATEGORY), tn_category_name(e->category));
   add_kind(w, e);
@@ -246,7 +247,7 @@ static void add_event_stats(writer *w, const tn_event *e) {
 
 /* ---- events and lines -------------------------------------------------------------------------------------------- */
 
-/* Clipped, since a factor of 1000 can overflow. */
+/* Clipped, since multiplying by 1000 may overflow. */
 static int64_t to_ps(int64_t ns) { return profiler_clip(ns, INT64_MAX / 1000) * 1000; }
 
 /* TensorFlow's names for memory events, which its viewers look for. */
@@ -256,7 +257,7 @@ static const char *event_name(const tn_event *e) {
   return e->flags & TN_EVENT_FREE ? "MemoryDeallocation" : "MemoryAllocation";
 }
 
-/* The arena holds texts of this event only, and is emptied behind it. */
+/* The arena holds the texts of one event and is emptied after it. */
 static void put_event(writer *w, profiler_out *out, const tn_event *e) {
   xspace_event message = TENSORFLOW__PROFILER__XEVENT__INIT;
   add_event_stats(w, e);
@@ -269,8 +270,7 @@ static void put_event(writer *w, profiler_out *out, const tn_event *e) {
   runtime_arena_reset(&w->arena);
 }
 
-/* The line's head and its events are packed apart and joined by one length: events are never copied
- * into a message. */
+/* The line's head and its events are packed separately under one length, so events are never copied into a message. */
 static void put_line(writer *w, int64_t id, const char *name, profiler_out *events) {
   xspace_line message = TENSORFLOW__PROFILER__XLINE__INIT;
   message.id = message.display_id = id;
@@ -301,7 +301,7 @@ static profiler_out *track_for(writer *w, const tn_event *e) {
   return &w->tracks.data[i].events;
 }
 
-/* Ids of further lines are the thread's plus a multiple of 2^32, which the reader takes off again. */
+/* The id of a further line is the thread's plus a multiple of 2^32, which the reader removes again. */
 static void put_tracks(writer *w, const tn_lane *lane, uint32_t tid) {
   for (int i = 0; i < w->tracks.n; ++i) {
     char name[256];
@@ -312,7 +312,7 @@ static void put_tracks(writer *w, const tn_lane *lane, uint32_t tid) {
   w->tracks.n = 0;
 }
 
-/* Events stand in the order of their beginnings, so tracks can be filled in one pass. */
+/* Events are ordered by their start, so tracks can be filled in one pass. */
 static void put_lane(writer *w, int index, const char *name) {
   const tn_lane *lane = &w->r->lanes.data[index];
   profiler_out events;
@@ -329,7 +329,7 @@ static void put_lane(writer *w, int index, const char *name) {
 
 /* ---- planes ------------------------------------------------------------------------------------------------------ */
 
-/* At the end of the plane, when all ids are known. */
+/* Written at the end of the plane, when all ids are known. */
 static void put_names(writer *w, profiler_out *out) {
   for (int i = 0; i < w->events.list.n; ++i) {
     xspace_event_metadata value = TENSORFLOW__PROFILER__XEVENT_METADATA__INIT;
@@ -349,7 +349,7 @@ static void put_names(writer *w, profiler_out *out) {
   }
 }
 
-/* Lines are written to memory first: the plane's head needs their size and its names. */
+/* Lines are collected in memory first, because the plane's head needs their size and their names. */
 static void begin_plane(writer *w) {
   clear_names(&w->events);
   clear_names(&w->stats);
@@ -357,7 +357,7 @@ static void begin_plane(writer *w) {
   profiler_out_memory(&w->counters);
 }
 
-/* The plane with the lines that were put and the stats that were added. */
+/* Writes the plane with the lines that were put and the statistics that were added. */
 static void end_plane(writer *w, profiler_out *out, int64_t id, const char *name) {
   profiler_out rest;
   profiler_out_memory(&rest);
@@ -379,7 +379,7 @@ static void end_plane(writer *w, profiler_out *out, int64_t id, const char *name
   runtime_arena_reset(&w->arena);
 }
 
-/* What identifies the process again when the file is read. */
+/* Identifies the process when the file is read back. */
 static void add_process_stats(writer *w, int index) {
   const tn_process *p = &w->r->processes.data[index];
   add_i64(w, "pid", w->ids.pids[index]);
@@ -390,7 +390,7 @@ static void add_process_stats(writer *w, int index) {
 #undef X
 }
 
-/* On the first plane only: the format has no place for what concerns the whole. */
+/* Added to the first plane only, because the format has no place for what concerns the whole recording. */
 static void add_info_stats(writer *w) {
   const tn_recording_info *info = &w->r->info;
   add_text(w, "version", TN_VERSION);
@@ -402,7 +402,7 @@ static void add_info_stats(writer *w) {
   add_f64(w, "event_cost_ns", info->stats.event_cost_ns);
 }
 
-/* The machine, as the mark "host" tells it (tn_host_record), as stats of the plane. */
+/* Describes the machine by statistics of the plane, taken from the mark "host" (tn_host_record). */
 static void add_host_stats(writer *w) {
   static const char *const keys[] = {"cpu_model",   "cores",        "vector_bits",  "memory_bytes",
                                      "peak_gflops", "peak_gbps",    "cache1_gbps",  "cache2_gbps",
@@ -418,7 +418,7 @@ static void add_host_stats(writer *w) {
   }
 }
 
-/* The first plane is named as TensorFlow's viewers expect it, /host:CPU, whichever process it is. */
+/* The first plane is called /host:CPU, as TensorFlow's viewers expect, whichever process it is. */
 static void put_process(writer *w, profiler_out *out, int index) {
   char name[256] = XSPACE_HOST_PLANE;
   begin_plane(w);
@@ -433,7 +433,8 @@ static void put_process(writer *w, profiler_out *out, int index) {
   end_plane(w, out, index, name);
 }
 
-/* The lane "/device:GPU:0: stream" is line "stream" of plane "/device:GPU:0"; others are custom devices. */
+/* A lane named "/device:GPU:0: stream" becomes line "stream" of plane "/device:GPU:0". Any other becomes a
+ * custom device. */
 static void put_device(writer *w, profiler_out *out, int index, int number) {
   const tn_lane *lane = &w->r->lanes.data[index];
   const char *colon =
@@ -450,7 +451,7 @@ static void put_device(writer *w, profiler_out *out, int index, int number) {
 
 /* ---- the space --------------------------------------------------------------------------------------------------- */
 
-/* Every line of TEXT. */
+/* Writes one field for every line of TEXT. */
 static void put_texts(writer *w, profiler_out *out, int field, const char *text) {
   while (*text) {
     size_t n = strcspn(text, "\n");
@@ -472,7 +473,7 @@ static void put_hosts(writer *w, profiler_out *out) {
   }
 }
 
-/* Where the events of each lane begin: they stand lane by lane. */
+/* Finds where the events of each lane begin. They are stored lane by lane. */
 static bool find_lanes(writer *w) {
   w->first = calloc((size_t)w->r->lanes.n + 1, sizeof *w->first);
   if (!w->first) return false;
@@ -484,7 +485,7 @@ static bool find_lanes(writer *w) {
   return true;
 }
 
-/* Errors and hosts before the planes: a reader of a stream has them early. */
+/* Errors and hosts come before the planes, so that a reader of a stream has them early. */
 static void put_all(writer *w, profiler_out *out) {
   put_texts(w, out, SPACE_ERRORS, tn_recording_errors(w->r));
   put_texts(w, out, SPACE_WARNINGS, tn_recording_warnings(w->r));
@@ -495,7 +496,7 @@ static void put_all(writer *w, profiler_out *out) {
   }
 }
 
-/* Memory: one plane in its final form. */
+/* Memory holds one plane in its final form at a time. */
 bool profiler_write_xspace(profiler_out *out, const tn_recording *r) {
   writer w = {.r = r};
   runtime_arena texts = {0};
