@@ -1,5 +1,7 @@
-/* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk
- * looks into the genome. The `walk` owns the schedule until it succeeds. */
+/* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk looks into
+ * the genome.
+ *
+ * The `walk` owns the schedule until it succeeds. */
 #include "autotune/search.h"
 
 /* What the numbers of a choice mean (AUTOTUNE_CHOICES). The first of each leaves the stage as it is. */

@@ -15,7 +15,7 @@ typedef struct autotune_meanwhile {
   void *user;
 } autotune_meanwhile;
 
-/* Makes that callback. */
+/* Makes that callback: called now and then inside long computations, so that measurements go on meanwhile. */
 static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
   if (m->call) m->call(m->user);
 }

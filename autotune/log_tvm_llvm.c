@@ -1,9 +1,10 @@
 /* log_tvm_llvm.c: expresses as steps what LLVM does after TVM's steps. TVM leaves innermost loops to LLVM's
  * vectorizer, and the motion of loop-invariant code to LLVM, too. Tenon runs neither of these passes, so an
  * imported record gets steps for both, and keeps TVM's values for the way back:
- *       compute_at(M, E, j)             compute_at(M, E, i)     the same M[i] for each j
- *                                       vectorize(E, j)
- *       auto_unroll_max_step$512   ->   auto_unroll_max_step$32, whose iterations are vectors of 16 */
+ *
+ *     compute_at(M, E, j)             compute_at(M, E, i)     the same M[i] for each j
+ *                                     vectorize(E, j)
+ *     auto_unroll_max_step$512   ->   auto_unroll_max_step$32, whose iterations are vectors of 16 */
 #include "autotune/log_tvm.h"
 #include "schedule/state.h"
 #include "schedule/steps.h"

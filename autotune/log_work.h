@@ -14,7 +14,7 @@ typedef struct log_facts {
   bool is_event, is_final, is_winner, checked;
 } log_facts;
 
-/* The facts by either way of reading a line. */
+/* The same facts from either way of reading a line; enough to choose among records. Texts remain the reader's. */
 log_facts log_facts_of_glance(int line, const log_glance *glance);
 log_facts log_facts_of_record(int line, const autotune_record *record);
 

@@ -254,7 +254,7 @@ static void release(compacting *c) {
   runtime_map_free(&c->places);
 }
 
-/* Compares all lines and chooses those that stay. */
+/* The first reading: compares all lines and chooses those that stay. Lines appended after it are all kept. */
 static tn_status choose(compacting *c, const char *log, int keep) {
   autotune_log_place start = {0};
   c->work = (log_work){.sum = c->writer->sum, .on_line = weigh_line, .user = c};

@@ -406,7 +406,8 @@ static void rest(measure_pool *pool) {
   pool->caller_works = true;
 }
 
-/* Hands jobs out, then polls all workers once. O(workers). */
+/* Hands jobs to idle workers, then polls all workers once. O(workers). If no worker can be started any more, the jobs
+ * handed out have already failed. */
 tn_status measure_pool_step(measure_pool *pool, double wait_s) {
   pool->caller_works = wait_s <= 0;
   if ((count_waiting(pool) > 0 || any_has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {

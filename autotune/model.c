@@ -9,6 +9,7 @@
  *    rows would step n times too far;
  *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for
  *    nothing.
+ *
  * The model owns copies of the rows. Each training uses all of them. A long run would fill the memory, so
  * beyond MOST_ROWS it keeps only the rows of the fastest programs, which it has to tell apart, and of the
  * newest. */

@@ -2,8 +2,7 @@
  * Genomes of the general family `sketch` are one object for the whole program, with the lengths and tail of
  * each open split and the choices of each stage:
  *
- * [{"family": "sketch", "sketch": 3, "tiles": [[8, 1, 16, "peel"], ...], "stages": [[0, 2, 1, 3, 1], ...]}]
- * */
+ *   [{"family": "sketch", "sketch": 3, "tiles": [[8, 1, 16, "peel"], ...], "stages": [[0, 2, 1, 3, 1], ...]}] */
 #include "autotune/search.h"
 #include "schedule/tail.h"
 

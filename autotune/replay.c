@@ -32,7 +32,7 @@ static void free_replay(replay *r) {
   free(r);
 }
 
-/* The free function of both. */
+/* The builder and the runner share the replay; the last of them frees it. */
 static void release(void *self) {
   replay *r = self;
   if (--r->users == 0) free_replay(r);

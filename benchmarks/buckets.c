@@ -1,6 +1,7 @@
 /* buckets.c: one function for every M (`tenon build --buckets`) beside the kernel that is made for one size
  * alone. Both are timed in turns, in one process, on the same data, and their outputs are compared.
- *   Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]
+ *
+ * Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]
  * LOG: records of the sizes (tenon tune -p M=...). Without it (-), and at sizes that it does not have, the
  * static kernels have the generic schedule. SEED: draws DRAWN sizes between the least and the most; 0: the
  * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table; "": all. TARGET: as in threads=1. */

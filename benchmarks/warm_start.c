@@ -4,7 +4,8 @@
  * that holds the records of all other files. Both times the trials are counted until 95 % of the best time that
  * the table knows. The last row gives both sums without the default schedule, which a search with guesses
  * measures later.
- *   Usage: warm_start [costs=...] RECORDS... [--also RECORDS...]
+ *
+ * Usage: warm_start [costs=...] RECORDS... [--also RECORDS...]
  * costs=: of the machine, as in a target's text (a record's target has none). Records behind --also are learned
  * from but not searched. Prints a Markdown table. Status 1 unless the second search takes at most half of the
  * trials. */

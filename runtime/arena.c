@@ -23,7 +23,7 @@ enum { GAP = 0 };
 /* ALIGNMENT is that of the widest type the library stores. */
 enum { ALIGNMENT = 16, FIRST_CHUNK = RUNTIME_SMALL(4096, 128), LARGEST_SHARED_CHUNK = RUNTIME_SMALL(1 << 20, 1024) };
 
-/* A chunk and its data, in one malloc'ed block. */
+/* A chunk's head, followed by its data in the same malloc'ed block. */
 struct runtime_chunk {
   runtime_chunk *next;
   size_t bytes; /* of data */

@@ -67,7 +67,7 @@ static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
 }
 
-/* A shape of NULL is reported here, too. */
+/* A shape of NULL with a rank above 0 is reported here, too: a rank without extents is no rank. */
 static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   if (tensor->ndim == arg->ndim)
     runtime_str_add(out, "its shape is NULL, the kernel was built for ");
@@ -175,7 +175,7 @@ static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->data || tn_array_bytes(tensor) == 0;
 }
 
-/* Only used for arrays with elements. */
+/* Only used for arrays with elements: an empty array may have a data pointer of NULL. */
 static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   runtime_str_addf(out, "its data pointer is NULL, %zu bytes are needed", tn_array_bytes(tensor));
@@ -187,7 +187,7 @@ static bool alignment_fits(const DLTensor *tensor, const runtime_kernel_arg *arg
   return ((uintptr_t)data_of(tensor) & (tn_dtype_bytes(arg->dtype) - 1)) == 0;
 }
 
-/* No kernel asks for more than alignment to an element. */
+/* Vector code may assume that no element straddles a multiple of its size. No kernel asks for more than that. */
 static void explain_alignment(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes = tn_dtype_bytes(arg->dtype);
   runtime_str_addf(out, "its data is %zu bytes past a multiple of %zu, the kernel needs %s values aligned to %zu bytes",

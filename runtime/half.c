@@ -13,7 +13,7 @@ static uint32_t bits_of_float(float value) {
   return bits;
 }
 
-/* The same bits as a number. */
+/* The same bits as a number; a cast of pointers would break the aliasing rules here, too. */
 static float float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);

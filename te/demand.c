@@ -19,7 +19,7 @@ static bool memo_find(const runtime_map *memo, int64_t flat, te_cell *value) {
   return known != NULL;
 }
 
-/* False: no memory. */
+/* Keys as in memo_find. False: no memory. */
 static bool memo_add(runtime_map *memo, int64_t flat, te_cell value) {
   runtime_map_value *place = runtime_map_at(memo, (uint64_t)flat + 1);
   if (place) place->i = value.i;

@@ -153,7 +153,7 @@ static void set_inputs(te_op *op, const te_call *call) {
   }
 }
 
-/* Allocates all parts at once. N_ARGS counts the results, too. */
+/* Allocates all parts in the context's arena, so that a failure leaves nothing to free. N_ARGS counts results, too. */
 static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results, int n_args) {
   runtime_arena *arena = &site->ctx->arena;
   te_op *op = RUNTIME_NEW(arena, te_op);

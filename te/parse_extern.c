@@ -48,7 +48,7 @@ static bool parse_number(te_parser *p, tn_arg *arg) {
   return !why || te_parse_fail(p, number.at, "this argument %s", why);
 }
 
-/* Whether a name can only be a tensor's. */
+/* Whether a name can only be a tensor's: it is no parameter, no symbol and no word of the language. */
 static bool is_of_tensor(te_parser *p, const char *name) {
   return !te_find_param(p, name) && !te_find_size(p, name) && !te_is_reserved(name);
 }

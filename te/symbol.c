@@ -253,7 +253,7 @@ static bool check_numbers(collection *c, const te_op *op) {
   return true;
 }
 
-/* Checks the extents of an op's outputs. */
+/* Checks the extents of an op's outputs, which are the same for all outputs unless a C call computes them. */
 static bool check_sizes(collection *c, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++)
     for (int d = 0; d < op->outputs[v].ndim; d++)

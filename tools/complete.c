@@ -130,7 +130,7 @@ static void offer_primitive(const cursor *at, const char *usage) {
   offer(at, word, "(");
 }
 
-/* Offers all primitives, by the library's own table. */
+/* Offers all primitives from the library's own table, so a new primitive needs no line here. */
 static void offer_primitives(const cursor *at) {
 #define STEP(mnemonic, name, how, fields, arguments, keys, usage, about) offer_primitive(at, usage);
 #define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about) offer_primitive(at, usage);

@@ -1,6 +1,7 @@
 /* main.cc: generic schedules beside those of Halide's autoschedulers. Both sides get the same inputs, their
  * outputs are compared, and they are timed in turns.
- *   Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--schedules] [PATTERN ...]
+ *
+ * Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--schedules] [PATTERN ...]
  * Halide's threads are those of HL_NUM_THREADS, ours those of the target. The ratio is the least time of the
  * best autoscheduler to the least of ours. */
 #include <fnmatch.h>

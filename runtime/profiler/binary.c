@@ -122,7 +122,7 @@ static int64_t load_field(writer *w, const field *f, const void *item) {
   return 0;
 }
 
-/* Every field is a varint. */
+/* Every field is a varint: a number by its value, a text by its index in the list of texts. */
 static void write_item(writer *w, const section *s, const void *item) {
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, load_field(w, &s->fields[i], item));
 }

@@ -54,7 +54,7 @@ static bool permute(tn_recording *r, const int32_t *order) {
   return done;
 }
 
-/* False without memory. */
+/* Checks first, because what one thread recorded is usually in order already. False without memory. */
 static bool sort_events(tn_recording *r) {
   if (is_sorted(r)) return true;
   int32_t *order = malloc((size_t)r->n_events * sizeof *order);

@@ -1,6 +1,10 @@
-/* usdt.c: scopes and marks as static user-space probes (USDT): tenon:push and tenon:mark with the address
- * of the name, and tenon:pop. A probe is a nop and a note in the section .note.stapsdt, the format that
- * SystemTap defined and perf, bpftrace and gdb read. Reading them needs nothing of Tenon: */
+/* usdt.c: scopes and marks as static user-space probes (USDT): tenon:push and tenon:mark with the address of the name,
+ * and tenon:pop. A probe is a nop and a note in the section .note.stapsdt, the format that SystemTap defined and perf,
+ * bpftrace and gdb read. Reading them needs nothing of Tenon:
+ *
+ *   bpftrace -e 'usdt:./libtenon.so:tenon:push { @[str(arg0)] = count(); }'
+ *
+ * A tracer that watches a probe replaces its nop; otherwise a probe costs nothing. */
 #include "runtime/profiler/state.h"
 
 /* A note: the lengths of owner and description, and the type 3; the owner; then where the nop is, where
