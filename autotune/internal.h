@@ -221,8 +221,8 @@ typedef struct autotune_neighbour {
     char *plan;
   } *trials; /* the fastest first, failures left out */
 } autotune_neighbour;
-/* At most MAX of a log, the nearest first; a log that is not there has none. Lines that are no records are passed over. TRIALS: so
- * many of each are read. */
+/* The programs of LOG that are similar to PROGRAM, at most MAX, the nearest first, with at most TRIALS trials of each.
+ * A missing log has none. Lines that are no records are skipped. */
 tn_status autotune_neighbours(tn_program *program, const tn_target *target, const char *log, int max, int trials,
                               autotune_neighbour *out, int *n_out);
 void autotune_neighbours_free(int n, autotune_neighbour *neighbours);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+/* Wrong lines of a log that are reported one by one; the others are only counted. */
 enum { MAX_TOLD = 20 };
 
 /* ---- facts -------------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,8 @@
 #include "autotune/log_work.h"
 #include "runtime/new_file.h"
 
+/* KEEP: how many records of each program and target compacting keeps unless the caller says. BUFFER_BYTES: of the
+ * stream that the new log is written through. */
 enum { KEEP = 16, BUFFER_BYTES = 1 << 20 };
 
 /* A log that is being written. */

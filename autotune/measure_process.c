@@ -16,6 +16,8 @@
 
 extern char **environ;
 
+/* Descriptors below FIRST_FREE_FD are a process's standard streams. END_MS: how long a process may take to end by
+ * itself once its connection is closed. */
 enum { FIRST_FREE_FD = 3, END_MS = 500 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
+/* BLOCK_BYTES: read from a worker at once. MAX_CORES: the most that a worker's greeting may claim. QUOTED_BYTES:
+ * of what an unexpected worker says that a message quotes. */
 enum { BLOCK_BYTES = 64 << 10, MAX_CORES = 1 << 16, QUOTED_BYTES = 40 };
 
 /* Points for a worker that is lost. While a candidate runs this may be the candidate's fault; while the

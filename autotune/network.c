@@ -7,6 +7,7 @@
 
 #include "autotune/internal.h"
 
+/* The most words in a line of a network's file. */
 enum { MAX_WORDS = 64 };
 
 /* A line that is being read. Its words are malloc'ed and freed with it. */

@@ -2,6 +2,7 @@
  * somebody polls: several builds together, one run at a time. */
 #include "autotune/tuner.h"
 
+/* Seconds that one poll waits for jobs to end. */
 #define WAIT_S 0.05
 
 tn_status tuner_submit(tuner_stage *stage, tn_job *job) {

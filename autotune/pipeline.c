@@ -40,6 +40,7 @@ typedef struct batch {
   slot *slots;
 } batch;
 
+/* Rounds that are under way at once: one is measured, the next is built. */
 enum { ROUNDS = 2 };
 
 /* Up to two rounds: the next one is built while the older one is measured, so that machines do not wait for

@@ -8,6 +8,8 @@
 
 #include "autotune/internal.h"
 
+/* RECORD_VERSION: the only version of a log's lines that is written and read. MAX_MESSAGE: bytes of a failure's
+ * message that a record keeps. */
 enum { RECORD_VERSION = 1, MAX_MESSAGE = 2000 };
 
 /* ---- error classes ----------------------------------------------------------------------------------------------- */

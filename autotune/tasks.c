@@ -163,6 +163,7 @@ static void take_tasks(network *w, const tn_task *tasks) {
 /* Fills in what the effort means for all tasks where the options do not say. */
 static void fill_budget(network *w) {
   const tn_tune_options *o = &w->options->tune;
+  /* Seconds per task; 0: no limit. */
   static const double seconds[] = {[TN_EFFORT_QUICK] = 10, [TN_EFFORT_NORMAL] = 60, [TN_EFFORT_THOROUGH] = 0};
   w->seconds = o->seconds > 0 ? o->seconds : seconds[o->effort] * w->n;
   bool has_limit = o->trials > 0 || w->seconds > 0 || o->effort == TN_EFFORT_THOROUGH;

@@ -193,6 +193,7 @@ static tn_status set_up(tuner *t) {
 }
 
 tn_status tuner_ask_neighbours(tuner *t) {
+  /* How many similar programs in the log are asked for, and how many trials of each. */
   enum { ASKED = 6, TRIALS_OF_EACH = 128 };
   autotune_neighbour near[ASKED];
   int n;

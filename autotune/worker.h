@@ -123,6 +123,7 @@ typedef struct worker_data {
   bool is_generic;      /* computed by the generic schedule's kernel instead of the unscheduled one */
 } worker_data;
 
+/* The most programs that a worker keeps parsed, with their inputs and references. */
 enum { WORKER_PROGRAMS = 64 };
 
 /* A program in the worker's cache. Empty while text is NULL. */
@@ -246,6 +247,7 @@ void worker_last_disarm(void);
 
 /* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
 
+/* Threads of a worker that are looked at; further ones are left out. */
 enum { WORKER_MAX_WAITS = 64 };
 /* How long each thread of this process has waited for a processor so far. */
 typedef struct worker_waits {

@@ -14,6 +14,8 @@
 
 #include "autotune/worker.h"
 
+/* WORDS_BYTES: of a message, including the LENGTH_BYTES of its frame. STACK_BYTES: of the stack that the signal
+ * handler runs on, since the candidate's own may have overflowed. */
 enum { WORDS_BYTES = 160, STACK_BYTES = 64 << 10, LENGTH_BYTES = 4 };
 
 /* The ways in which a worker ends. X(NAME, signal, whether it is the time limit, "words") */

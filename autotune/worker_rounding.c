@@ -12,6 +12,7 @@
 /* Evaluations with random roundings. */
 enum { ANSWERS = 5 };
 
+/* An element may differ from the exact value by this many times the spread of the random roundings. */
 static const double margin = 16;
 
 /* The largest distance from EXACT of ANSWERS evaluations with random roundings; negative if one fails. */

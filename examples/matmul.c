@@ -141,6 +141,7 @@ static bool check(job *j) {
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
+/* Seconds of a block's calls that do not count, and of those that do. */
 #define WARM_UP_S 0.02
 #define BLOCK_S 0.02
 

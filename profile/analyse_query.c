@@ -10,6 +10,7 @@
 
 #include "profile/analysis.h"
 
+/* Rows on a page: the most, and the default. MOST_OFFSET: the largest number of rows to skip. */
 enum { MOST_LIMIT = 100, USUAL_LIMIT = 10, MOST_OFFSET = 1000000 };
 
 /* A query being answered. */

@@ -52,6 +52,7 @@ bool analysis_rows_add_cells(tn_rows *rows, const tn_cell *cells) {
   return !rows->failed;
 }
 
+/* More columns than any table has. */
 enum { MOST_COLUMNS = 32 };
 
 /* INT64_MIN and numbers that are not finite stand for a missing value. Arguments must have exactly the

@@ -25,6 +25,7 @@ typedef struct profiler_json {
   struct profiler_json *child, *next;
 } profiler_json;
 
+/* How deep arrays and objects may nest in a file that is read. */
 enum { PROFILER_JSON_DEPTH = 64 };
 /* Reads the next value; NULL with a static message in *why. */
 profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const char **why);

@@ -10,6 +10,7 @@
 #include "profile/analysis.h"
 #include "schedule/schedule.h"
 
+/* Cores that are loaded at once, and how often a measurement is repeated; the shortest time counts. */
 enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says ---------------------------------------------------------------------------------------- */

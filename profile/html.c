@@ -12,6 +12,8 @@
 #include "profile/profiler_reports.h"
 #include "profile/reports.h"
 
+/* What a page shows at most, so that a browser can handle it: the longest spans, the first rounds, and about so
+ * many points of a counter. Charts are measured in pixels. */
 enum { MOST_SPANS = 50000, MOST_ROUNDS = 500, MOST_POINTS = 1000, CHART_WIDTH = 900, CHART_HEIGHT = 120 };
 
 /* A page being written. It is one file that contains all of its data. */

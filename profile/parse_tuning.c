@@ -147,6 +147,7 @@ static const tn_column columns_queue[] = {
     {"full", TN_CELL_INT},         {"capacity", TN_CELL_REAL},   {"mean", TN_CELL_REAL},
     {"empty_share", TN_CELL_REAL}, {"full_share", TN_CELL_REAL}, {"usage", TN_CELL_REAL}};
 
+/* Further queues are left out. */
 enum { MOST_QUEUES = 64 };
 /* A queue between two stages, as its counters show it at each poll. Lengths and capacity are in jobs;
  * LENGTH is of the name. */

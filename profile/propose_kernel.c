@@ -2,6 +2,7 @@
  * Halide's notes on scheduling. Stages below one percent of the time are skipped if their time is known. */
 #include "profile/analysis.h"
 
+/* Share of the kernel's time below which a stage is not worth advice. */
 static const double least_share = 0.01;
 
 /* A row of the table of kernel stages, as the rules see it. */

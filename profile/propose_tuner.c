@@ -5,6 +5,7 @@
 
 #include "profile/analysis.h"
 
+/* Trials that a worker needs before its mean is compared with others. */
 enum { LEAST_TRIALS = 5 };
 
 static double percent(double share) { return share * 100; }
@@ -109,6 +110,7 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
 
 /* The runner is the stage that all others serve. The rule names the busiest of the others, which keeps it waiting. */
 static void check_runner_idle(proposer *p, const tn_rows *stages) {
+  /* With fewer measurements the share of idle time is chance. */
   enum { LEAST_CALLS = 16 };
   int runner = -1, busiest = -1;
   for (int i = 0; i < stages->n; ++i) {
@@ -195,6 +197,7 @@ static void check_memory_failed(proposer *p, const tn_rows *pools) {
 
 /* Compares what is held at the end with the peak: a pool that gives nothing back. */
 static void check_memory_held(proposer *p, const tn_rows *pools) {
+  /* A pool that holds less does not matter. */
   enum { LEAST_BYTES = 16 << 20 };
   for (int i = 0; i < pools->n; ++i) {
     double current = analysis_number(pools, i, "current_bytes"), peak = analysis_number(pools, i, "peak_bytes");

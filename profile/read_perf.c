@@ -10,6 +10,8 @@
 
 #include "profile/files.h"
 
+/* MOST_FRAMES: of a call chain. USUAL_NS: the assumed interval for a thread with a single sample. LONGEST_GAP:
+ * mean intervals after which a thread is taken not to have run. */
 enum { MOST_FRAMES = 512, MOST_BYTES = 1 << 30, USUAL_NS = 1000000, LONGEST_GAP = 10 };
 
 /* Where one thread was at one moment. */

@@ -13,6 +13,7 @@
 
 typedef struct sqlite3 sqlite3;
 typedef struct sqlite3_stmt sqlite3_stmt;
+/* From sqlite3.h, which need not be installed. */
 enum { SQLITE_OK = 0, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_OPEN_READONLY = 1, SQLITE_NULL = 5 };
 
 /* X(result, name, parameters) */

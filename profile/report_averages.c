@@ -6,6 +6,7 @@
 
 #include "profile/reports.h"
 
+/* Defaults of tn_table_options, and the least width of a column. */
 enum { ROW_LIMIT = 100, NAME_WIDTH = 55, SHAPES_WIDTH = 80, SOURCE_WIDTH = 75, COLUMN_WIDTH = 12 };
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "profile/phases.h"
 #include "profile/reports.h"
 
+/* Paddle's layout: blanks after the longest name, and the width of a column. */
 enum { NAME_EXTRA = 8, CELL_WIDTH = 12 };
 
 /* One row of the report. */

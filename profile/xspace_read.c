@@ -9,6 +9,7 @@
 
 #include "profile/xspace.h"
 
+/* The largest file that is read: a message has to be in memory as a whole. */
 enum { MOST_BYTES = 1 << 30 };
 
 /* A message being read. A plane is a process or a part of one; a line is a lane. */
@@ -150,6 +151,7 @@ static void set_flow(tn_event *e, uint64_t id, bool is_consumer) {
   if (e->kind == TN_EVENT_FLOW) e->phase = !is_consumer ? TN_FLOW_START : is_producer ? TN_FLOW_STEP : TN_FLOW_END;
 }
 
+/* All bits of tn_event.flags; unknown bits in a file are dropped. */
 enum { KNOWN_FLAGS = 255 };
 
 /* Applies a statistic that our writer made to the event; false if it is an argument. */

@@ -10,6 +10,7 @@
 #include "profile/reports.h"
 #include "profile/xspace.h"
 
+/* Field numbers of XSpace, XPlane and XLine in xplane.proto, for the fields that are written by hand. */
 enum { SPACE_PLANES = 1, SPACE_ERRORS = 2, SPACE_WARNINGS = 3, SPACE_HOSTS = 4, PLANE_LINES = 3, LINE_EVENTS = 4 };
 enum { PLANE_EVENT_METADATA = 4, PLANE_STAT_METADATA = 5 };
 

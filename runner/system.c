@@ -68,6 +68,7 @@ void system_exit(int status) {
 }
 
 void *system_map(size_t n, int is_shared) {
+  /* The kernel's numbers; results above -LAST_ERROR are errors. */
   enum { READ_WRITE = 3, ANONYMOUS = 0x20, LAST_ERROR = 4095 };
   long result = call(MAP, 0, (long)n, READ_WRITE, (is_shared ? 1 : 2) | ANONYMOUS, -1, 0);
   return (unsigned long)result >= (unsigned long)-LAST_ERROR ? NULL : (void *)result;

@@ -321,6 +321,7 @@ bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level);
 
 /* ---- C functions by address (c_call.c) --------------------------------------------------------------------------- */
 
+/* The most arguments of a C function. */
 enum { RUNTIME_MAX_C_ARGS = 64 };
 /* An argument of a C function: a pointer, or a number of type TN_I32, TN_I64, TN_F32 or TN_F64. */
 typedef struct runtime_c_arg {
@@ -359,6 +360,7 @@ typedef struct runtime_size {
   const runtime_size_op *ops;
   const char *text; /* for messages */
 } runtime_size;
+/* Limits of a kernel's arguments; a kernel that exceeds them is refused when it is made. */
 enum { RUNTIME_MAX_SIZE_OPS = 256, RUNTIME_MAX_SYMBOLS = 16 };
 /* In elements, for a strided argument: an index over several such dimensions still fits i64. */
 #define RUNTIME_MAX_STRIDE (INT64_C(1) << 40)
@@ -441,6 +443,7 @@ bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b);
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
 
+/* More threads than any machine has. */
 enum { RUNTIME_NO_QUOTA = 1 << 20 };
 /* The threads that a cgroup's CPU quota allows, rounded up, from its numbers as text; RUNTIME_NO_QUOTA: no quota. */
 int runtime_quota_threads(const char *quota, const char *period);

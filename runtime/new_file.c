@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Names that are tried: earlier ones may be left over from processes that died. */
 enum { MOST_NAMES = 1000 };
 
 /* PATH.PID-I.tmp, which is in the folder of PATH, since rename works only within a file system. */

@@ -5,6 +5,7 @@
 
 #include "runtime/base.h"
 
+/* MAX_HEADER: the longest header that is read. PAD: NumPy aligns the data to so many bytes. */
 enum { MAGIC_BYTES = 6, MAX_HEADER = 1 << 16, DESCR_BYTES = 16, PAD = 64 };
 static const char magic[] = "\x93NUMPY";
 

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+/* PLACES: the most buffers that are kept. ALIGNMENT: a cache line, and the widest vector. */
 enum { PLACES = 32, ALIGNMENT = 64 };
 
 typedef enum place_state { EMPTY, IDLE, USED } place_state;

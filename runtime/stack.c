@@ -9,6 +9,7 @@
 
 #include "runtime/base.h"
 
+/* The stack of the thread that such work runs on. */
 enum { THREAD_BYTES = 8 << 20 };
 
 /* Work for a thread with a larger stack. The caller waits for it, so this is on the caller's stack. */

@@ -9,6 +9,7 @@
 
 /* ---- failing at a place of a text -------------------------------------------------------------------------------- */
 
+/* An excerpt shows at most EXCERPT_HALF bytes before and after a place in a line. */
 enum { EXCERPT_HALF = 60, EXCERPT_BYTES = 2 * EXCERPT_HALF + 16 };
 
 /* The part of a source line around a place, and the blanks that put a caret under it. */

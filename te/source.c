@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* How deep files may include each other, and how many files a program may have. */
 enum { MAX_DEPTH = 16, MAX_FILES = 256 };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */

@@ -38,6 +38,7 @@ tn_expr *tn_symbol(tn_context *ctx, const char *name) { return tn_symbol_in(ctx,
 
 /* ---- extents ----------------------------------------------------------------------------------------------------- */
 
+/* The most nodes in the expression of an extent. */
 enum { MAX_SIZE_NODES = 200 };
 
 /* An expression that is examined as an extent. */

@@ -220,6 +220,7 @@ static bool check_point(bench *b, int arg, int64_t flat) {
  * whole tensors instead: a C function computes nothing less, and an element that depends on too much would
  * take too long. */
 static bool check_points(bench *b) {
+  /* Elements checked in each output. */
   enum { POINTS = 32 };
   if (te_has_externs(b->session.program) || b->program.data->is_by_stages) return true;
   const worker_data *data = b->program.data;

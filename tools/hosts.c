@@ -7,6 +7,7 @@
 
 #include "tools/tuning.h"
 
+/* The longest line of a file of hosts, in bytes. */
 enum { MOST_OF_A_LINE = 4096 };
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */

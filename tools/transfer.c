@@ -79,6 +79,7 @@ static double gain_of(trial *t, const tn_schedule *schedule) {
 
 /* The schedule that a neighbour's plan gives for this program; NULL: the plan does not fit. */
 static tn_schedule *schedule_of(schedule_plans *plans, const char *plan) {
+  /* A program with more groups takes no plan from a neighbour. */
   enum { MOST_GROUPS = 256 };
   schedule_plan by_group[MOST_GROUPS];
   if (schedule_plans_count(plans) > MOST_GROUPS) return NULL;

@@ -158,6 +158,7 @@ static bool change_fields(contest *c, int group) {
 /* Finds the plan that is nearest to the hand's schedule: the one that `auto` takes; then all ranked ones; then
  * their values are changed as long as that comes nearer. Stops at the first that is as good. */
 static void find_plan(contest *c) {
+  /* Rounds of changing values: each goes on from the best of the one before. */
   enum { MAX_TURNS = 4 };
   c->plan = c->space.best;
   (void)try_plan(c, &c->space.best);

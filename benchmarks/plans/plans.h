@@ -17,6 +17,7 @@ int plans_rate(const char *program);
  * timed, too. Returns 1 when fewer than AT_LEAST are realized, 2 when no name matches. */
 int plans_list(const char *pattern, const char *target, int threads, bool is_timed, int at_least);
 
+/* The most --plan arguments. */
 enum { PLANS_MAX_CHANGED = 16 };
 
 typedef struct plans_race_options {

@@ -387,6 +387,7 @@ static int compare_slots(const void *a, const void *b) { return *(const unsigned
 /* Chooses the order of the slots by trying both. Kinds that are spread evenly may share the time of several
  * ports; kinds in a row are easy for the branch predictor. */
 static void choose_order(limit *l) {
+  /* Both orders are tried so often, in turns; the least time of each counts. */
   enum { TRIES = 9 };
   limit sorted = *l;
   double evenly = INFINITY, in_a_row = INFINITY;
@@ -463,6 +464,8 @@ static float move(const limit *l, int at) {
 
 /* Tries each way of copying with each way of reading and keeps the fastest. */
 static void choose_way(limit *l) {
+  /* A way of copying is tried with and without streaming, so each COPIES has two WAYS; each is tried TRIES times,
+   * in turns. */
   enum { TRIES = 5, WAYS = 2 * COPIES };
   double best[WAYS] = {0};
   int fastest = 0;
@@ -490,6 +493,7 @@ bool vendor_limit_moving(double read, double written, int threads, vendor_kernel
 }
 
 double vendor_limit_rate(const vendor_kernel *kernel, double work, bool by_cpu) {
+  /* The rate is that of the shortest of so many calls: a limit is what the machine reaches undisturbed. */
   enum { CALLS = 40 };
   double best = 0;
   for (int i = 0; i < CALLS; ++i) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The most sizes of a problem, and the bytes of a note or message. */
 enum { VENDOR_MAX_DIMS = 12, VENDOR_TEXT = 512 };
 
 /* What a vendor is asked for. Behind each operator: what dim holds, and the arrays in order. Arrays are compact

@@ -7,6 +7,7 @@
  * The writer owns the numbering of texts, the reader their list; all texts belong to the recording. */
 #include "runtime/profiler/stream.h"
 
+/* Fields of a section and bytes of a text beyond these limits mean that a file is broken. */
 enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };
 
 /* ---- the fields -------------------------------------------------------------------------------------------------- */

@@ -266,6 +266,7 @@ static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t ind
 /* Values are self times in whole microseconds, as flame graph tools expect; those that round to 0 are left
  * out. NULL: no memory. */
 char *tn_recording_folded(const tn_recording *r) {
+  /* The deepest stack that is written. */
   enum { MAX_FRAMES = 16384 };
   int32_t *chain = malloc(MAX_FRAMES * sizeof *chain);
   runtime_str out = {0};

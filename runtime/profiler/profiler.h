@@ -418,6 +418,7 @@ typedef enum tn_event_kind {
       TN_EVENT_KIND_COUNT
 } tn_event_kind;
 
+/* Bits of tn_event.flags. */
 enum {
   TN_EVENT_UNFINISHED = 1, /* was open when the session stopped */
   TN_EVENT_KILLED = 2,     /* was open when its process died */

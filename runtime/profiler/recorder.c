@@ -753,6 +753,7 @@ void profiler_record_scope(const tn_site *site, const char *name, uint64_t start
 
 /* Measures the cost of a scope by recording some thousand, after which the caller discards the storage. */
 double profiler_scope_cost_ns(void) {
+  /* The first WARM scopes only warm the caches; the others are timed. */
   enum { SCOPES = 4096, WARM = 64 };
   uint64_t start = 0;
   for (int i = 0; i < SCOPES + WARM; ++i) {

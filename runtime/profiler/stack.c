@@ -6,6 +6,7 @@
 
 #include "runtime/profiler/state.h"
 
+/* The innermost frames of a stack that are kept. */
 enum { MAX_FRAMES = 32 };
 
 /* Static functions have no name here: they are shown as an offset, which addr2line resolves. */

@@ -41,6 +41,7 @@ typedef struct profiler_hardware_source {
 } profiler_hardware_source;
 void profiler_set_hardware(const profiler_hardware_source *source); /* NULL: the kernel's; not while a session runs */
 
+/* A process with more threads is not counted at all: a part would be mistaken for the whole. */
 enum { PROFILER_MAX_COUNTED = 256 };
 /* The processor's counters: a descriptor for each thread and kind. */
 typedef struct profiler_hardware {

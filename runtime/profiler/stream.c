@@ -13,6 +13,7 @@
 
 #include "runtime/profiler/stream.h"
 
+/* Sizes of the buffers. WRITER_MS: how long a pipe may be without a writer before reading gives up. */
 enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, WRITER_MS = 3000 };
 
 /* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */

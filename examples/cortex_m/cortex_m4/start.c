@@ -21,6 +21,8 @@ static void end(void) {
 
 /* CMSDK APB timer 0 of the board: it counts down. */
 #define TIMER ((volatile uint32_t *)0x40000000)
+/* Words of the timer's registers. The timer runs at 25 MHz and the emulator lets an instruction take a nanosecond,
+ * so a step is 40 instructions. */
 enum { CONTROL = 0, VALUE = 1, RELOAD = 2, INSTRUCTIONS_A_STEP = 40 };
 
 uint32_t board_instructions(void) { return (0xffffffffu - TIMER[VALUE]) * INSTRUCTIONS_A_STEP; }
