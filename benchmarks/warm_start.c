@@ -47,6 +47,7 @@ static bool is_reached(void *user, const tn_progress *progress) {
   return s->reached > 0;
 }
 
+/* False: PATH cannot be read. */
 static bool append_file(FILE *out, const char *path) {
   char bytes[1 << 16];
   FILE *in = fopen(path, "r");

@@ -111,6 +111,8 @@ static int process_of(reader *x, int64_t pid) {
   return at ? (int)*at : -1;
 }
 
+/* The lane of a thread (OUTER: its process, INNER: its id) or of a device's stream (OUTER: the device, INNER: the
+ * stream), added when it is first seen; -1: out of memory. Devices' lanes belong to a process with the id 0. */
 static int lane_of(reader *x, bool is_device, int64_t outer, int64_t inner) {
   char name[64];
   uint64_t key = (uint64_t)outer | (is_device ? 1ull << 40 : 0);
@@ -157,6 +159,7 @@ static bool add_activity(reader *x, activity_kind kind, sqlite3_stmt *row, int64
   return true;
 }
 
+/* Refuses rows whose times are missing, negative or in the wrong order: the database is broken. */
 static bool read_row(reader *x, const struct activity *a, sqlite3_stmt *row, long long number) {
   int64_t start_ns = x->l->column_int64(row, 0), end_ns = x->l->column_int64(row, 1);
   bool is_time = x->l->column_type(row, 0) != SQLITE_NULL && x->l->column_type(row, 1) != SQLITE_NULL &&
@@ -167,6 +170,7 @@ static bool read_row(reader *x, const struct activity *a, sqlite3_stmt *row, lon
   return add_activity(x, a->kind, row, start_ns, end_ns);
 }
 
+/* Reads all rows of one query. A query that cannot be prepared is skipped; see `activities`. */
 static bool read_activity(reader *x, const struct activity *a) {
   sqlite3_stmt *rows = NULL;
   long long n = 0;

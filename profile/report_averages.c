@@ -216,6 +216,7 @@ static void look_at_rows(report *p) {
 /* 0 means any width. */
 static int width_or(int given, int usual) { return given < 0 ? 0 : given > 0 ? given : usual; }
 
+/* Must add the same columns in the same order as add_row. */
 static void add_header(const report *p, profiler_layout *l) {
   profiler_layout_cell(l, "Name", 0);
   for (int c = 0; c < RUNTIME_COUNT(columns); ++c) {

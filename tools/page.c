@@ -397,6 +397,8 @@ static void put_card(runtime_str *out, const char *title, const char *text) {
   runtime_str_add(out, "</pre></section>\n");
 }
 
+/* Writes the page: first the loops with the steps that made them, then their machine code, the program and the
+ * schedule. */
 static void put_page(runtime_str *out, const tools_session *session, const page *p) {
   const char *program = tn_program_text(session->program);
   runtime_str_add(out, head);

@@ -137,6 +137,7 @@ static int count_trials(const tn_tasks_result *r, bool reused) {
   return n;
 }
 
+/* Prints what the whole network takes, and what finding that took. */
 static void print_total(const tasks_run *run) {
   const tn_tasks_result *r = &run->result;
   printf("total    %s", tools_time(r->total_s).text);

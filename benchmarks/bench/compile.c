@@ -29,6 +29,7 @@ static const int small[] = {1, 2, 4, 6, 8, 12, 16}, lanes[] = {8, 16, 32, 64}, b
                  steps[] = {0, 16, 64, 512};
 #define PICK(seed, table) pick((seed), (int)(sizeof(table) / sizeof *(table)), (table))
 
+/* A product in two levels of tiles: the innermost is summed in a local buffer and vectorized along j. */
 static void draw_matmul(unsigned *seed, char *s, size_t size) {
   snprintf(s, size,
            "cache_write(C, local); split(C, i, %d, %d); split(C, j, %d, %d); reorder(C, i.0, j.0, i.1, j.1, i.2, j.2)\n"
@@ -39,6 +40,8 @@ static void draw_matmul(unsigned *seed, char *s, size_t size) {
            PICK(seed, steps));
 }
 
+/* A convolution NHWC: tiles of columns and filters, summed in a local buffer; the padded input is inlined or
+ * computed for each row. */
 static void draw_conv(unsigned *seed, char *s, size_t size) {
   snprintf(s, size,
            "cache_write(Out, local); split(Out, w, %d); split(Out, f, %d)\n"
@@ -50,6 +53,7 @@ static void draw_conv(unsigned *seed, char *s, size_t size) {
            PICK(seed, blocks) > 2 ? "compute_inline(Pad)" : "compute_at(Pad, Out, h)");
 }
 
+/* Softmax by blocks of rows: the stages of a row are computed together. */
 static void draw_softmax(unsigned *seed, char *s, size_t size) {
   snprintf(s, size,
            "split(Y, i, %d); compute_at(S, Y, i.inner); compute_at(E, Y, i.inner); compute_at(M, Y, i.inner)\n"

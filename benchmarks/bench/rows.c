@@ -4,6 +4,8 @@
 
 #include "bench.h"
 
+/* The maximum and the sum of a row in three steps each: 64 values side by side, then 16, then one. The last pass
+ * multiplies by the reciprocal T instead of dividing. */
 static const char softmax_program[] =
     "param R = %lld, C = %lld\n"
     "input X: f32[R,C]\n"
@@ -41,6 +43,7 @@ static const char layernorm_program[] =
     "T[i<R] = rsqrt(V[i] * (1.0 / C) + 1e-5)\n"
     "Y[i<R, j<C] = (X[i,j] - M[i]) * T[i] * gamma[j] + beta[j]\n";
 
+/* One row at a time, as for softmax. */
 static const char layernorm_schedule[] =
     "compute_at(T, Y, i); compute_at(V, Y, i); compute_at(VB, Y, i); compute_at(VA, Y, i)\n"
     "compute_at(M, Y, i); compute_at(S, Y, i); compute_at(SB, Y, i); compute_at(SA, Y, i)\n"

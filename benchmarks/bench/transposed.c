@@ -18,6 +18,8 @@ static const shape shapes[] = {
 
 /* ---- many filters: vectors over them ----------------------------------------------------------------------------- */
 
+/* An output pixel (h, w) is (y, p, x, q): a pixel of the input and the parity of its row and column. Only one
+ * filter tap in four meets a parity. */
 static const char program[] =
     "param H = %d, C = %d, F = %d\n"
     "input I: f32[1, H, H, C], W: f32[4, 4, C, F]\n"
@@ -47,6 +49,7 @@ static const char zeros_program[] =
     "  I[0, (y-2)//2, (x-2)//2, c], 0)\n"
     "Out[n<1, h<2*H, w<2*H, f<F] = sum[r<4, s<4, c<C](D[h+r, w+s, c] * W[3-r, 3-s, c, f])\n";
 
+/* A tile of 8 columns by 32 filters is summed in registers. */
 static const char zeros_schedule[] =
     "cache_write(Out, local)\n"
     "split(Out, w, 8); split(Out, f, 32); reorder(Out, n, f.outer, h, w.outer, w.inner, f.inner)\n"
@@ -66,6 +69,7 @@ static const char few_program[] =
     "  Pad[y+(p+r)//2, c, x+(q+s)//2] * W[3-r, 3-s, c, f])\n"
     "Out[n<1, h<2*H, w<2*H, f<F] = T[h//2, h%%2, f, w%%2, w//2]\n";
 
+/* As `schedule`, but the vectors run along the columns of one parity. */
 static const char few_schedule[] =
     "set_scope(T, local)\n"
     "split(Out, h, 2); split(Out, w, 2); split(Out, h.outer, 2); split(Out, w.outer, 32)\n"
@@ -77,6 +81,7 @@ static const char few_schedule[] =
     "reorder(Pad, y, x, c); split(Pad, c, 16); vectorize(Pad, c.inner)\n"
     "%s";
 
+/* As zeros_program, with columns innermost. */
 static const char few_zeros_program[] =
     "param H = %d, C = %d, F = %d\n"
     "input I: f32[1, H, H, C], W: f32[4, 4, C, F]\n"

@@ -187,6 +187,8 @@ typedef struct side {
   double least_s;
 } side;
 
+/* Builds a side's kernel, fills its arguments with the same random values as the other side's, and calls it once.
+ * False: it cannot be built or called. */
 static bool open_side(contest *c, side *s, const tn_schedule *schedule, const tn_program *program) {
   tn_build_options options = {.target = c->task.target};
   s->kernel = schedule ? tn_build(schedule, &options) : NULL;

@@ -20,6 +20,7 @@ int plans_list(const char *pattern, const char *target, int threads, bool is_tim
 /* The most --plan arguments. */
 enum { PLANS_MAX_CHANGED = 16 };
 
+/* What `tenon-plans race` runs; the options are those of its command line. */
 typedef struct plans_race_options {
   const char *program, *target; /* text; costs that the target does not say are measured */
   int threads, n_best, n_random;

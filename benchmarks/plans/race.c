@@ -103,6 +103,7 @@ static bool enter_changed(race *r, const schedule_plan *best, const char *text) 
   return true;
 }
 
+/* Enters the N_BEST plans with the least analytic cost, and N_RANDOM random ones to compare them with. */
 static void enter_all(race *r, int n_best, int n_random) {
   const schedule_plan *ranked;
   schedule_plan plan;

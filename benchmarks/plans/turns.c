@@ -157,6 +157,7 @@ typedef struct compared {
   int n_lower, n_higher;
 } compared;
 
+/* Compares the two curves at LOOKS evenly spaced moments from FROM_S to LIMIT_S. */
 static compared compare(const curve *gradient, const curve *robin, double from_s, double limit_s) {
   compared c = {0};
   for (int k = 0; k < LOOKS; ++k) {

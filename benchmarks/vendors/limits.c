@@ -277,6 +277,7 @@ typedef struct share {
   int at;
 } share;
 
+/* A thread's main function. Storing to a volatile keeps the compiler from dropping the work. */
 static void *run_part(void *user) {
   const share *s = user;
   const limit *l = s->limit;
