@@ -187,9 +187,9 @@ typedef struct tools_session {
  * False after a message; close in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
-/* Where costs of this machine are kept: $XDG_CACHE_HOME/tenon/machine-N, or the same in ~/.cache. False: there is no such
+/* Where costs of this machine are kept: $XDG_CACHE_HOME/tenon/machine-N-HASH, or the same in ~/.cache. False: there is no such
  * directory, or no memory. */
-bool tools_cache_path(runtime_str *out);
+bool tools_cache_path(tn_context *ctx, runtime_str *out);
 /* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
  * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
 bool tools_know_machine(tools_session *session, bool anew);
