@@ -29,7 +29,7 @@
 #   make step-allocations  whole commands with one allocation failing after another, all of them; ...-asan under the sanitizer
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
-CTEST = ctest --output-on-failure --no-tests=error --test-dir
+CTEST = ctest --parallel 2 --output-on-failure --no-tests=error --test-dir
 
 # For a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
 GOMP_SPINCOUNT ?= 10000

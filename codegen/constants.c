@@ -1,5 +1,5 @@
 /* constants.c: what operations take on this machine (tn_machine_costs), measured by short loops: the
- * least of some runs by the thread's processor time, so that a busy machine does no more than lengthen it. Nothing here
+ * least of some runs in which nobody else had the processor, so that a busy machine does no more than lengthen it. Nothing here
  * depends on which processor it is; the loops are compiled for each width of vectors, and those that the processor
  * lacks take their cost from narrower ones. About 100 MB of memory are taken for the time of measuring,
  * to be sure of leaving the caches. */
@@ -28,15 +28,22 @@ static uint64_t processor_ns(void) {
              : runtime_now_ns();
 }
 
-/* Nanoseconds of one call, the least of some. */
+/* Nanoseconds of one call, the least of some. What the processor's time lacks of the time that passed, somebody else had: another thread,
+ * or another guest of the machine, whose share the system only estimates, so that either time may be wrong. Such calls count only where
+ * there are no others. */
 static double least_ns(loop_fn loop, void *data, size_t n) {
-  double best = INFINITY;
+  static const double calm = 0.98;
+  double best = INFINITY, best_disturbed = INFINITY;
   for (int i = 0; i < RUNS; i++) {
-    uint64_t begin = processor_ns();
+    uint64_t begin_processor = processor_ns(), begin = runtime_now_ns();
     loop(data, n);
-    best = fmin(best, (double)(processor_ns() - begin));
+    double passed = (double)(runtime_now_ns() - begin), processor = (double)(processor_ns() - begin_processor);
+    if (processor >= calm * passed)
+      best = fmin(best, passed);
+    else
+      best_disturbed = fmin(best_disturbed, processor);
   }
-  return best;
+  return isfinite(best) ? best : best_disturbed;
 }
 
 /* ---- multiply-adds and loads ------------------------------------------------------------------------------------- */
@@ -203,24 +210,32 @@ static loops find_loops(void) {
   return l;
 }
 
+/* A cost that is the difference of two times is kept as the two until all is measured: of each time the least counts, and the
+ * least of differences would be of a moment when only the smaller time was disturbed. */
+typedef struct raw_costs {
+  tn_machine_costs more, less; /* LESS: 0 but for costs that are differences */
+} raw_costs;
+
 static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
 
-/* Of one of the additions at a row's end. The last ones of a short loop and of a long one hide as much. */
-static double ends_ns(const loops *l, void *data) {
+/* Of a row with STEPS additions at its end, for each addition that a long end has and a short one has not. The last ones of a short
+ * loop and of a long one hide as much. */
+static double ends_ns(const loops *l, void *data, int steps) {
   enum { ROWS = 1000 };
-  row_ends few = {data, END_STEPS / 4}, many = {data, END_STEPS};
-  double ns = least_ns(l->ends, &many, ROWS) - least_ns(l->ends, &few, ROWS);
-  return fmax(ns / ROWS / (END_STEPS - END_STEPS / 4), 0.01);
+  row_ends e = {data, steps};
+  return least_ns(l->ends, &e, ROWS) / ROWS / (END_STEPS - END_STEPS / 4);
 }
 
 /* A width that the processor lacks takes as long as the narrower vectors that it is made of, a dot product as the
  * multiply-adds that it stands for. */
-static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) {
+static void measure_arithmetic(const loops *l, void *data, raw_costs *raw) {
+  tn_machine_costs *c = &raw->more;
   c->fma16 = fma_ns(l->fma[0], data);
   c->fma32 = l->fma[1] ? fma_ns(l->fma[1], data) : 2 * c->fma16;
   c->fma64 = l->fma[2] ? fma_ns(l->fma[2], data) : 2 * c->fma32;
   c->chain = least_ns(l->chain, data, STEPS) / STEPS;
-  c->ends = ends_ns(l, data);
+  c->ends = ends_ns(l, data, END_STEPS);
+  raw->less.ends = ends_ns(l, data, END_STEPS / 4);
   double widest = l->fma[2] ? c->fma64 : l->fma[1] ? c->fma32 : c->fma16;
   c->dot2 = l->dot_bf16 ? fma_ns(l->dot_bf16, data) : 2 * widest;
   c->dot4 = l->dot_i8 ? fma_ns(l->dot_i8, data) : 4 * widest;
@@ -250,15 +265,9 @@ static double line_ns(const loops *l, float *data, size_t bytes) {
   return least_ns(sum_again, &r, times) / (double)(times * (bytes / LINE));
 }
 
-/* The same of the first cache, without what a sum takes at its ends. */
-static double load_ns(const loops *l, float *data, size_t bytes) {
-  double whole = line_ns(l, data, bytes), half = line_ns(l, data, bytes / 2);
-  return fmax(2 * whole - half, whole / 2);
-}
-
-/* What 64 bytes that are written take beside as many that are read, in READ_NS; BYTES are both. The least of some places of
+/* 64 bytes that are read and as many that are written; BYTES are both. The least of some places of
  * the WHOLE bytes of DATA: where pages lie decides how a cache keeps them. */
-static double write_ns(loop_fn copy, float *data, size_t whole, size_t bytes, double read_ns) {
+static double copy_ns(loop_fn copy, float *data, size_t whole, size_t bytes) {
   enum { PLACES = 4 };
   size_t floats = bytes / sizeof *data;
   double best = INFINITY;
@@ -266,7 +275,7 @@ static double write_ns(loop_fn copy, float *data, size_t whole, size_t bytes, do
     copy(data + place * floats, floats);
     best = fmin(best, least_ns(copy, data + place * floats, floats));
   }
-  return fmax(best / ((double)bytes / 2 / LINE) - read_ns, 0.1 * read_ns);
+  return best / ((double)bytes / 2 / LINE);
 }
 
 /* Turns a square of floats, element by element: a load and a store each. */
@@ -300,13 +309,12 @@ __attribute__((noinline)) static void touch(void *data, size_t n) {
   p->last = sum;
 }
 
-/* The same number of lines, a page and a line apart, and side by side. */
-static double page_ns(char *data) {
+/* Of one of as many lines, STEP bytes apart. */
+static double touch_ns(char *data, size_t step) {
   enum { PAGES = 1024 };
-  pages apart = {data, PAGE + LINE, 0}, near = {data, LINE, 0};
+  pages p = {data, step, 0};
   memset(data, 0, (size_t)PAGES * (PAGE + LINE));
-  double far_ns = least_ns(touch, &apart, PAGES);
-  return fmax(far_ns - least_ns(touch, &near, PAGES), 0) / PAGES;
+  return least_ns(touch, &p, PAGES) / PAGES;
 }
 
 /* Stores to each line once, page after page: all at the same place of a page fall into one set of the first cache. */
@@ -349,9 +357,9 @@ STORE_ROWS_OF(store_rows_256, ISA("avx2"))
 #endif
 STORE_ROWS_OF(store_rows_128, __attribute__((noinline)))
 
-/* What a line's bytes take longer where one of their stores spans two lines. An eighth of a line off, one does for each
+/* A line's bytes, stored OFFSET bytes behind a line's begin: an eighth of a line off, one of their stores spans two lines for each
  * width of vectors. */
-static double spans_ns(char *data, size_t bytes) {
+static double rows_ns(char *data, size_t bytes, size_t offset) {
   loop_fn store_rows = store_rows_128;
 #if defined(__x86_64__)
   store_rows = __builtin_cpu_supports("avx512f") ? store_rows_512
@@ -359,10 +367,8 @@ static double spans_ns(char *data, size_t bytes) {
                                                  : store_rows_128;
 #endif
   size_t n_groups = bytes / (ROWS * ROW), stores = n_groups * ROWS * (ROW / LINE);
-  spanning whole = {data, 0}, parted = {data, LINE / 8};
-  if (stores == 0) return 0;
-  return fmax((least_ns(store_rows, &parted, n_groups) - least_ns(store_rows, &whole, n_groups)) / (double)stores,
-              0.01);
+  spanning rows = {data, offset};
+  return stores > 0 ? least_ns(store_rows, &rows, n_groups) / (double)stores : 0;
 }
 
 /* The lines of pages in runs, a run of each page after the other: no page holds two that follow each other in time. */
@@ -492,53 +498,116 @@ static void copy_part(void *loop, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) s->copy(s->data + (size_t)i * s->part, s->part);
 }
 
-/* What 64 bytes that each thread writes take beside as many that it reads, in READ_NS, while all do; BYTES are both, of
- * all threads. */
-static double shared_write_ns(runtime_pool *pool, loop_fn copy, float *data, size_t bytes, int threads,
-                              double read_ns) {
+/* 64 bytes that each thread reads and as many that it writes, while all do; BYTES are both, of all threads. */
+static double shared_copy_ns(runtime_pool *pool, loop_fn copy, float *data, size_t bytes, int threads) {
   enum { LINE_FLOATS = LINE / sizeof *data };
   size_t lines = bytes / 2 / LINE / (size_t)threads;
   shared_copy s = {copy, data, 2 * lines * LINE_FLOATS};
-  return fmax(least_shared_ns(pool, copy_part, &s, threads) / (double)lines - read_ns, 0.1 * read_ns);
+  return least_shared_ns(pool, copy_part, &s, threads) / (double)lines;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Some hundred milliseconds. Cheap ones first, so that the processor is at speed for them. */
-static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
+static void keep_least(tn_machine_costs *c, const tn_machine_costs *again) {
+#define X(name, what) c->name = fmin(c->name, again->name);
+  TN_MACHINE_COSTS(X)
+#undef X
+}
+
+/* Nothing is measured yet: more than anything takes. */
+static raw_costs unknown_costs(void) {
+  raw_costs raw = {.less = {0}};
+#define X(name, what) raw.more.name = INFINITY;
+  TN_MACHINE_COSTS(X)
+#undef X
+  raw.less.load = raw.less.ends = raw.less.spans = raw.less.page = INFINITY;
+  return raw;
+}
+
+/* Room for measure_core alone, behind the BYTES of DATA: others leave numbers there that are too small to be quick. */
+static float *core_room(char *data, size_t bytes, const int64_t caches[4]) {
+  float *room = (float *)(data + bytes);
+  for (size_t i = 0; i < (size_t)caches[1] / sizeof *room; i++) room[i] = 1;
+  return room;
+}
+
+/* Registers and the first cache: a millisecond. Their proportions decide the shapes of tiles, while clock and neighbours change
+ * from one millisecond to the next: so they are measured again after each of the others, and the least of each counts. */
+static void measure_core(const loops *l, float *room, const int64_t caches[4], raw_costs *raw) {
+  raw_costs now = unknown_costs();
+  measure_arithmetic(l, room, &now);
+  now.more.load = line_ns(l, room, (size_t)caches[1] / 2);
+  now.less.load = line_ns(l, room, (size_t)caches[1] / 4);
+  keep_least(&raw->more, &now.more);
+  keep_least(&raw->less, &now.less);
+}
+
+/* What all threads do at once; of one thread it is what that does alone. */
+static void measure_threads(runtime_pool *pool, const loops *l, float *data, size_t bytes, size_t cached_bytes,
+                            tn_machine_costs *c) {
+  int threads = tn_thread_count();
+  c->shared4 = c->line4, c->sharedwrite4 = c->write4, c->sharedpast = c->past;
+  if (threads > 1) {
+    c->shared4 = shared_ns(pool, l, data, bytes, threads);
+    c->sharedwrite4 = shared_copy_ns(pool, l->copy, data, bytes, threads);
+    c->sharedpast = shared_copy_ns(pool, l->past, data, cached_bytes, threads);
+  }
+  c->fork = fork_ns(pool, l, data, threads);
+}
+
+/* Some hundred milliseconds. */
+static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], raw_costs *raw) {
   enum { TURNS = 20, TURNED = 32 * 32 };
   loops l = find_loops();
-  float *floats = (float *)data;
-  int threads = tn_thread_count();
+  float *floats = (float *)data, *room = core_room(data, bytes, caches);
+  size_t bytes2 = level_bytes(caches, 2), bytes3 = level_bytes(caches, 3);
+  tn_machine_costs *more = &raw->more, *less = &raw->less;
+  *raw = unknown_costs();
+#define MEASURE(cost, ns) (cost) = (ns), measure_core(&l, room, caches, raw)
   memset(data, 0, bytes);
-  measure_arithmetic(&l, data, c);
-  double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
-  c->load = load_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
-  c->gather = least_ns(turn, data, TURNS) / TURNS / TURNED;
-  c->line2 = line_ns(&l, floats, level_bytes(caches, 2));
-  c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
-  c->line4 = line_ns(&l, floats, bytes);
-  c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
-  c->stray = runs_ns(data, level_bytes(caches, 3), 1, false);
-  c->asked = runs_ns(data, level_bytes(caches, 3), 4, true);
-  c->stray4 = runs_ns(data, bytes, 16, false);
-  c->beside = beside_ns(data, level_bytes(caches, 3));
-  c->runs3 = runs_ns(data, level_bytes(caches, 3), 16, false);
+  MEASURE(more->gather, least_ns(turn, data, TURNS) / TURNS / TURNED);
+  MEASURE(more->line2, line_ns(&l, floats, bytes2));
+  MEASURE(more->line3, line_ns(&l, floats, bytes3));
+  MEASURE(more->line4, line_ns(&l, floats, bytes));
+  MEASURE(more->stray, runs_ns(data, bytes3, 1, false));
+  MEASURE(more->asked, runs_ns(data, bytes3, 4, true));
+  MEASURE(more->stray4, runs_ns(data, bytes, 16, false));
+  MEASURE(more->beside, beside_ns(data, bytes3));
+  MEASURE(more->runs3, runs_ns(data, bytes3, 16, false));
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
-  c->write2 = write_ns(l.copy, floats, bytes, level_bytes(caches, 2), c->line2);
-  c->write3 = write_ns(l.copy, floats, bytes, level_bytes(caches, 3), c->line3);
-  c->write4 = write_ns(l.copy, floats, bytes, bytes, c->line4);
-  c->past = write_ns(l.past, floats, bytes, level_bytes(caches, 3), c->line3);
-  c->sharedwrite4 = c->write4, c->sharedpast = c->past;
-  if (threads > 1) {
-    c->sharedwrite4 = shared_write_ns(pool, l.copy, floats, bytes, threads, c->shared4);
-    c->sharedpast = shared_write_ns(pool, l.past, floats, level_bytes(caches, 3), threads, c->line3);
-  }
-  c->apart = apart_ns(data, level_bytes(caches, 3));
-  c->spans = spans_ns(data, level_bytes(caches, 3));
-  c->fresh = fresh_ns();
-  c->page = fmax(page_ns(data), 0.01);
-  c->fork = fork_ns(pool, &l, floats, threads);
+  MEASURE(more->write2, copy_ns(l.copy, floats, bytes, bytes2));
+  MEASURE(more->write3, copy_ns(l.copy, floats, bytes, bytes3));
+  MEASURE(more->write4, copy_ns(l.copy, floats, bytes, bytes));
+  MEASURE(more->past, copy_ns(l.past, floats, bytes, bytes3));
+  MEASURE(more->apart, apart_ns(data, bytes3));
+  MEASURE(more->spans, rows_ns(data, bytes3, LINE / 8));
+  MEASURE(less->spans, rows_ns(data, bytes3, 0));
+  MEASURE(more->fresh, fresh_ns());
+  MEASURE(more->page, touch_ns(data, PAGE + LINE));
+  MEASURE(less->page, touch_ns(data, LINE));
+#undef MEASURE
+  measure_threads(pool, &l, floats, bytes, bytes3, more);
+}
+
+/* What 64 bytes that are written take beside as many that are read, of BOTH. */
+static double write_of(double both_ns, double read_ns) { return fmax(both_ns - read_ns, 0.1 * read_ns); }
+
+static tn_machine_costs costs_of(const raw_costs *raw) {
+  static const double least = 0.01; /* a cost of nothing would be taken for one that is not known */
+  tn_machine_costs c = raw->more;
+  loops l = find_loops();
+  double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
+  c.load = fmax(2 * raw->more.load - raw->less.load, raw->more.load / 2) * widest / LINE;
+  c.ends = fmax(raw->more.ends - raw->less.ends, least);
+  c.spans = fmax(raw->more.spans - raw->less.spans, least);
+  c.page = fmax(raw->more.page - raw->less.page, least);
+  c.write2 = write_of(c.write2, c.line2);
+  c.write3 = write_of(c.write3, c.line3);
+  c.write4 = write_of(c.write4, c.line4);
+  c.past = write_of(c.past, c.line3);
+  c.sharedwrite4 = write_of(c.sharedwrite4, c.shared4);
+  c.sharedpast = write_of(c.sharedpast, c.line3);
+  return c;
 }
 
 /* Another process had the processor for most of the time: what is pipelined cannot take longer than what waits. */
@@ -548,17 +617,27 @@ static bool is_disturbed(const tn_machine_costs *c) {
   return most > room * c->chain;
 }
 
-/* Twice, at least, and again where it was disturbed: the least of each. A level that is measured faster than a nearer one was
+/* Whether the least so far was seen once more, in AGAIN. */
+static bool agree(const tn_machine_costs *c, const tn_machine_costs *again) {
+  static const double room = 1.1;
+  return again->fma16 < room * c->fma16 && again->fma32 < room * c->fma32 && again->fma64 < room * c->fma64 &&
+         again->load < room * c->load && again->line2 < room * c->line2 && again->line3 < room * c->line3;
+}
+
+/* Twice, at least, until what decides most was seen twice: the least of each. A level that is measured faster than a nearer one was
  * disturbed, too: order is what the cost model relies on. */
 static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
   enum { TRIES = 5 };
-  measure(pool, data, bytes, caches, c);
-  for (int i = 1; i < TRIES && (i == 1 || is_disturbed(c)); i++) {
-    tn_machine_costs again = {0};
+  raw_costs raw, again;
+  bool is_calm = false;
+  measure(pool, data, bytes, caches, &raw);
+  for (int i = 1; i < TRIES && !is_calm; i++) {
     measure(pool, data, bytes, caches, &again);
-#define X(name, what) c->name = fmin(c->name, again.name);
-    TN_MACHINE_COSTS(X)
-#undef X
+    bool was_less = agree(&again.more, &raw.more); /* the least before was no chance */
+    keep_least(&raw.more, &again.more);
+    keep_least(&raw.less, &again.less);
+    *c = costs_of(&raw);
+    is_calm = was_less && agree(&raw.more, &again.more) && !is_disturbed(c);
   }
   c->line3 = fmax(c->line3, c->line2);
   c->stray = fmax(c->stray, c->line3);
@@ -585,7 +664,8 @@ const char *tn_measure_costs(tn_context *ctx) {
   for (int level = 1; level < 3; level++) costs.ways[level] = ways[level];
   size_t bytes = (size_t)RUNTIME_MIN(RUNTIME_MAX(2 * caches[3], (int64_t)LEAST_BYTES), (int64_t)MOST_BYTES);
   runtime_pool *pool = runtime_pool_of(ctx);
-  char *data = pool != NULL ? aligned_alloc(PAGE, bytes) : NULL;
+  size_t room = ((size_t)caches[1] + PAGE - 1) / PAGE * PAGE;
+  char *data = pool != NULL ? aligned_alloc(PAGE, bytes + room) : NULL;
   if (data != NULL) measure_calmly(pool, data, bytes, caches, &costs.ns);
   free(data);
   const char *text = data != NULL ? codegen_costs_text(ctx, &costs) : NULL;

@@ -272,11 +272,19 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   return s;
 }
 
+/* How much more than their own bytes the lines of rows of ROW bytes have: of a row that begins anywhere the first and the last
+ * line are parts. */
+static double lines_to_bytes(const tile_facts *f, const stream *s, double row, const double *extent) {
+  double run = s->read->stride[f->v] == 1 ? greater(row, extent[f->v] * s->bytes) : row;
+  if (s->stride == 0) return 1;
+  if (s->is_askew) return greater(lesser(run + COST_LINE - s->bytes, s->stride) / run, 1);
+  return row < COST_LINE ? lesser(COST_LINE, s->stride) / row : 1;
+}
+
 /* Bytes that ELEMENTS, which loops of these lengths read, take in a level, where some rows fall into the same sets. */
 static double footprint(const tile_facts *f, const stream *s, double elements, const double *extent, int level) {
-  double bytes = elements * s->bytes;
   double row = s->grows ? greater(s->row, extent[f->v] * s->bytes) : s->row;
-  if (row < COST_LINE && s->stride > 0) bytes *= lesser(ceil(row / COST_LINE) * COST_LINE, s->stride) / row;
+  double bytes = elements * s->bytes * lines_to_bytes(f, s, row, extent);
   if (level > 2 || s->stride == 0 || s->is_packed) return bytes;
   double reached = cost_reached_by(&f->machine, level, row, s->sets[level]);
   return bytes * greater((double)f->machine.cache_bytes[level] / reached, 1);

@@ -132,7 +132,7 @@ static void look_at_processor(report *r) {
 static void look_at_costs(report *r) {
   runtime_str path = {0};
   struct stat info;
-  if (!tools_cache_path(&path))
+  if (!tools_cache_path(r->session.ctx, &path))
     find(r, FOUND_NOTE, "costs", NULL,
          "neither XDG_CACHE_HOME nor HOME is set: the machine is measured anew in each run");
   else if (stat(path.data, &info) != 0)

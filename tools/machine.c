@@ -1,5 +1,6 @@
-/* machine.c: what operations cost on this machine, measured once and kept in the user's cache directory.
- * The generic schedules and the tuner choose by it. A file that is damaged, of another version or of
+/* machine.c: what operations cost on this machine, measured once and kept in the user's cache directory. The generic
+ * schedules and the tuner choose by it. Each machine has a file of its own, since several may share a home directory; a
+ * process that may use fewer processors counts as another machine. A file that is damaged, of another version or of
  * another machine is replaced by a new measurement, and a note says so. */
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,20 +14,32 @@
 
 static const char head[] = "tenon machine " MACHINE_VERSION;
 
-bool tools_cache_path(runtime_str *out) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (cache && *cache == '/')
-    runtime_str_addf(out, "%s/tenon/machine-" MACHINE_VERSION, cache);
-  else if (home && *home == '/')
-    runtime_str_addf(out, "%s/.cache/tenon/machine-" MACHINE_VERSION, home);
-  return !out->failed && out->n > 0;
-}
-
 /* What the file has to be of: the processor, its features, threads and caches. */
 static void identity(const tn_target *native, runtime_str *out) {
   runtime_str_addf(out, "%s", tn_target_text(native));
   for (int level = 1; level <= 3; level++)
     runtime_str_addf(out, " cache%d=%lld", level, (long long)tn_target_cache_bytes(native, level));
+}
+
+/* The path of the file for the machine that OF describes. False: no directory is known, or no memory. */
+static bool find_path(const runtime_str *of, runtime_str *out) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  unsigned long long hash = runtime_hash(of->data, of->n, 0);
+  if (of->failed) return false;
+  if (cache && *cache == '/')
+    runtime_str_addf(out, "%s/tenon/machine-" MACHINE_VERSION "-%016llx", cache, hash);
+  else if (home && *home == '/')
+    runtime_str_addf(out, "%s/.cache/tenon/machine-" MACHINE_VERSION "-%016llx", home, hash);
+  return !out->failed && out->n > 0;
+}
+
+bool tools_cache_path(tn_context *ctx, runtime_str *out) {
+  runtime_str of = {0};
+  tn_target *native = tn_target_new(ctx, NULL);
+  if (native) identity(native, &of);
+  bool ok = native && find_path(&of, out);
+  runtime_str_free(&of);
+  return ok;
 }
 
 /* The line of costs in a file's TEXT, which is cut up; NULL: it is not usable, and *WHY says why. "end" as
@@ -105,7 +118,7 @@ bool tools_know_machine(tools_session *session, bool anew) {
   bool is_own = strncmp(own, text, n) == 0 && strncmp(text + n, " threads=", strlen(" threads=")) == 0;
   if (!is_own || (*costs && !anew)) return true;
   identity(native, &of);
-  bool has_path = tools_cache_path(&path), ok = !of.failed;
+  bool ok = !of.failed, has_path = ok && find_path(&of, &path);
   if (ok && (anew || !has_path || !load_costs(session, path.data, of.data)))
     ok = measure_costs(session, has_path ? path.data : NULL, of.data);
   runtime_str_free(&path);

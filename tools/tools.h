@@ -195,12 +195,12 @@ typedef struct tools_session {
  * False after a message. tools_close is needed in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
-/* The file that keeps this machine's costs: $XDG_CACHE_HOME/tenon/machine-N, or the same in ~/.cache.
+/* The file that keeps this machine's costs: $XDG_CACHE_HOME/tenon/machine-N-HASH, or the same in ~/.cache.
  * False: neither directory is known, or there is no memory. */
-bool tools_cache_path(runtime_str *out);
+bool tools_cache_path(tn_context *ctx, runtime_str *out);
 /* Gives the session's target the costs of operations on this machine, from the user's cache directory or by measuring.
- * Does nothing if the target has costs already or is another processor. ANEW: measures even so,
- * but never for another processor. False after a message. */
+ * Does nothing if the target has costs already or is another processor. ANEW: measures even so, but never for another
+ * processor. False after a message. */
 bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM into the session: a file, when it exists or its name ends in .te, or the text itself.
  * False after a message. */

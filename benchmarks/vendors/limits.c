@@ -1,6 +1,7 @@
 /* limits.c: the most that a machine can do, as routines that are timed in turns with kernels: arithmetic on
  * registers alone, and reading, or reading and writing, an array. A limit that was measured at another time,
  * under another load, says nothing. */
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -43,6 +44,7 @@ struct limit {
   limit_stream stream; /* what reads the rest; NULL: four streams */
   int n_slots;         /* of a mix, in the order in which they run */
   unsigned char slots[SLOTS * VENDOR_OPERATIONS];
+  unsigned char alike[SLOTS * VENDOR_OPERATIONS]; /* slots of one kind in a row, from this one on */
   pthread_t thread[MAX_THREADS];
 };
 
@@ -178,9 +180,13 @@ static void copy_library(float *to, const float *from, size_t n) { memcpy(to, fr
 DEFINE_READER(read_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
 DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
 
-/* One operation of each chain: chains and constants fit the registers. Values stay between 0 and e^20 or so: no denormals,
+/* N operations of each chain: chains and constants fit the registers. A loop for each kind, since the compiler moves chains from register
+ * to register, and into memory, where one loop chooses among all kinds. Values stay between 0 and e^20 or so: no denormals,
  * which take longer. */
-#define ALL_CHAINS(e) _Pragma("GCC unroll 16") for (int c = 0; c < chains; ++c) a[c] = (e)
+#define ALL_CHAINS(e)                                                     \
+  do {                                                                    \
+    _Pragma("GCC unroll 16") for (int c = 0; c < chains; ++c) a[c] = (e); \
+  } while (--n)
 #define DEFINE_MIX(name, isa, vector, lanes, n_chains, set, fma, add, most, divide, root, function) \
   __attribute__((target(isa), noinline)) static float name(const limit *l, int at) {                \
     enum { chains = n_chains };                                                                     \
@@ -189,7 +195,8 @@ DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _
     (void)at;                                                                                       \
     for (int c = 0; c < chains; ++c) a[c] = set((float)c);                                          \
     for (int i = 0; i < STEPS / l->n_slots; ++i) {                                                  \
-      for (int k = 0; k < l->n_slots; ++k) {                                                        \
+      for (int k = 0, n; k < l->n_slots; k += l->alike[k]) {                                        \
+        n = l->alike[k];                                                                            \
         switch (l->slots[k]) {                                                                      \
           case VENDOR_FUSED: ALL_CHAINS(fma(a[c], x, y)); break;                                    \
           case VENDOR_ADDITION: ALL_CHAINS(add(a[c], y)); break;                                    \
@@ -385,6 +392,14 @@ static double fill_slots(limit *l, const double *counts) {
 
 static int compare_slots(const void *a, const void *b) { return *(const unsigned char *)a - *(const unsigned char *)b; }
 
+/* For each slot, how many slots of its kind follow each other from there on, itself included. */
+static void count_alike(limit *l) {
+  for (int k = l->n_slots - 1; k >= 0; --k) {
+    bool goes_on = k + 1 < l->n_slots && l->slots[k + 1] == l->slots[k] && l->alike[k + 1] < UCHAR_MAX;
+    l->alike[k] = (unsigned char)(goes_on ? l->alike[k + 1] + 1 : 1);
+  }
+}
+
 /* Chooses the order of the slots by trying both. Kinds that are spread evenly may share the time of several
  * ports; kinds in a row are easy for the branch predictor. */
 static void choose_order(limit *l) {
@@ -393,11 +408,13 @@ static void choose_order(limit *l) {
   limit sorted = *l;
   double evenly = INFINITY, in_a_row = INFINITY;
   qsort(sorted.slots, (size_t)sorted.n_slots, sizeof *sorted.slots, compare_slots);
+  count_alike(l);
+  count_alike(&sorted);
   for (int i = 0; i < TRIES; ++i) {
     evenly = fmin(evenly, part_seconds(l));
     in_a_row = fmin(in_a_row, part_seconds(&sorted));
   }
-  if (in_a_row < evenly) memcpy(l->slots, sorted.slots, sizeof l->slots);
+  if (in_a_row < evenly) *l = sorted;
 }
 
 bool vendor_limit_mix(const double counts[VENDOR_OPERATIONS], int threads, vendor_kernel *out, double *operations,
