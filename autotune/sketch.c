@@ -409,6 +409,7 @@ int autotune_sketches(const autotune_task *task, int max, autotune_sketch *out) 
   state first = {.sketch.base = tn_schedule_new(task->program), .threads = task->threads};
   first.stage = first.sketch.base ? first.sketch.base->n_stages - 1 : -1;
   int n = first.sketch.base && RUNTIME_PUSH(&w.states, first) ? 0 : -1;
+  if (n < 0) tn_schedule_free(first.sketch.base);
   while (w.next < w.states.n) {
     state st = w.states.data[w.next++]; /* a copy: expanding moves the array */
     if (st.stage >= 0 && n < max)

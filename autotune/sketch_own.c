@@ -51,12 +51,17 @@ static bool take_step(taking *t, const schedule_step *step) {
 static bool settle(taking *t) {
   const tn_schedule *from = t->from->base, *base = t->to->base;
   autotune_sketch *to = t->to;
+  int at;
   if (base->n_stages > AUTOTUNE_MAX_STAGES) return false;
   memset(to->roles, AUTOTUNE_PLAIN, sizeof to->roles);
   for (int s = 0; s < from->n_stages && s < AUTOTUNE_MAX_STAGES; s++)
-    to->roles[schedule_stage_of_tensor(base, from->stages[s].tensors)] = t->from->roles[s];
-  for (int i = 0; i < t->n_own; i++) to->roles[schedule_stage_of_tensor(base, t->own[i])] = AUTOTUNE_OWN;
-  for (int h = 0; h < to->n_holes; h++) to->holes[h].stage = (int16_t)schedule_stage_of_tensor(base, t->hole_of[h]);
+    if ((at = schedule_stage_of_tensor(base, from->stages[s].tensors)) >= 0) to->roles[at] = t->from->roles[s];
+  for (int i = 0; i < t->n_own; i++)
+    if ((at = schedule_stage_of_tensor(base, t->own[i])) >= 0) to->roles[at] = AUTOTUNE_OWN;
+  for (int h = 0; h < to->n_holes; h++) {
+    if ((at = schedule_stage_of_tensor(base, t->hole_of[h])) < 0) return false; /* the rule took its stage away */
+    to->holes[h].stage = (int16_t)at;
+  }
   return true;
 }
 

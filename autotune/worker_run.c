@@ -26,7 +26,7 @@
 #define LONG_TURN_S 1e-2
 /* PEAK_HZ: the assumed bound of clock rates. LONGEST_COOLDOWN_S: the most that a request may make a worker
  * sleep. FLUSHED_BYTES: more than most caches hold; touched in steps of LINE_BYTES to empty the caches. */
-#define PEAK_HZ 6e9
+#define PEAK_HZ 8e9
 #define LONGEST_COOLDOWN_S 10.0
 enum { MOST_REPEATS = 1000, LINE_BYTES = 64, FLUSHED_BYTES = 128 << 20 };
 

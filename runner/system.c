@@ -144,23 +144,23 @@ __asm__(".globl _start\n_start:\n  xor %ebp, %ebp\n  mov %rsp, %rdi\n  and $-16,
 
 /* ---- functions that compilers call by themselves ----------------------------------------------------------------- */
 
-/* By words where both sides are aligned: the frames are large. */
-void *memcpy(void *restrict to, const void *restrict from, size_t n) {
-  char *t = to;
-  const char *f = from;
+/* From the lowest byte to the highest, by words where both sides are aligned, since the frames are large. FROM may lie above TO and
+ * overlap it. */
+static void copy_upwards(char *t, const char *f, size_t n) {
   for (; n >= sizeof(long) && (((uintptr_t)t | (uintptr_t)f) & (sizeof(long) - 1)) == 0; n -= sizeof(long)) {
     *(long __attribute__((may_alias)) *)(void *)t = *(const long __attribute__((may_alias)) *)(const void *)f;
     t += sizeof(long);
     f += sizeof(long);
   }
   while (n-- > 0) *t++ = *f++;
-  return to;
 }
+
+void *memcpy(void *restrict to, const void *restrict from, size_t n) { return copy_upwards(to, from, n), to; }
 
 void *memmove(void *to, const void *from, size_t n) {
   char *t = to;
   const char *f = from;
-  if (t <= f || t >= f + n) return memcpy(to, from, n);
+  if (t <= f || t >= f + n) return copy_upwards(t, f, n), to;
   while (n-- > 0) t[n] = f[n];
   return to;
 }

@@ -22,7 +22,7 @@ extern char **environ;
 
 /* MAX_WORDS: of a command line. MAX_ELEMENTS: bytes of a text that is read. BOARD_HZ: what the board's
  * instructions are divided by, so that the tuner sees seconds. */
-enum { PATH_BYTES = 256, MAX_WORDS = 24, MAX_ELEMENTS = 1 << 20, BOARD_HZ = 25000000, RUN_S = 10 };
+enum { PATH_BYTES = 256, MAX_WORDS = 24, MAX_ELEMENTS = 1 << 20, BOARD_HZ = 25000000 };
 
 /* ---- boards: how to compile for each, and how to emulate it ------------------------------------------------------ */
 
