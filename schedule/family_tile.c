@@ -220,6 +220,23 @@ static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
 /* Copied in panels of rows. */
 static bool is_left(const tile_facts *f, const int32_t *c, int read) { return c[TILE_LEFT] && read == f->left; }
 
+/* The same in every call: a copy of it is made before the first. */
+static bool is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
+
+/* Copied and read as f32 only: the copy holds f32 (tir/pass_widen_copies.c), unless it is an argument. */
+static bool is_widened(const tile_facts *f, const int32_t *c, int read) {
+  const tn_tensor *tensor = f->reads.reads[read].tensor;
+  bool is_half = tensor->dtype == TN_F16 || tensor->dtype == TN_BF16;
+  bool is_copied = (c[TILE_PACK] && read == f->shared) || is_left(f, c, read);
+  return is_half && is_copied && !c[TILE_DOT] && f->reads.op->outputs[0].dtype == TN_F32 &&
+         !is_constant(&f->reads.reads[read]);
+}
+
+/* What converting an element takes when it is copied. */
+static double widen_ns(const tile_facts *f, const int32_t *c, int read) {
+  return is_widened(f, c, read) ? cost_fma(&f->machine, c[TILE_WIDTH]) / (double)tile_lanes(f, c) : 0;
+}
+
 /* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
@@ -247,7 +264,8 @@ static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) 
 /* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
-  stream s = {.read = read, .walk = &f->walks[i], .bytes = f->walks[i].bytes, .row = 0, .stride = 0};
+  double bytes = is_widened(f, c, i) ? (double)f->bytes : f->walks[i].bytes;
+  stream s = {.read = read, .walk = &f->walks[i], .bytes = bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
   s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared) || is_left(f, c, i);
   double width = (double)tile_columns(f, c);
@@ -438,7 +456,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-    bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
+    bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? n : 0;
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
@@ -471,9 +489,6 @@ static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
   double lanes = (double)tile_lanes(f, c);
   return 2 * log2(lanes) * cost_fma(&f->machine, c[TILE_WIDTH]);
 }
-
-/* The same in every call: a copy of it is made before the first. */
-static bool is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
 
 /* An element of BYTES that is turned with as many others as a line has: a load, a store, and shuffles that halve the distance.
  * Short ones are gathered. */
@@ -610,7 +625,7 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   else
     moved *= c[TILE_DOT] ? m->costs.gather : bytes / c[TILE_WIDTH] * m->costs.load * 2;
   if (is_turned) line += m->costs.page;
-  return times * (lines * line + moved);
+  return times * (lines * line + moved + elements * widen_ns(f, c, f->shared));
 }
 
 /* Copying the operand of rows once: neighbours go together, others one by one. */
@@ -625,7 +640,7 @@ static double left_ns(const tile_facts *f, const int32_t *c) {
   double panel = (double)RUNTIME_MIN(c[TILE_ROWS] * f->walks[f->left].bytes, c[TILE_WIDTH]);
   double moved =
       read->stride[f->u] == 1 ? bytes / panel * 2 * 2 * m->costs.load : f->walks[f->left].all * m->costs.gather;
-  return bytes / COST_LINE * line + written + moved;
+  return bytes / COST_LINE * line + written + moved + f->walks[f->left].all * widen_ns(f, c, f->left);
 }
 
 /* 0 where there is no padding. */

@@ -9,12 +9,14 @@
 
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
  * are flat and simple, so that vectors are ramps; then loops are expanded. */
-#define PASS(name) {#name, tir_pass_##name}
+#define PASS(name) \
+  { #name, tir_pass_##name }
 const tir_pass tir_passes[] = {
-    PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds),  PASS(guard_loads),  PASS(simplify),
-    PASS(hoist_guards),    PASS(partition),     PASS(simplify),    PASS(hoist_guards), PASS(tighten_loops),
-    PASS(simplify),        PASS(flatten),       PASS(tensorize),   PASS(vectorize),    PASS(register_tiles),
-    PASS(unroll),          PASS(dead_lanes),    PASS(signed_dots), PASS(remove_noops), {NULL, NULL},
+    PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds), PASS(guard_loads),  PASS(simplify),
+    PASS(hoist_guards),    PASS(partition),     PASS(simplify),   PASS(hoist_guards), PASS(tighten_loops),
+    PASS(simplify),        PASS(flatten),       PASS(tensorize),  PASS(widen_copies), PASS(vectorize),
+    PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes), PASS(signed_dots),  PASS(remove_noops),
+    {NULL, NULL},
 };
 #undef PASS
 
