@@ -109,6 +109,15 @@ double cost_visit(const tn_machine *m, int level, double lines) {
   return level < 3 ? 0 : level == 3 ? near : near * fmax(farther, 1);
 }
 
+double cost_pieces(const tn_machine *m, double rows, double width, double row, double bytes) {
+  double lines = width / COST_LINE, far = 0;
+  int level = cost_level(m, bytes);
+  if (width >= row) return 0;
+  double more = ceil(lines) + (fmod(width, COST_LINE) > 0) + 1 - lines;
+  if (row > COST_PAGE) far = fmax(1 - width / COST_PAGE, 0) * cost_visit(m, level, lines);
+  return rows * row / width * (more * cost_line(m, level, false) + far);
+}
+
 double cost_line_at(const tn_machine *m, double place, bool is_shared) {
   int level = (int)place;
   return cost_between(place, cost_line(m, level, is_shared), cost_line(m, RUNTIME_MIN(level + 1, 4), is_shared));

@@ -24,6 +24,10 @@ double cost_between(double place, double near, double far);
 /* What it takes longer than a stream to go to LINES neighbours of a page that nobody knows of any more, and then to those of
  * another one: measured of one line, and of sixteen; more are found as a stream is. */
 double cost_visit(const tn_machine *m, int level, double lines);
+/* What it takes longer to go through ROWS of ROW bytes by pieces of WIDTH bytes, one piece of each row after the other, than row by
+ * row: a piece brings the rest of its lines and the line behind it; where rows are farther apart than a page nobody guesses
+ * where the next one lies. BYTES: of all rows. */
+double cost_pieces(const tn_machine *m, double rows, double width, double row, double bytes);
 double cost_line_at(const tn_machine *m, double place, bool is_shared);
 /* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
 double cost_line(const tn_machine *m, int level, bool is_shared);

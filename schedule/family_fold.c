@@ -16,6 +16,7 @@ typedef struct fold_facts {
   double outer, points;  /* iterations of data axes around the columns; of all loops */
   int64_t columns, rows; /* rows: steps of the innermost reduction loop */
   int64_t lanes;
+  int n_steady;        /* reads that are the same for all rows */
   int values;          /* of a result */
   double combined;     /* operations that combine two results */
   bool can_have_parts; /* there is room for one more data axis */
@@ -23,28 +24,11 @@ typedef struct fold_facts {
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-/* Whether each read that goes along ROWS or COLUMNS runs through both as through one row. */
-static bool is_folded(const generic_reads *r, int rows, int columns) {
-  int n_along = 0;
-  for (int i = 0; i < r->n; i++) {
-    int64_t row, column;
-    if (!generic_stride(&r->reads[i], rows, &row) || !generic_stride(&r->reads[i], columns, &column)) return false;
-    if (column < 0 || column > 1 || row != column * r->extent[columns]) return false;
-    n_along += column == 1;
-  }
-  return n_along > 0;
-}
-
-static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
-
-/* Rows that make whole vectors. */
-static int64_t fewest_rows(const fold_facts *f) {
-  return RUNTIME_MAX(f->lanes / greatest_divisor(f->columns, f->lanes), 2);
-}
-
-/* Whether N rows are a few vectors, and are met at least twice. */
+/* Whether N rows are a few vectors, which stay in registers with what each column reads again, and are met at least twice. */
 static bool fits(const fold_facts *f, int64_t n) {
-  return n >= 2 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows;
+  int64_t vectors = (n * f->columns + f->lanes - 1) / f->lanes;
+  return n >= 2 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows &&
+         (f->n_steady == 0 || vectors * (f->values + f->n_steady) < f->machine.vector_registers);
 }
 
 /* One stage that is reduced by columns. */
@@ -54,7 +38,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   generic_reads r;
   if (g->n > 0 || g->n_windows > 0 || g->anchor || op->n_reduce == 0 || op->n_axes == 0) return NULL;
   if (op->n_axes + 2 > TN_MAX_RANK || !generic_read_all(d, stage, &r) || op->body->op != TIR_REDUCE) return NULL;
-  fold_facts *f = is_folded(&r, r.n_axes - 1, r.n_data - 1) ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
+  int n_steady;
+  bool is_folded = generic_is_folded(&r, r.n_axes - 1, r.n_data - 1, &n_steady);
+  fold_facts *f = is_folded ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
   if (!f) return NULL;
   *f = (fold_facts){.machine = d->machine,
                     .ns = g->ns,
@@ -63,24 +49,26 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
                     .columns = r.extent[r.n_data - 1],
                     .rows = r.extent[r.n_axes - 1],
                     .lanes = generic_lanes(d, stage),
+                    .n_steady = n_steady,
                     .values = op->n_outputs,
                     .combined = r.combined};
   f->can_have_parts = op->n_reduce == 1;
   for (int a = 0; a < r.n_axes; a++) f->points *= (double)r.extent[a];
   for (int a = 0; a + 1 < r.n_data; a++) f->outer *= (double)r.extent[a];
-  return f->lanes > 1 && f->columns > 1 && fits(f, fewest_rows(f)) ? f : NULL;
+  return f->lanes > 1 && f->columns > 1 && fits(f, generic_rows_of_fold(f->columns, f->lanes)) ? f : NULL;
 }
 
 /* Parts only where each thread gets some steps of its own. */
 static void space(const void *facts, plan_space *s) {
   const fold_facts *f = facts;
-  for (int64_t n = fewest_rows(f); fits(f, n); n *= 2) plan_add(s, FOLD_ROWS, (int32_t)n);
+  for (int64_t n = generic_rows_of_fold(f->columns, f->lanes); fits(f, n); n *= 2) plan_add(s, FOLD_ROWS, (int32_t)n);
   plan_add(s, FOLD_PARTS, 1);
   plan_add(s, FOLD_THREADS, 0);
   if (!generic_is_worth_threads_on(&f->machine, f->ns)) return;
   plan_add(s, FOLD_THREADS, 1);
   for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
-    if (f->rows / (n * f->machine.threads) >= 4 * fewest_rows(f)) plan_add(s, FOLD_PARTS, n * f->machine.threads);
+    if (f->rows / (n * f->machine.threads) >= 4 * generic_rows_of_fold(f->columns, f->lanes))
+      plan_add(s, FOLD_PARTS, n * f->machine.threads);
 }
 
 /* ---- the cost ---------------------------------------------------------------------------------------------------- */
@@ -101,30 +89,21 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
 
-/* The loops of STAGE: data axes, reductions, LAST as a vector. */
-static bool put_last(generic_draft *d, int stage, int last) {
-  int order[SCHEDULE_MAX_AXES], n = 0;
-  const schedule_stage *st = &d->s->stages[stage];
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != last) order[n++] = st->leaves[i];
-  order[n++] = last;
-  return generic_order(d, stage, n, order) && generic_annotate(d, stage, last, SCHEDULE_VECTORIZE);
-}
-
 /* Every ROWS-th step of the reduction becomes a sum of its own, the innermost data axis but one of a new stage, which is one
  * vector with the columns. A rest is a step of its own. */
 static bool fold(generic_draft *d, int stage, int64_t rows) {
   const schedule_stage *st = &d->s->stages[stage];
   int n_data = st->op->n_axes, at = schedule_leaf_position(st, st->n_roots - 1), fused, outer = -1, first, second;
   int64_t extent = st->axes[st->n_roots - 1].extent, blocks = extent / rows;
-  if (at < 0 || schedule_split(d->s, stage, at, 1, &rows, true, TN_TAIL_GUARD) != TN_OK) return false;
+  if (at < 0 || rows < 1 || blocks < 1) return false; /* parts may have fewer steps */
+  if (schedule_split(d->s, stage, at, 1, &rows, true, TN_TAIL_GUARD) != TN_OK) return false;
   if (schedule_rfactor(d->s, stage, at + 1, n_data - 1) != TN_OK) return false;
   st = &d->s->stages[stage];
   for (int i = n_data + 1; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->extent == (extent + rows - 1) / rows) outer = st->leaves[i];
   if (extent % rows && outer >= 0 && !generic_split(d, stage, outer, blocks, &first, &second)) return false;
   const int pair[] = {n_data - 1, n_data};
-  return generic_fuse(d, stage, 2, pair, &fused) && put_last(d, stage, fused) &&
+  return generic_fuse(d, stage, 2, pair, &fused) && generic_put_vector_last(d, stage, fused) &&
          schedule_set_scope(d->s, stage, "local") == TN_OK;
 }
 
@@ -134,7 +113,7 @@ static bool arrange(generic_draft *d, const tn_tensor *tensor, int64_t rows, dou
   if (!fold(d, stage, rows)) return false;
   int last = d->s->stages[++stage].op->n_axes - 1;
   for (int a = 0; a < last; a++) loops[n++] = a;
-  if (!put_last(d, stage, last)) return false;
+  if (!generic_put_vector_last(d, stage, last)) return false;
   if (n > 0 && !generic_parallel(d, stage, n, loops, ns, &loop, &n_fused)) return false;
   if (n > 0 && n_fused < n) loop = loops[n - 1];
   int at = loop < 0 ? -1 : schedule_leaf_position(&d->s->stages[stage], loop);
@@ -147,7 +126,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   const tn_tensor *sums = g->root;
   if (c[FOLD_PARTS] > 1 && !generic_cut_for_threads(d, g->root, c[FOLD_PARTS], &sums)) return false;
   if (!arrange(d, sums, c[FOLD_ROWS], c[FOLD_THREADS] ? INFINITY : 0)) return false;
-  return sums == g->root || put_last(d, generic_stage(d, g->root), g->root->ndim - 1);
+  return sums == g->root || generic_put_vector_last(d, generic_stage(d, g->root), g->root->ndim - 1);
 }
 
 static const plan_field fields[FOLD_FIELD_COUNT] = {

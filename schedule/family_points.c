@@ -6,13 +6,11 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-/* The first of the last loops that are to be fused: while they are shorter than WANTED and, if they are to be EVEN, no
- * multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all. */
-static int first_joined(const generic_draft *p, int stage, generic_reads *r, int64_t wanted, bool even) {
+int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even) {
   int first = r->n_data - 1;
   bool strides = generic_has_strides(p, stage, r);
   even = even && generic_is_of_reads(p, stage);
-  while (!strides && (r->extent[first] < wanted || (even && r->extent[first] % wanted != 0)) &&
+  while (!strides && first > least && (r->extent[first] < wanted || (even && r->extent[first] % wanted != 0)) &&
          generic_joins(r, first)) {
     first--;
     r->extent[first] *= r->extent[first + 1];
@@ -27,7 +25,7 @@ static int64_t wanted_extent(const generic_draft *p, int stage) {
 
 /* Fuses the last of N loops. LOOPS: axes in order; shortened. */
 static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, int *n, int *loops) {
-  int first = *n == 0 ? 0 : first_joined(p, stage, r, wanted_extent(p, stage), even), n_joined = *n - first;
+  int first = *n == 0 ? 0 : generic_first_joined(p, stage, r, 0, wanted_extent(p, stage), even), n_joined = *n - first;
   if (n_joined <= 1) return true;
   *n = first + 1;
   return generic_fuse(p, stage, n_joined, loops + first, &loops[first]);
@@ -57,6 +55,15 @@ static bool unroll_taps(generic_draft *p, int stage, int n, const int *loops) {
   return true;
 }
 
+/* Puts the loop over vectors' blocks, the last but one, outermost. False: there is none. */
+static bool put_columns_first(generic_draft *p, int stage, int n, int *loops) {
+  if (n < 3 || p->s->stages[stage].op->n_reduce > 0) return false;
+  int blocks = loops[n - 2];
+  memmove(loops + 1, loops, sizeof *loops * (size_t)(n - 2));
+  loops[0] = blocks;
+  return generic_order(p, stage, n, loops);
+}
+
 /* LOOPS are the stage's loops in order, outermost first, without those of a filter's taps; those without a vector can be
  * shared among threads. EVEN: no row is to have a rest. */
 static bool arrange(generic_draft *p, int stage, bool even, int *n, int *loops) {
@@ -73,22 +80,49 @@ bool generic_inner_injective(generic_draft *p, int stage) {
   return arrange(p, stage, false, &n, loops);
 }
 
-bool generic_injective(generic_draft *p, const generic_group *g) {
+/* Some rows, ROWS, of few columns are one vector. LOOPS as of arrange. */
+static bool fold(generic_draft *p, int stage, int64_t rows, int *n, int *loops) {
+  int outer, inner, last = p->s->stages[stage].op->n_axes - 1;
+  for (int a = 0; a < last; a++) loops[a] = a;
+  *n = last + 1;
+  if (!generic_split(p, stage, last - 1, rows, &outer, &inner)) return false;
+  const int pair[] = {inner, last};
+  loops[last - 1] = outer;
+  return generic_fuse(p, stage, 2, pair, &loops[last]) && generic_annotate(p, stage, loops[last], SCHEDULE_VECTORIZE);
+}
+
+/* How the loops of a stage by itself go. */
+typedef struct points_loops {
+  bool by_columns; /* some columns of all rows at a time */
+  int64_t fold;    /* rows that are one vector; 0: none */
+} points_loops;
+
+static bool arrange_alone(generic_draft *p, const generic_group *g, const points_loops *l) {
   int n, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
-  if (!arrange(p, stage, true, &n, loops)) return false;
+  bool ok = l->fold > 0 ? fold(p, stage, l->fold, &n, loops) : arrange(p, stage, !l->by_columns, &n, loops);
+  if (!ok || (l->by_columns && !put_columns_first(p, stage, n, loops))) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
   return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
 }
 
+bool generic_injective(generic_draft *p, const generic_group *g) { return arrange_alone(p, g, &(points_loops){0}); }
+
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_FIELD_COUNT };
+enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_COLUMNS, POINTS_FOLD, POINTS_FIELD_COUNT };
+enum { MAX_VECTORS = 8 };
 
 typedef struct points_facts {
   tn_machine machine;
   double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
   double read, written;     /* bytes */
   bool can_stream;          /* vectors may go past the caches */
+  double steady_ns;         /* of what is the same for all points of a column */
+  double row, pieces;       /* bytes of a row, and how many rows there are, where columns may go first */
+  int64_t columns, rows;    /* of rows that may be one vector; 0: they may not */
+  int64_t lanes;
+  int n_steady; /* reads that are the same for all rows */
+  double idle;  /* what rests of rows take longer, in parts */
 } points_facts;
 
 /* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a
@@ -97,6 +131,22 @@ static double far_ns(const tn_machine *m, double row, double stride) {
   double lines = row * COST_LINE * fmax((double)m->cache_bytes[2] / cost_reached(m, 2, COST_LINE, stride), 1);
   double line = cost_line(m, RUNTIME_MAX(cost_level(m, lines), 2), false);
   return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
+}
+
+/* Rows of few columns, one behind the other but for what is the same for all rows. */
+static void describe_fold(const generic_draft *d, int stage, const generic_reads *r, points_facts *f) {
+  int last = r->n_data - 1;
+  f->lanes = generic_lanes(d, stage);
+  if (last < 1 || r->n_axes > r->n_data || r->extent[last] < 2 || generic_has_strides(d, stage, r)) return;
+  if (!generic_is_of_reads(d, stage) || !generic_is_folded(r, last - 1, last, &f->n_steady) || f->n_steady == 0) return;
+  f->columns = r->extent[last], f->rows = r->extent[last - 1];
+}
+
+/* Whether N rows are a few vectors, beside which what is the same for all rows stays in registers. */
+static bool folds(const points_facts *f, int64_t n) {
+  int64_t vectors = (n * f->columns + f->lanes - 1) / f->lanes;
+  return f->columns > 0 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows &&
+         vectors * f->n_steady < f->machine.vector_registers / 2;
 }
 
 /* Any stage without a reduction, so that a group that no other family takes has a plan; and interleaved filters. */
@@ -119,9 +169,15 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
     if (!read->is_known[v] || llabs(read->stride[v]) > 1)
       f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
   }
-  int64_t wanted = wanted_extent(d, stage), row = r.extent[first_joined(d, stage, &r, wanted, true)];
+  describe_fold(d, stage, &r, f);
+  int64_t wanted = wanted_extent(d, stage), row = r.extent[generic_first_joined(d, stage, &r, 0, wanted, true)];
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
   f->can_stream = generic_can_stream(d, stage, row, f->read + f->written);
+  double lanes = d->machine.vector_bytes / 4.0;
+  f->row = (double)r.extent[r.n_data - 1] * (double)tn_dtype_bytes(g->root->dtype);
+  f->pieces = points / (double)r.extent[r.n_data - 1];
+  f->idle = ceil((double)row / (double)f->lanes) * (double)f->lanes / (double)row - 1;
+  f->steady_ns = points * generic_steady_ops(d, stage, 0) / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
   return f;
 }
 
@@ -134,12 +190,23 @@ static void space(const void *facts, plan_space *s) {
   if (f->can_stream) plan_add(s, POINTS_STREAM, 1);
   plan_add(s, POINTS_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, POINTS_THREADS, 1);
+  plan_add(s, POINTS_COLUMNS, 0);
+  if (f->steady_ns > 0) plan_add(s, POINTS_COLUMNS, 1);
+  plan_add(s, POINTS_FOLD, 0);
+  if (f->columns > 0)
+    for (int64_t n = generic_rows_of_fold(f->columns, f->lanes); folds(f, n); n *= 2) plan_add(s, POINTS_FOLD, n);
 }
 
-/* The estimate of the reads, with a hint of preference for the usual length of vectors. */
+/* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
-  double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
+  double width = (double)c[POINTS_VECTORS] * f->machine.vector_bytes, ns = f->ns + f->far_ns;
+  if (c[POINTS_COLUMNS] && c[POINTS_STREAM]) return INFINITY; /* only whole rows go past the caches */
+  if (c[POINTS_FOLD] && (c[POINTS_COLUMNS] || !folds(f, c[POINTS_FOLD]))) return INFINITY;
+  if (!c[POINTS_FOLD]) ns += ns * f->idle;
+  if (!c[POINTS_FOLD])
+    ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written) : f->steady_ns;
+  ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
 }
@@ -151,13 +218,17 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[POINTS_VECTORS];
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
-  return generic_injective(&with, &group) && (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
+  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS] != 0, c[POINTS_FOLD]}) &&
+         (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
 static const plan_field fields[POINTS_FIELD_COUNT] = {
     [POINTS_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [POINTS_THREADS] = {"threads", "1: outer loops are shared among threads"},
     [POINTS_STREAM] = {"stream", "1: what is written goes past the caches"},
+    [POINTS_COLUMNS] = {"columns", "1: some columns of all rows at a time: what is the same for all rows is done once",
+                        true},
+    [POINTS_FOLD] = {"fold", "rows of few columns that are one vector", true},
 };
 
 PLAN_FAMILY(points, POINTS_FIELD_COUNT);

@@ -41,28 +41,21 @@ bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t 
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-/* Loops but VECTOR, data before reduction, VECTOR innermost. */
-static bool put_innermost(generic_draft *p, int stage, int vector) {
-  const schedule_stage *st = &p->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
-  order[n++] = vector;
-  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
-}
-
-/* TENSOR[.., v] copies a block of accumulators, which is computed inside its loop over vectors. */
+/* TENSOR[.., v] copies a block of accumulators, which is computed inside its loop over blocks. */
 static bool columns(generic_draft *p, const tn_tensor *tensor, double ns) {
-  int stage = generic_stage(p, tensor), outer, inner, loop, n_fused, last = tensor->ndim - 1;
+  int stage = generic_stage(p, tensor), loop, n_fused, last = tensor->ndim - 1;
+  generic_columns copy;
+  bool by_lanes;
+  int64_t block = generic_column_block(tensor->shape[last], generic_lanes(p, stage), generic_registers(p), &by_lanes);
   if (schedule_cache_write(p->s, stage, "local") != TN_OK) return false;
-  if (!generic_split_vector(p, stage + 1, last, generic_registers(p), &outer, &inner)) return false;
-  if (!generic_annotate(p, stage + 1, inner, SCHEDULE_VECTORIZE)) return false;
+  if (!generic_split_columns(p, stage + 1, last, block, by_lanes, &copy)) return false;
+  if (!generic_annotate(p, stage + 1, copy.lane, SCHEDULE_VECTORIZE)) return false;
   int loops[TN_MAX_RANK + 1], n = 0;
   for (int a = 0; a < last; a++) loops[n++] = a;
-  if (outer >= 0) loops[n++] = outer;
+  if (copy.block >= 0) loops[n++] = copy.block;
   if (!generic_parallel(p, stage + 1, n, loops, ns, &loop, &n_fused)) return false;
   if (n > 0 && n_fused < n) loop = loops[n - 1];
-  if (!put_innermost(p, stage, last)) return false;
+  if (!generic_arrange_columns(p, stage, last, by_lanes)) return false;
   int at = loop < 0 ? -1 : schedule_leaf_position(&p->s->stages[stage + 1], loop);
   return at < 0 || schedule_compute_at(p->s, stage, stage + 1, at) == TN_OK;
 }
@@ -111,12 +104,13 @@ static bool arrange(generic_draft *p, const tn_tensor *tensor, int together, dou
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_FIELD_COUNT };
+enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_WIDE, REDUCE_FIELD_COUNT };
 
 /* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
   tn_machine machine;
   double ns;              /* of one thread */
+  double wide_ns;         /* the same of wide rows */
   double results;         /* that can be computed at the same time */
   int64_t longest;        /* steps of the longest reduction loop */
   bool can_have_parts;    /* there is room for a data axis more */
@@ -126,10 +120,20 @@ typedef struct reduce_facts {
   double outer;           /* iterations of data axes around the columns */
   int64_t innermost;      /* steps of the innermost reduction loop */
   int64_t in_lanes;       /* rows that could go together, each reduced in lanes; 0: none */
+  generic_row_sum sum;    /* of rows that are reduced in lanes */
   int values;             /* of a result: argmax has two */
   double combined;        /* operations that combine two results */
   double read;            /* bytes, each once */
 } reduce_facts;
+
+/* Of wide rows, sums are loaded and stored for some steps at a time, and added up at the end. */
+static double wide_ends_ns(const reduce_facts *f, const tn_tensor *root) {
+  enum { STEPS = 8 };
+  const tn_machine *m = &f->machine;
+  double sums = generic_bytes(root) / (double)tn_dtype_bytes(root->dtype) * (double)f->sum.extent;
+  double steps = f->sum.rows * (double)f->sum.extent / (double)f->sum.lanes / STEPS;
+  return steps * 2 * m->costs.load + sums * (m->costs.load + cost_fma(m, 4));
+}
 
 /* One stage with a reduction that is no tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
@@ -154,7 +158,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   f->combined = reads.combined;
-  bool in_lanes = !f->has_columns && op->n_axes > 0 && generic_rows_in_lanes(d, g->root) > 0;
+  bool in_lanes = generic_row_sum_of(d, g->root, &f->sum) && !f->has_columns && op->n_axes > 0;
+  if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
+  f->wide_ns = g->ns + wide_ends_ns(f, g->root);
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
   f->lanes = RUNTIME_MAX(generic_lanes(d, stage), 1);
@@ -168,12 +174,16 @@ static void space(const void *facts, plan_space *s) {
   bool worth = generic_is_worth_threads_on(&f->machine, f->ns);
   for (int n = 4; n >= 1; n /= 2) plan_add(s, REDUCE_VECTORS, n);
   plan_add(s, REDUCE_VECTORS, 8);
+  int64_t all = (f->columns + f->lanes - 1) / f->lanes;
+  if (f->has_columns && all <= generic_most_columns(&f->machine)) plan_add(s, REDUCE_VECTORS, all);
   plan_add(s, REDUCE_PARTS, 1);
   plan_add(s, REDUCE_TOGETHER, 1);
   for (int n = 4; n <= 8 && f->has_columns; n *= 2)
     if (f->innermost >= 2 * n) plan_add(s, REDUCE_TOGETHER, n);
   for (int n = 2; n <= 8 && n <= f->in_lanes; n *= 2) plan_add(s, REDUCE_TOGETHER, n);
   plan_add(s, REDUCE_THREADS, 0);
+  plan_add(s, REDUCE_WIDE, 0);
+  if (f->sum.is_wide) plan_add(s, REDUCE_WIDE, 1);
   if (!worth) return;
   plan_add(s, REDUCE_THREADS, 1);
   for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
@@ -193,9 +203,10 @@ static double idle_ns(const reduce_facts *f) {
 static double chains_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double vector = vector_ns(f), chain = f->values * m->costs.chain;
-  int64_t length = generic_vector_length(f->columns, f->lanes, c[REDUCE_VECTORS]), rest = f->columns % length;
+  bool by_lanes;
+  int64_t length = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes), rest = f->columns % length;
   double of_block = fmax(chain - (double)length / (double)f->lanes * vector, 0);
-  double of_rest = rest > 0 ? fmax(chain - (double)rest / (double)f->lanes * vector, 0) : 0;
+  double of_rest = rest > 0 ? fmax(chain - ceil((double)rest / (double)f->lanes) * vector, 0) : 0;
   return f->rows * ((double)(f->columns / length) * of_block + of_rest);
 }
 
@@ -203,12 +214,14 @@ static double chains_ns(const reduce_facts *f, const int32_t *c) {
  * part lies; or they are read and written for some rows at a time. */
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
-  double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row),
-         vectors = f->rows * f->row / m->vector_bytes;
-  if (c[REDUCE_TOGETHER] == 1)
-    return chains_ns(f, c) + (f->row <= COST_PAGE ? 0
-                                                  : f->rows * f->row / width * (1 - width / COST_PAGE) *
-                                                        cost_visit(m, cost_level(m, f->read), width / COST_LINE));
+  double vectors = f->rows * f->row / m->vector_bytes;
+  if (c[REDUCE_TOGETHER] == 1) {
+    bool by_lanes;
+    int64_t block = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes);
+    double width = f->row * (double)block / (double)f->columns;
+    if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
+    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read);
+  }
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
   return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line) + waits;
@@ -216,6 +229,9 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
 
 static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
+  if (c[REDUCE_WIDE])
+    return f->sum.is_wide && !c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] == 1 ? f->wide_ns
+                                                                                                   : INFINITY;
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
   if (rows > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && f->in_lanes % rows != 0)
@@ -224,6 +240,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
   double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  if (f->in_lanes > 0) ns += generic_row_sum_waits(&f->machine, &f->sum, c[REDUCE_VECTORS], rows);
   if (f->in_lanes > 0)
     ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values, f->combined);
   ns += generic_rows_streams(&f->machine, f->read, rows);
@@ -237,12 +254,13 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* The partial results are arranged like the results, which come last and without threads. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
-  (void)facts;
-  const tn_tensor *partial = NULL;
+  const reduce_facts *f = facts;
+  const tn_tensor *partial = NULL, *wide;
   generic_draft with = *d;
   double ns = c[REDUCE_THREADS] ? INFINITY : 0;
   with.registers = c[REDUCE_VECTORS];
   if (c[REDUCE_PARTS] > 1 && !generic_cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
+  if (c[REDUCE_WIDE] && !generic_part_wide(&with, g->root, &f->sum, &wide)) return false;
   int together = c[REDUCE_TOGETHER];
   if (!partial) return arrange(&with, g->root, together, ns);
   return arrange(&with, partial, together, ns) && arrange(&with, g->root, 1, 0);
@@ -253,6 +271,7 @@ static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_PARTS] = {"parts", "into which the longest reduction is cut, summed up afterwards"},
     [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
     [REDUCE_TOGETHER] = {"together", "rows that are reduced at a time; of columns: 1: results stay in registers"},
+    [REDUCE_WIDE] = {"wide", "1: elements of rows that lie one behind the other are summed up first", true},
 };
 
 PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

@@ -7,91 +7,7 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-enum { LAST_LANES = 4, LAST_BYTES = 16, LOCAL_BYTES = 16 << 10 };
-
-/* ---- a reduction in lanes ---------------------------------------------------------------------------------------- */
-
-/* Takes a new stage of partial results into OUT and gives it its loops: VECTOR, its last data axis, is innermost. */
-static bool take_part(generic_draft *p, int stage, generic_parts *out) {
-  const schedule_stage *st = &p->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, vector = st->op->n_axes - 1;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
-  order[n++] = vector;
-  out->tensors[out->n++] = st->tensors;
-  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE) &&
-         schedule_set_scope(p->s, stage, "local") == TN_OK;
-}
-
-bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
-  int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis), first, second;
-  int64_t extent = p->s->stages[stage].axes[axis].extent, blocks = extent / width;
-  int n_data = p->s->stages[stage].op->n_axes;
-  if (at < 0 || schedule_split(p->s, stage, at, 1, &width, true, TN_TAIL_GUARD) != TN_OK) return false;
-  if (schedule_rfactor(p->s, stage, at + 1, n_data) != TN_OK) return false;
-  const schedule_stage *part = &p->s->stages[stage];
-  int outer = -1;
-  for (int i = 0; i < part->n_leaves; i++)
-    if (i > n_data && schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
-  if (extent % width && blocks > 1 && outer >= 0 && !generic_split(p, stage, outer, blocks, &first, &second))
-    return false;
-  return take_part(p, stage, out);
-}
-
-/* The reduction loop along which rows are read. -1: none. */
-static int row_axis(const generic_draft *p, int stage) {
-  generic_reads r;
-  if (!generic_read_all(p, stage, &r) || r.n_axes == r.n_data || r.op->body->op != TIR_REDUCE) return -1;
-  if (r.n_data > 0 && r.extent[r.n_data - 1] > 1 && generic_is_contiguous(&r, r.n_data - 1)) return -1;
-  return generic_is_contiguous(&r, r.n_axes - 1) ? r.n_axes - 1 : -1;
-}
-
-/* Fuses reduction axes that run through every read as one; *AXIS is then the last of them. */
-static bool join_reduction(generic_draft *p, int stage, int *axis) {
-  generic_reads r;
-  int n = 1, axes[GENERIC_MAX_AXES];
-  if (!generic_read_all(p, stage, &r)) return true;
-  int64_t extent = r.extent[*axis];
-  int first = *axis;
-  for (bool joins = true; joins && first > r.n_data;) {
-    for (int i = 0; joins && i < r.n; i++)
-      joins = r.reads[i].is_known[first - 1] && r.reads[i].stride[first - 1] == r.reads[i].stride[*axis] * extent;
-    joins &= extent * r.extent[first - 1] < INT32_MAX;
-    if (joins) extent *= r.extent[--first];
-  }
-  for (n = 0; first + n <= *axis; n++) axes[n] = first + n;
-  return generic_fuse(p, stage, n, axes, axis);
-}
-
-/* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. N 0: it
- * stays whole. */
-static bool part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out) {
-  int stage = generic_stage(p, tensor), axis = row_axis(p, stage);
-  int64_t lanes = generic_lanes(p, stage);
-  *out = (generic_parts){0};
-  if (axis < 0 || p->s->stages[stage].op->n_axes == TN_MAX_RANK) return true;
-  if (!join_reduction(p, stage, &axis)) return false;
-  int64_t extent = p->s->stages[stage].axes[axis].extent;
-  if (extent < 2 * lanes || lanes < 2) return true;
-  int64_t width = generic_vector_length(extent, lanes, (int)RUNTIME_MIN(generic_registers(p), extent / lanes / 2));
-  if (width == extent) width = lanes;
-  if (!generic_part_once(p, tensor, axis, width, out)) return false;
-  while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
-    int64_t next = width > lanes && width % lanes == 0 ? lanes : LAST_LANES;
-    if (width % next || width == next) break;
-    stage = generic_stage(p, tensor);
-    if (!generic_part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out))
-      return false;
-    width = next;
-  }
-  for (int i = 0, j = out->n - 1; i < j; i++, j--) { /* the last made is the first that is read */
-    const tn_tensor *t = out->tensors[i];
-    out->tensors[i] = out->tensors[j], out->tensors[j] = t;
-  }
-  stage = generic_stage(p, tensor);
-  const schedule_stage *st = &p->s->stages[stage];
-  return generic_annotate(p, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL);
-}
+enum { LOCAL_BYTES = 16 << 10 };
 
 /* ---- members inside the common loops ----------------------------------------------------------------------------- */
 
@@ -110,22 +26,14 @@ static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor
   return schedule_set_scope(p->s, stage, "local") == TN_OK;
 }
 
-/* The data axis that a vector of a member runs along: the one that goes along with the root's vectors, or the last. */
-static bool arrange_member(generic_draft *p, const tn_tensor *tensor, int vector) {
-  int stage = generic_stage(p, tensor), order[SCHEDULE_MAX_AXES], n = 0, outer = -1, inner;
-  const schedule_stage *st = &p->s->stages[stage];
+/* A vector of a member runs along the last axis. */
+static bool arrange_member(generic_draft *p, const tn_tensor *tensor) {
+  int stage = generic_stage(p, tensor), outer = -1, inner;
   generic_reads r;
-  if (vector < 0) {
-    if (st->op->n_reduce == 0) return generic_inner_injective(p, stage);
-    if (!generic_read_all(p, stage, &r) || r.n_data == 0 || !generic_is_contiguous(&r, r.n_data - 1)) return true;
-    if (!generic_split_vector(p, stage, r.n_data - 1, generic_registers(p), &outer, &inner)) return false;
-    vector = inner;
-  }
-  st = &p->s->stages[stage];
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
-  order[n++] = vector;
-  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
+  if (p->s->stages[stage].op->n_reduce == 0) return generic_inner_injective(p, stage);
+  if (!generic_read_all(p, stage, &r) || r.n_data == 0 || !generic_is_contiguous(&r, r.n_data - 1)) return true;
+  return generic_split_vector(p, stage, r.n_data - 1, generic_registers(p), &outer, &inner) &&
+         generic_put_vector_last(p, stage, inner);
 }
 
 /* At the root's loop over AXIS, wherever that stands by now. */
@@ -147,41 +55,80 @@ static bool put_together(generic_draft *p, int stage, int n, int *common, int *r
          generic_annotate(p, stage, *row, SCHEDULE_UNROLL);
 }
 
-/* The common loops, then the others, rows that go together outside of a reduction, vectors innermost. *LOOP: the last
- * common one; *COLUMN: the vectorized axis is common, and all members have it. */
-static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bool *column) {
-  int stage = generic_stage(p, g->root), n = 0, common[TN_MAX_RANK + 1], order[SCHEDULE_MAX_AXES], outer = -1,
-      inner = -1, row;
+/* Fuses the last of the root's axes, none of which is common, where rows leave a rest and every read goes on from row to row. *LAST:
+ * the last one then. */
+static bool join_columns(generic_draft *p, const generic_group *g, int stage, int *last) {
+  int least = *last, axes[TN_MAX_RANK], n = 0;
+  int64_t wanted = generic_registers(p) * generic_lanes(p, stage);
+  generic_reads r;
+  while (least > 0 && !g->is_common[least - 1]) least--;
+  if (!generic_read_all(p, stage, &r)) return true;
+  int first = generic_first_joined(p, stage, &r, least, wanted, true);
+  for (int a = first; a <= *last; a++) axes[n++] = a;
+  return generic_fuse(p, stage, n, axes, last);
+}
+
+bool generic_is_by_columns(const generic_draft *p, const generic_group *g) {
+  int stage = generic_stage(p, g->root), last = g->root->ndim - 1;
+  bool is_common = last >= 0 && g->is_common[last] && g->n > 0 && p->s->stages[stage].axes[last].extent > 1;
+  if (!is_common || generic_row_axis(p, stage) >= 0) return false;
+  for (int a = 0; a < g->n; a++)
+    if (g->maps[a][last] < 0 || generic_row_axis(p, generic_stage(p, g->members[a])) >= 0) return false;
+  return true;
+}
+
+/* The root's loops. A loop that there is not is -1. */
+typedef struct root_loops {
+  int n_common, common[TN_MAX_RANK + 1]; /* outermost */
+  int row;                               /* rows that go together, inside a reduction and outside of other loops */
+  int first;                             /* blocks of columns that go outside of the rows that are not common */
+  generic_columns columns;               /* the vectors */
+  bool has_vectors;
+} root_loops;
+
+static bool is_listed(const root_loops *l, int leaf) {
+  bool is =
+      leaf == l->row || leaf == l->first || (l->has_vectors && (leaf == l->columns.vector || leaf == l->columns.lane));
+  for (int k = 0; k < l->n_common; k++) is |= l->common[k] == leaf;
+  return is;
+}
+
+/* The common loops, then the others, rows that go together outside of a reduction, vectors innermost. */
+static bool order_root(generic_draft *p, int stage, const root_loops *l) {
   const schedule_stage *st = &p->s->stages[stage];
-  int n_data = st->op->n_axes, last = n_data - 1;
-  bool reduces = st->op->n_reduce > 0, in_row = last >= 0 && !g->is_common[last];
-  *column = last >= 0 && g->is_common[last] && g->n > 0 && st->axes[last].extent > 1 && row_axis(p, stage) < 0;
-  for (int a = 0; *column && a < g->n; a++) {
-    *column = g->maps[a][last] >= 0 && row_axis(p, generic_stage(p, g->members[a])) < 0;
-  }
-  if ((*column || in_row) && !reduces && !generic_split_vector(p, stage, last, generic_registers(p), &outer, &inner))
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  for (int i = 0; i < l->n_common; i++) order[n++] = l->common[i];
+  if (l->first >= 0) order[n++] = l->first;
+  if (l->row >= 0 && st->op->n_reduce > 0) order[n++] = l->row;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (!is_listed(l, st->leaves[i])) order[n++] = st->leaves[i];
+  if (l->row >= 0 && st->op->n_reduce == 0) order[n++] = l->row;
+  if (l->has_vectors && l->columns.vector >= 0) order[n++] = l->columns.vector;
+  if (l->has_vectors) order[n++] = l->columns.lane;
+  return generic_order(p, stage, n, order) &&
+         (!l->has_vectors || generic_annotate(p, stage, l->columns.lane, SCHEDULE_VECTORIZE));
+}
+
+/* *LOOP: the last common one. COLUMNS: the group's vectors go along a common axis, cut into blocks. */
+static bool arrange_root(generic_draft *p, const generic_group *g, bool by_columns, int64_t block, bool by_lanes,
+                         int *loop) {
+  int stage = generic_stage(p, g->root), n_fused, last = g->root->ndim - 1;
+  const te_op *op = p->s->stages[stage].op;
+  bool in_row = last >= 0 && !g->is_common[last] && op->n_reduce == 0;
+  root_loops l = {.row = -1, .first = -1, .has_vectors = by_columns || in_row, .columns = {-1, -1, last}};
+  if (by_columns && (p->together > 1 || !generic_split_columns(p, stage, last, block, by_lanes, &l.columns)))
     return false;
-  if (*column && outer < 0 && !reduces) *column = false;
-  for (int a = 0; a < n_data; a++)
-    if (g->is_common[a] && (a != last || !*column)) common[n++] = a;
-  if (*column && outer >= 0) common[n++] = outer;
-  int n_common = n, n_fused;
-  if (*column && p->together > 1) return false;
-  if (!put_together(p, stage, n, common, &row)) return false;
-  memcpy(order, common, sizeof *common * (size_t)n);
-  if (row >= 0 && reduces) order[n++] = row;
-  st = &p->s->stages[stage];
-  for (int i = 0; i < st->n_leaves; i++) {
-    bool is_listed = st->leaves[i] == inner || st->leaves[i] == row;
-    for (int k = 0; k < n_common; k++) is_listed |= common[k] == st->leaves[i];
-    if (!is_listed) order[n++] = st->leaves[i];
-  }
-  if (row >= 0 && !reduces) order[n++] = row;
-  if (inner >= 0) order[n++] = inner;
-  if (!generic_order(p, stage, n, order)) return false;
-  if (inner >= 0 && !generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE)) return false;
-  if (!generic_parallel(p, stage, n_common, common, g->ns, loop, &n_fused)) return false;
-  if (n_common > 0 && n_fused < n_common) *loop = common[n_common - 1];
+  if (in_row && !p->columns_first && !join_columns(p, g, stage, &last)) return false;
+  if (in_row && !generic_split_vector(p, stage, last, generic_registers(p), &l.columns.block, &l.columns.lane))
+    return false;
+  if (p->columns_first) l.first = l.columns.block;
+  if (p->columns_first && (by_columns || l.first < 0)) return false;
+  for (int a = 0; a < op->n_axes; a++)
+    if (g->is_common[a] && (a != last || !by_columns)) l.common[l.n_common++] = a;
+  if (by_columns && l.columns.block >= 0) l.common[l.n_common++] = l.columns.block;
+  if (!put_together(p, stage, l.n_common, l.common, &l.row) || !order_root(p, stage, &l)) return false;
+  if (!generic_parallel(p, stage, l.n_common, l.common, g->ns, loop, &n_fused)) return false;
+  if (l.n_common > 0 && n_fused < l.n_common) *loop = l.common[l.n_common - 1];
   return true;
 }
 
@@ -204,12 +151,20 @@ static int last_common(const generic_group *g) {
   return last;
 }
 
+/* Whether the last axis of TENSOR's stage is one of the common loops. */
+static bool is_last_common(const generic_group *g, const tn_tensor *tensor) {
+  const int8_t *map = tensor == g->root ? NULL : generic_map_of(g, tensor);
+  bool is = false;
+  for (int f = 0; f < g->root->ndim; f++) is |= g->is_common[f] && (map ? map[f] : f) == tensor->ndim - 1;
+  return is;
+}
+
 /* Adds to LIST the stage of TENSOR, then those of the parts that its lanes are reduced in. The root is left out: it has
  * loops of its own. False: it has no such parts, or the list is full. */
 static bool part_member(generic_draft *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
-  if (!part_lanes(p, tensor, &parts)) return false;
+  if (!generic_part_lanes(p, tensor, !is_last_common(g, tensor), &parts)) return false;
   const int8_t *map = generic_map_of(g, tensor);
   int row = last_common(g);
   if (map && row >= 0) row = map[row];
@@ -238,32 +193,66 @@ static bool put_rows_inside(generic_draft *p, int stage, int row) {
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_UNROLL);
 }
 
+/* Of a root that is reduced by columns, the sums become a member, which the root copies. GROUP: a copy of the root's. */
+static bool make_sums_member(generic_draft *p, generic_group *g) {
+  int stage = generic_stage(p, g->root);
+  if (p->s->stages[stage].op->n_reduce == 0) return true;
+  if (g->n == GENERIC_MAX_STAGES || schedule_cache_write(p->s, stage, "local") != TN_OK) return false;
+  memmove(g->members + 1, g->members, sizeof *g->members * (size_t)g->n);
+  memmove(g->maps + 1, g->maps, sizeof *g->maps * (size_t)g->n);
+  g->members[0] = p->s->stages[stage].tensors;
+  for (int a = 0; a < TN_MAX_RANK; a++) g->maps[0][a] = (int8_t)(a < g->root->ndim ? a : -1);
+  g->n++;
+  return true;
+}
+
+/* Stages whose last common axis is that of vectors. */
+static bool by_columns(generic_draft *p, const generic_group *given) {
+  generic_group g = *given;
+  int loop, last = g.root->ndim - 1;
+  bool by_lanes;
+  if (!make_sums_member(p, &g)) return false;
+  int64_t lanes = generic_lanes(p, generic_stage(p, g.root));
+  int64_t block = generic_column_block(g.root->shape[last], lanes, generic_registers(p), &by_lanes);
+  if (!arrange_root(p, &g, true, block, by_lanes, &loop)) return false;
+  for (int i = 0; i < g.n; i++) {
+    const tn_tensor *tensor = g.members[i];
+    if (!generic_arrange_columns(p, generic_stage(p, tensor), g.maps[i][last], by_lanes)) return false;
+    if (!make_local(p, &g, tensor, true) || (loop >= 0 && !attach(p, tensor, g.root, loop))) return false;
+  }
+  return true;
+}
+
 /* False: a primitive refused, and the schedule is thrown away. */
 bool generic_rows(generic_draft *p, const generic_group *g) {
   row_list list = {0};
   int loop;
-  bool column;
+  if (generic_is_by_columns(p, g)) return by_columns(p, g);
   if (!part_member(p, g, g->root, &list)) return false;
   for (int i = 0; i < g->n; i++)
     if (!part_member(p, g, g->members[i], &list)) return false;
-  if (!arrange_root(p, g, &loop, &column)) return false;
+  if (!arrange_root(p, g, false, 0, false, &loop)) return false;
   for (int i = 0; i < list.n; i++) {
     const tn_tensor *tensor = list.rows[i].tensor;
-    if (!list.rows[i].is_part) {
-      const int8_t *map = generic_map_of(g, tensor);
-      if (!arrange_member(p, tensor, column && map ? map[g->root->ndim - 1] : -1) || !make_local(p, g, tensor, column))
-        return false;
-    } else if (!put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row) || !make_local(p, g, tensor, column)) {
-      return false;
-    }
-    if (loop >= 0 && !attach(p, tensor, g->root, loop)) return false;
+    bool ok = list.rows[i].is_part ? put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row)
+                                   : arrange_member(p, tensor);
+    if (!ok || !make_local(p, g, tensor, false) || (loop >= 0 && !attach(p, tensor, g->root, loop))) return false;
   }
   return true;
 }
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_FIELD_COUNT };
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_FIELD_COUNT };
+
+/* Of a stage of columns. */
+typedef struct column_stage {
+  double ns;     /* of its operations */
+  double rows;   /* points for each column */
+  double read;   /* bytes that are no results of the group */
+  double inside; /* bytes of the group\'s results, read and written, but for those of one row */
+  int values;    /* of a sum; 0: it is none */
+} column_stage;
 
 typedef struct rows_facts {
   tn_machine machine;
@@ -272,31 +261,78 @@ typedef struct rows_facts {
   bool can_stream;  /* the root's vectors may go past the caches */
   int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
   double row_bytes; /* of what the group has along a row */
-  double sums;      /* of a row that are done in lanes */
+  double steady_ns; /* of what is the same for all of the root's points of a column that are computed together */
+  double width;     /* bytes of the root's last axis, where its columns may go first */
+  int n_sums;       /* of a row that are done in lanes */
+  generic_row_sum sums[GENERIC_MAX_STAGES + 1];
+  double row;             /* bytes of the root's row of columns */
+  int64_t columns, lanes; /* 0: vectors go along rows; of the root, whose last axis is that of vectors */
+  int n_stages;
+  column_stage stages[GENERIC_MAX_STAGES + 1]; /* of columns, the root first */
 } rows_facts;
 
-int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
-  int stage = generic_stage(d, tensor), axis = row_axis(d, stage);
-  return axis < 0 || d->s->stages[stage].op->n_axes == TN_MAX_RANK ||
-                 d->s->stages[stage].axes[axis].extent < 2 * generic_lanes(d, stage)
-             ? 0
-             : d->s->stages[stage].axes[axis].extent;
+static bool describe_sum(const generic_draft *d, const generic_group *g, const tn_tensor *tensor,
+                         generic_row_sum *out) {
+  bool in_lanes = generic_row_sum_of(d, tensor, out);
+  out->is_wide &= !is_last_common(g, tensor);
+  return in_lanes;
 }
 
 /* Rows go together where a reduction along them is done in lanes. */
 static void describe_rows(const generic_draft *d, const generic_group *g, rows_facts *f) {
-  int64_t steps = generic_rows_in_lanes(d, g->root);
   int last = last_common(g);
   f->row_bytes = generic_bytes(g->root);
-  f->sums = steps > 0;
+  f->n_sums = describe_sum(d, g, g->root, &f->sums[0]);
   for (int i = 0; i < g->n; i++) {
-    int64_t of_member = generic_rows_in_lanes(d, g->members[i]);
-    steps = RUNTIME_MAX(steps, of_member);
-    f->sums += of_member > 0;
+    f->n_sums += describe_sum(d, g, g->members[i], &f->sums[f->n_sums]);
     f->row_bytes += generic_bytes(g->members[i]);
   }
   f->row_bytes = f->row_bytes / f->parts;
-  f->rows = steps > 0 && last >= 0 ? g->root->shape[last] : 0;
+  f->rows = f->n_sums > 0 && last >= 0 ? g->root->shape[last] : 0;
+}
+
+static bool is_of_group(const generic_group *g, const tn_tensor *tensor) {
+  return tensor == g->root || generic_map_of(g, tensor) != NULL;
+}
+
+/* What STAGE, COLUMN its axis of vectors, takes by itself. */
+static void describe_column(const generic_draft *d, const generic_group *g, const tn_tensor *tensor, rows_facts *f) {
+  column_stage *c = &f->stages[f->n_stages];
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  if (!generic_read_all(d, stage, &r)) return;
+  double points = 1;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  *c = (column_stage){.rows = points / (double)f->columns, .values = r.n_axes > r.n_data ? r.op->n_outputs : 0};
+  int own = 0;
+  while (tensor == g->root && own < g->root->ndim && g->is_common[own]) own++;
+  double ops = fmax(r.ops - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), r.n);
+  c->ns = points / (double)f->lanes * (ops + r.combined) * cost_fma(&d->machine, d->machine.vector_bytes);
+  for (int i = 0; i < r.n; i++)
+    if (!is_of_group(g, r.reads[i].tensor))
+      c->read = fmax(c->read, generic_bytes(r.reads[i].tensor));
+    else if (generic_bytes(r.reads[i].tensor) > f->row)
+      c->inside = generic_bytes(r.reads[i].tensor);
+  if (tensor != g->root && generic_bytes(tensor) > f->row) c->inside += generic_bytes(tensor);
+  f->n_stages++;
+}
+
+static void describe_columns(const generic_draft *d, const generic_group *g, rows_facts *f) {
+  if (!generic_is_by_columns(d, g)) return;
+  f->columns = g->root->shape[g->root->ndim - 1], f->lanes = generic_lanes(d, generic_stage(d, g->root));
+  f->row = (double)f->columns * (double)tn_dtype_bytes(g->root->dtype);
+  describe_column(d, g, g->root, f);
+  for (int i = 0; i < g->n; i++) describe_column(d, g, g->members[i], f);
+}
+
+/* What the root does again and again for each column inside of the common loops. */
+static void describe_steady(const generic_draft *d, const generic_group *g, rows_facts *f) {
+  int last = g->root->ndim - 1, stage = generic_stage(d, g->root);
+  double points = generic_bytes(g->root) / (double)tn_dtype_bytes(g->root->dtype);
+  if (f->columns > 0 || last < 1 || g->is_common[last]) return;
+  double ops = generic_steady_ops(d, stage, last_common(g) + 1), lanes = d->machine.vector_bytes / 4.0;
+  f->steady_ns = points * ops / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
+  f->width = (double)g->root->shape[last] * (double)tn_dtype_bytes(g->root->dtype);
 }
 
 /* A group of several stages without a tile and without windows. */
@@ -308,6 +344,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   describe_rows(d, g, f);
+  describe_columns(d, g, f);
+  describe_steady(d, g, f);
   f->ns += generic_rows_alone(d, g->root);
   for (int i = 0; i < g->n; i++) f->ns += generic_rows_alone(d, g->members[i]);
   return f;
@@ -318,42 +356,55 @@ static void space(const void *facts, plan_space *s) {
   const rows_facts *f = facts;
   for (int n = 4; n >= 1; n /= 2) plan_add(s, ROWS_VECTORS, n);
   plan_add(s, ROWS_VECTORS, 8);
+  int64_t all = (f->columns + f->lanes - 1) / RUNTIME_MAX(f->lanes, 1);
+  if (all <= generic_most_columns(&f->machine)) plan_add(s, ROWS_VECTORS, RUNTIME_MAX(all, 1));
   plan_add(s, ROWS_STREAM, 0);
   if (f->can_stream) plan_add(s, ROWS_STREAM, 1);
   plan_add(s, ROWS_TOGETHER, 1);
   for (int n = 2; n <= 8 && n <= f->rows; n *= 2) plan_add(s, ROWS_TOGETHER, n);
   plan_add(s, ROWS_THREADS, 0);
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, ROWS_THREADS, 1);
+  plan_add(s, ROWS_COLUMNS, 0);
+  if (f->steady_ns > 0) plan_add(s, ROWS_COLUMNS, 1);
 }
 
-/* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
- * rest. */
-double generic_rows_waits(const tn_machine *m, int vectors, int together, int values) {
-  double waiting = values * m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
-  return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
+/* A block's vectors wait for the step before, where there are too few of them. N columns. */
+static double column_waits(const rows_facts *f, const column_stage *s, double vector, int64_t n) {
+  double in_flight = ceil((double)n / (double)f->lanes);
+  return n == 0 ? 0 : s->rows * fmax(s->values * f->machine.costs.chain - in_flight * vector, 0);
 }
 
-/* One addition after the other; argmax waits for each comparison and each choice, and no other row helps. */
-double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
-  generic_reads r;
-  int stage = generic_stage(d, tensor);
-  if (row_axis(d, stage) < 0 || generic_rows_in_lanes(d, tensor) > 0 || !generic_read_all(d, stage, &r)) return 0;
-  const tn_machine_costs *c = &d->machine.costs;
-  double points = 1, waits = r.op->n_outputs > 1 ? r.op->n_outputs * c->chain : 0;
-  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
-  return points * ((r.ops + r.combined) * cost_fma(&d->machine, 4) + waits);
+/* What a stage reads and writes: the first one from where all of it has room, by pieces of rows; what others read again of the
+ * block's columns, a PART of all, may be nearer. */
+static double column_memory(const rows_facts *f, const column_stage *s, double part, bool is_first) {
+  const tn_machine *m = &f->machine;
+  double row = f->row, all = is_first ? s->read + f->written : (s->read + s->inside) * part;
+  double lines = (s->read / COST_LINE) * cost_line(m, cost_level(m, all), false);
+  double inside = s->inside / COST_LINE * cost_line(m, cost_level(m, (s->read + s->inside) * part), false);
+  return lines + inside + (s->read > 0 ? cost_pieces(m, s->rows, part * row, row, all) : 0);
 }
 
-/* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */
-double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
-  double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
-  return rows * steps * fmax(values * m->costs.ends / together, (ops - 1) * cost_fma(m, LAST_BYTES));
-}
-
-double generic_rows_streams(const tn_machine *m, double bytes, int together) {
-  int level = cost_level(m, bytes);
-  double slower = m->costs.beside / m->costs.line3 - 1;
-  return together > 1 && level > 2 ? bytes / COST_LINE * cost_line(m, level, false) * slower : 0;
+/* Blocks of columns, all stages for each. */
+static double columns_cost(const rows_facts *f, const int32_t *c) {
+  static const double spilled = 0.03; /* of a function's constants, for each vector more than the usual */
+  const tn_machine *m = &f->machine;
+  bool by_lanes;
+  int64_t block = generic_column_block(f->columns, f->lanes, c[ROWS_VECTORS], &by_lanes);
+  double blocks = (double)(f->columns / block), ns = 0, part = (double)block / (double)f->columns;
+  if (c[ROWS_STREAM] && block < f->columns) return INFINITY; /* only whole rows go past the caches */
+  for (int i = 0; i < f->n_stages; i++) {
+    const column_stage *s = &f->stages[i];
+    double vectors = (double)f->columns / (double)f->lanes, vector = s->ns / (s->rows * vectors);
+    double compute = s->rows * ceil(vectors) * vector + blocks * column_waits(f, s, vector, block) +
+                     column_waits(f, s, vector, f->columns % block);
+    if (s->values * block / f->lanes > generic_most_columns(m)) return INFINITY;
+    if (i > 0 && s->values == 0) compute *= 1 + spilled * (double)RUNTIME_MAX(block / f->lanes - GENERIC_REGISTERS, 0);
+    ns += fmax(compute, column_memory(f, s, part, i + 1 == f->n_stages));
+  }
+  ns += cost_pieces(m, f->stages[0].rows, part * f->row, f->row, f->written);
+  ns = cost_overlap(ns, cost_stream(m, 0, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
+  double parts = f->parts / (double)f->columns * ceil((double)f->columns / (double)block);
+  return c[ROWS_THREADS] ? cost_threads(m, ns, parts) : ns;
 }
 
 /* Rows that go together stay in the first cache between the group's stages. */
@@ -363,11 +414,18 @@ static double cost(const void *facts, const int32_t *c) {
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
   if (c[ROWS_THREADS] && together > 1 && f->rows % together != 0)
-    return INFINITY; /* blocks that overlap are not shared */
+    return INFINITY;                                      /* blocks that overlap are not shared */
+  if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
-  ns += generic_rows_ends(&f->machine, f->parts * f->sums, c[ROWS_VECTORS], together, 1, 1);
+  for (int i = 0; i < f->n_sums; i++) ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
+  ns += generic_rows_ends(&f->machine, f->parts * f->n_sums, c[ROWS_VECTORS], together, 1, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
+  ns += c[ROWS_COLUMNS]
+            ? cost_pieces(&f->machine, f->written / f->width, (double)c[ROWS_VECTORS] * f->machine.vector_bytes,
+                          f->width, 2 * f->written / f->parts)
+            : f->steady_ns;
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
+  if (f->columns > 0) return columns_cost(f, c);
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
@@ -379,6 +437,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[ROWS_VECTORS];
   with.together = c[ROWS_TOGETHER];
+  with.columns_first = c[ROWS_COLUMNS] != 0;
   group.ns = c[ROWS_THREADS] ? INFINITY : 0;
   return generic_rows(&with, &group) && (!c[ROWS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
@@ -388,6 +447,7 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_THREADS] = {"threads", "1: rows are shared among threads"},
     [ROWS_STREAM] = {"stream", "1: what is written goes past the caches"},
     [ROWS_TOGETHER] = {"together", "rows that are computed at a time"},
+    [ROWS_COLUMNS] = {"columns", "1: the last stage goes by columns: what is the same for all rows is done once", true},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

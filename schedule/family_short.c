@@ -79,7 +79,8 @@ static bool take_stage(const generic_draft *d, const generic_group *g, const tn_
     if (a >= r.n_data) sums *= (double)r.extent[a];
   }
   if (r.n_axes > r.n_data) {
-    *is_short |= r.op->n_outputs > 1 || generic_rows_in_lanes(d, tensor) == 0;
+    *is_short |= r.op->n_outputs > 1 || generic_rows_in_lanes(d, tensor) == 0 ||
+                 r.extent[r.n_axes - 1] < 2 * generic_lanes(d, stage);
     f->waits += sums * r.op->n_outputs;
   }
   return steps <= MAX_STEPS && take_reads(g, &r, lane, f);
@@ -152,14 +153,10 @@ static bool store_last(generic_draft *d, int stage, int dim) {
 
 /* A stage inside of the loop over blocks: LANE innermost, as a vector; what a row has of its own is written out. */
 static bool arrange(generic_draft *d, int stage, int lane) {
-  int order[SCHEDULE_MAX_AXES], n = 0;
+  bool ok = generic_put_vector_last(d, stage, lane);
   const schedule_stage *st = &d->s->stages[stage];
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != lane) order[n++] = st->leaves[i];
-  order[n++] = lane;
-  bool ok = generic_order(d, stage, n, order) && generic_annotate(d, stage, lane, SCHEDULE_VECTORIZE);
-  for (int i = 0; ok && i + 1 < n; i++)
-    ok = d->s->stages[stage].axes[order[i]].extent > MAX_STEPS || generic_annotate(d, stage, order[i], SCHEDULE_UNROLL);
+  for (int i = 0; ok && i + 1 < st->n_leaves; i++)
+    ok = schedule_leaf(st, i)->extent > MAX_STEPS || generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
   return ok && store_last(d, stage, lane);
 }
 

@@ -314,7 +314,9 @@ static bool can_realize(const generic_draft *p, const planned_group *pg) {
 
 /* The group of a root that nothing else is computed with. */
 static void form_alone(const generic_draft *p, const tn_tensor *root, generic_group *g) {
+  generic_reads r;
   generic_form_group(p, generic_stage(p, root), NULL, g);
+  if (generic_read_all(p, generic_stage(p, root), &r)) g->ns = generic_cost_ns(p, &r); /* without the others' */
   g->n = 0;
   g->anchor = g->padding = NULL;
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < root->ndim;
@@ -335,6 +337,24 @@ static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_tak
   return true;
 }
 
+/* What the stage costs by its best plan as a group of its own; INFINITY: it has none, or no memory. */
+static double cost_alone(schedule_plans *plans, const tn_tensor *tensor) {
+  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
+  if (!pg) return INFINITY;
+  form_alone(&plans->draft, tensor, &pg->group);
+  rank_plans(&plans->draft, pg, NULL);
+  return pg->n > 0 ? pg->plans[0].ns : INFINITY;
+}
+
+/* Whether stages of columns cost less one after the other, each over all columns, than all of them for some columns at a time. */
+static bool is_better_apart(schedule_plans *plans, const planned_group *pg) {
+  const generic_group *g = &pg->group;
+  if (pg->n == 0 || !generic_is_by_columns(&plans->draft, g)) return false;
+  double ns = cost_alone(plans, g->root);
+  for (int i = 0; i < g->n && ns < pg->plans[0].ns; i++) ns += cost_alone(plans, g->members[i]);
+  return ns < pg->plans[0].ns;
+}
+
 /* Forms the group that ends in ROOT, ranks its plans and takes its stages, so that later groups leave them alone. Where no
  * plan serves all stages together the root is a group of its own, and the others will be. False: no memory. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
@@ -345,7 +365,7 @@ static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_tak
   pg->kind = kind_of(p, &pg->group);
   rank_plans(p, pg, NULL);
   bool is_alone = pg->group.n == 0 && (!pg->group.anchor || pg->group.anchor == root) && !pg->group.padding;
-  if (!is_alone && !can_realize(p, pg)) {
+  if (!is_alone && (is_better_apart(plans, pg) || !can_realize(p, pg))) {
     form_alone(p, root, &pg->group);
     pg->kind = kind_of(p, &pg->group);
     rank_plans(p, pg, NULL);

@@ -42,8 +42,9 @@ typedef struct generic_draft {
   tn_schedule *s;
   tn_machine machine;
   runtime_arena *arena;
-  int registers; /* of a vector loop: how many registers long it should be; 0: GENERIC_REGISTERS */
-  int together;  /* of stages with common outer loops: rows that are computed at a time; 0: 1 */
+  int registers;      /* of a vector loop: how many registers long it should be; 0: GENERIC_REGISTERS */
+  int together;       /* of stages with common outer loops: rows that are computed at a time; 0: 1 */
+  bool columns_first; /* of their last one: blocks of columns go outside of the rows that are not common */
 } generic_draft;
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
@@ -63,10 +64,22 @@ bool generic_is_contiguous(const generic_reads *r, int axis);
 double generic_read_bytes(const generic_reads *r);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
+/* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be
+ * EVEN, no multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all
+ * (family_points.c). */
+int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even);
+/* Whether each read that goes along the axes ROWS and COLUMNS runs through both as through one row, or through the columns alone:
+ * *N_STEADY of these, which are the same for all rows. */
+bool generic_is_folded(const generic_reads *r, int rows, int columns, int *n_steady);
+/* The least number of rows of so many COLUMNS, at least two, that are whole vectors. */
+int64_t generic_rows_of_fold(int64_t columns, int64_t lanes);
 /* Whether rows of what is written or read are apart, as far as a call says. */
 bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r);
 /* Whether indices stand in reads only: elsewhere they would have to be made from those of fused loops. */
 bool generic_is_of_reads(const generic_draft *p, int stage);
+/* Operations of one point that data axes between FIRST and the last one have no part in, the last one's loop outside of theirs: they
+ * are done once for all of these. 0: they are cheap ones. */
+double generic_steady_ops(const generic_draft *p, int stage, int first);
 /* Bytes of a tensor. */
 double generic_bytes(const tn_tensor *t);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
@@ -86,6 +99,8 @@ bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fuse
 bool generic_order(generic_draft *p, int stage, int n, const int *order);
 /* True, and nothing done, for a loop of one iteration. */
 bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation annotation);
+/* The loops as they are but for that of AXIS, which becomes the innermost one, a vector. */
+bool generic_put_vector_last(generic_draft *p, int stage, int axis);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and
  * makes that loop parallel if NS, the time of all of it, is worth it. *LOOP: the loop then outermost; -1: N is 0.
  * *N_FUSED: how many of the loops it is made of. */
@@ -95,6 +110,23 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
 int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
 bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
+/* Vectors of results that a loop keeps in registers, beside what it reads. */
+static inline int generic_most_columns(const tn_machine *m) { return m->vector_registers * 3 / 4; }
+/* Columns that lie side by side, their results in registers. */
+typedef struct generic_columns {
+  int block;  /* the loop over blocks of vectors; -1: there is one block */
+  int vector; /* the unrolled loop over a block's vectors; -1: a block is one long vector */
+  int lane;
+} generic_columns;
+/* How many of EXTENT columns a block has, at most so many REGISTERS. *BY_LANES: it is cut into vectors with a rest; else it is one
+ * long vector. */
+int64_t generic_column_block(int64_t extent, int64_t lanes, int registers, bool *by_lanes);
+/* Splits the axis into blocks of columns as generic_column_block says. */
+bool generic_split_columns(generic_draft *p, int stage, int axis, int64_t block, bool by_lanes, generic_columns *out);
+/* The same inside of a block: vectors, whose loop is unrolled, and lanes. *VECTOR: -1: there is one vector. */
+bool generic_split_lanes(generic_draft *p, int stage, int axis, int *vector, int *lane);
+/* The loops of a stage that has a block's columns, AXIS, innermost. BY_LANES: they are cut into vectors. */
+bool generic_arrange_columns(generic_draft *p, int stage, int axis, bool by_lanes);
 /* Whether stores past the caches can be chosen: the stage is an output, the group's BYTES, read and written, are more than
  * the second cache holds, and rows of ROW elements begin where vectors may. */
 bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double bytes);
@@ -176,9 +208,44 @@ bool generic_injective(generic_draft *p, const generic_group *g);
 bool generic_inner_injective(generic_draft *p, int stage);
 /* Stages with common outer loops: softmax, normalization (family_rows.c). */
 bool generic_rows(generic_draft *p, const generic_group *g);
+/* Vectors go along the root's last axis, which all stages have and none reduces along. */
+bool generic_is_by_columns(const generic_draft *p, const generic_group *g);
 /* Cuts TENSOR's longest reduction loop into PARTS; the partial results, whose first axis counts them, become *PARTIAL
  * (family_reduce.c). */
 bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial);
+/* ---- reductions along rows (row_sums.c) -------------------------------------------------------------------------- */
+
+/* The reduction loop along which STAGE's rows are read, an axis of its op. -1: none. */
+int generic_row_axis(const generic_draft *p, int stage);
+/* A reduction along rows that is done in lanes of vectors. */
+typedef struct generic_row_sum {
+  double rows;    /* results, and steps of other reduction loops for each */
+  int64_t extent; /* steps of a row */
+  int64_t next;   /* steps of the next reduction loop, which may go side by side; 1: there is none */
+  int64_t lanes;
+  int values; /* of a result: argmax has two */
+  double ops; /* that a step waits for */
+  /* Rows of neighbouring results lie one behind the other, and a step of the other reduction loops goes over all of them: each
+   * element of these rows becomes a sum of its own. JOINS: all rows are one then. */
+  bool is_wide, joins;
+} generic_row_sum;
+/* False: TENSOR is reduced in another way, or not at all. */
+bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic_row_sum *out);
+/* TENSOR's sums of elements, WIDE as above, in a stage of their own: *SUMS; TENSOR adds them up. */
+bool generic_part_wide(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *wide, const tn_tensor **sums);
+/* A reduction's stages after it was parted for vectors: consumers first. */
+typedef struct generic_parts {
+  int n;
+  const tn_tensor *tensors[8];
+} generic_parts;
+/* Adds the partial sums of a vector of WIDTH along a reduction axis of TENSOR's stage, whose data loops are untouched, to
+ * OUT. The loop over what is left of them runs in full blocks, then over the rest. */
+bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
+/* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. OUT's N 0: it stays whole.
+ * CAN_BE_WIDE: sums of elements may stand in front (generic_row_sum). */
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, generic_parts *out);
+/* Nanoseconds that each sum waits for the one before it, with so many registers a vector and rows at a time. */
+double generic_row_sum_waits(const tn_machine *m, const generic_row_sum *sum, int registers, int together);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
 /* Nanoseconds of TENSOR's reduction along rows that are too short for lanes, an element at a time; 0: it is none. */
@@ -196,14 +263,5 @@ bool generic_is_tileable(const generic_draft *p, int stage, bool *is_window, boo
 
 /* Whether it would have to be packed because vectors would be read with a stride. */
 bool generic_is_against_the_grain(const generic_draft *p, int stage);
-
-/* A reduction's stages after it was parted for vectors: consumers first. */
-typedef struct generic_parts {
-  int n;
-  const tn_tensor *tensors[8];
-} generic_parts;
-/* Adds the partial sums of a vector of WIDTH along a reduction axis of TENSOR's stage, whose data loops are untouched, to
- * OUT. The loop over what is left of them runs in full blocks, then over the rest. */
-bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
 
 #endif

@@ -57,6 +57,15 @@ bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation
   return schedule_annotate(p->s, stage, at, annotation) == TN_OK;
 }
 
+bool generic_put_vector_last(generic_draft *p, int stage, int axis) {
+  const schedule_stage *st = stage_at(p, stage);
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != axis) order[n++] = st->leaves[i];
+  order[n++] = axis;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, axis, SCHEDULE_VECTORIZE);
+}
+
 /* What threads save is more than starting them takes; a caller's own limit may be lower, not higher. */
 bool generic_is_worth_threads_on(const tn_machine *m, double ns) {
   if (m->threads < 2) return false;
@@ -104,6 +113,40 @@ bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, 
   int64_t length = generic_vector_length(extent, generic_lanes(p, stage), registers);
   *outer = -1, *inner = axis;
   return length == extent || generic_split(p, stage, axis, length, outer, inner);
+}
+
+/* Blocks of whole vectors, as even as can be. */
+int64_t generic_column_block(int64_t extent, int64_t lanes, int registers, bool *by_lanes) {
+  int64_t length = generic_vector_length(extent, lanes, registers), vectors = (extent + lanes - 1) / lanes;
+  *by_lanes = lanes > 1 && vectors > 1 && !(extent % length == 0 && length >= RUNTIME_MIN(registers, vectors) * lanes);
+  if (!*by_lanes) return length;
+  int64_t blocks = (vectors + registers - 1) / registers;
+  return (vectors + blocks - 1) / blocks * lanes;
+}
+
+bool generic_split_lanes(generic_draft *p, int stage, int axis, int *vector, int *lane) {
+  int64_t lanes = generic_lanes(p, stage);
+  *vector = -1, *lane = axis;
+  if (stage_at(p, stage)->axes[axis].extent <= lanes) return true;
+  return generic_split(p, stage, axis, lanes, vector, lane) && generic_annotate(p, stage, *vector, SCHEDULE_UNROLL);
+}
+
+bool generic_arrange_columns(generic_draft *p, int stage, int axis, bool by_lanes) {
+  int order[SCHEDULE_MAX_AXES], n = 0, vector = -1, lane = axis;
+  if (by_lanes && !generic_split_lanes(p, stage, axis, &vector, &lane)) return false;
+  const schedule_stage *st = stage_at(p, stage);
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != vector && st->leaves[i] != lane) order[n++] = st->leaves[i];
+  if (vector >= 0) order[n++] = vector;
+  order[n++] = lane;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, lane, SCHEDULE_VECTORIZE);
+}
+
+bool generic_split_columns(generic_draft *p, int stage, int axis, int64_t block, bool by_lanes, generic_columns *out) {
+  *out = (generic_columns){.block = -1, .vector = -1, .lane = axis};
+  bool is_split = stage_at(p, stage)->axes[axis].extent > block;
+  if (is_split && !generic_split(p, stage, axis, block, &out->block, &out->lane)) return false;
+  return !by_lanes || generic_split_lanes(p, stage, out->lane, &out->vector, &out->lane);
 }
 
 int64_t generic_row(const generic_draft *p, int stage) {

@@ -197,6 +197,37 @@ static tir_walk count_op(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* A division takes about as long as a function. */
+static tir_walk count_costly(void *user, const tir_expr *e) {
+  *(double *)user += e->op == TIR_DIV ? COSTLY_OP : ops_of(e);
+  return TIR_WALK_ON;
+}
+
+/* Data axes from FIRST on, LAST left out, that loops run over while what depends on none of them stays. */
+typedef struct steady {
+  const te_op *op;
+  int first, last;
+  double ops;
+} steady;
+
+static tir_walk count_steady(void *user, const tir_expr *e) {
+  steady *s = user;
+  bool moves = false;
+  for (int a = s->first; !moves && a < s->last; a++)
+    moves = s->op->axes[a]->extent > 1 && tir_uses_var(e, &s->op->axes[a]->var);
+  if (moves) return TIR_WALK_ON;
+  if (!tir_uses_var(e, &s->op->axes[s->last]->var)) return TIR_WALK_PRUNE; /* no loop at all changes it */
+  (void)tir_walk_expr(e, count_costly, &s->ops);
+  return TIR_WALK_PRUNE;
+}
+
+double generic_steady_ops(const generic_draft *p, int stage, int first) {
+  const te_op *op = p->s->stages[stage].op;
+  const tir_expr *body = op->n_reduce == 0 && op->n_axes > first + 1 ? generic_body(p, stage) : NULL;
+  steady s = {.op = op, .first = first, .last = op->n_axes - 1};
+  return body && tir_walk_expr(body, count_steady, &s) && s.ops >= COSTLY_OP ? s.ops : 0;
+}
+
 /* What values have in common counts once. */
 static double combined_ops(const generic_draft *p, const te_op *op) {
   const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
@@ -276,6 +307,25 @@ bool generic_joins(const generic_reads *r, int axis) {
     if (row != column * r->extent[axis]) return false;
   }
   return true;
+}
+
+bool generic_is_folded(const generic_reads *r, int rows, int columns, int *n_steady) {
+  int n_along = 0;
+  *n_steady = 0;
+  for (int i = 0; i < r->n; i++) {
+    int64_t row, column;
+    if (!generic_stride(&r->reads[i], rows, &row) || !generic_stride(&r->reads[i], columns, &column)) return false;
+    if (column < 0 || column > 1 || (row != 0 && row != column * r->extent[columns])) return false;
+    *n_steady += column == 1 && row == 0;
+    n_along += column == 1 && row != 0;
+  }
+  return n_along > 0;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+int64_t generic_rows_of_fold(int64_t columns, int64_t lanes) {
+  return RUNTIME_MAX(lanes / greatest_divisor(columns, lanes), 2);
 }
 
 bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r) {

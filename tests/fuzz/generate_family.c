@@ -312,6 +312,118 @@ static void few_columns(generator *g) {
                    has_more && !chooses ? "m, " : "", last);
 }
 
+/* ---- statistics --------------------------------------------------------------------------------------------------- */
+
+enum { MAX_STATISTIC_AXES = 4 };
+
+/* Sums over some axes of an array, and what is computed of the array and of them. */
+typedef struct statistics {
+  generator *g;
+  int rank;
+  int64_t shape[MAX_STATISTIC_AXES], width; /* width: of the groups that the last axis is parted into; 0: it is not */
+  bool is_kept[MAX_STATISTIC_AXES];
+} statistics;
+
+static const char *const statistic_axes[MAX_STATISTIC_AXES] = {"a", "b", "c", "d"};
+
+static bool is_parted(const statistics *x, int axis) { return x->width > 0 && axis == x->rank - 1; }
+
+/* "a<4, b<7": the axes that are KEPT, or the others, of a parted one its groups or its part of a group. */
+static void put_axes(statistics *x, bool kept) {
+  int n = 0;
+  for (int d = 0; d < x->rank; d++) {
+    bool parted = is_parted(x, d);
+    if (x->is_kept[d] != kept && !parted) continue;
+    int64_t extent = !parted ? x->shape[d] : kept ? x->shape[d] / x->width : x->width;
+    runtime_str_addf(x->g->out, "%s%s<%lld", n++ ? ", " : "", parted && kept ? "g" : statistic_axes[d],
+                     (long long)extent);
+  }
+  if (n == 0) put(x->g, kept ? "u<1" : "r<1");
+}
+
+/* The array's element: in a sum, or BY_POINT. */
+static void put_element(statistics *x, bool by_point) {
+  put(x->g, "A0[");
+  for (int d = 0; d < x->rank; d++) {
+    put(x->g, d ? ", " : "");
+    if (is_parted(x, d) && !by_point)
+      runtime_str_addf(x->g->out, "g*%lld + %s", (long long)x->width, statistic_axes[d]);
+    else
+      put(x->g, statistic_axes[d]);
+  }
+  put(x->g, "]");
+}
+
+/* What was computed for the element: in a sum, or BY_POINT. */
+static void put_statistic(statistics *x, const char *name, bool by_point) {
+  int n = 0;
+  runtime_str_addf(x->g->out, "%s[", name);
+  for (int d = 0; d < x->rank; d++) {
+    if (!x->is_kept[d] && !is_parted(x, d)) continue;
+    put(x->g, n++ ? ", " : "");
+    if (is_parted(x, d) && by_point)
+      runtime_str_addf(x->g->out, "%s//%lld", statistic_axes[d], (long long)x->width);
+    else
+      put(x->g, is_parted(x, d) ? "g" : statistic_axes[d]);
+  }
+  put(x->g, n == 0 ? (by_point ? "0]" : "u]") : "]");
+}
+
+static void put_sum(statistics *x, const char *name, const char *of) {
+  static const char *const reductions[] = {"sum", "sum", "max", "min"};
+  runtime_str_addf(x->g->out, "%s[", name);
+  put_axes(x, true);
+  runtime_str_addf(x->g->out, "] = %s[", of ? "sum" : reductions[below(x->g, 4)]);
+  put_axes(x, false);
+  put(x->g, "](");
+  for (int factor = 0; factor < (of ? 2 : 1); factor++) {
+    put(x->g, factor ? " * (" : of ? "(" : "");
+    put_element(x, false);
+    if (of) put(x->g, " - "), put_statistic(x, of, false), put(x->g, ")");
+  }
+  put(x->g, ")\n");
+}
+
+static void draw_shape(statistics *x) {
+  generator *g = x->g;
+  int64_t room = MAX_POINTS;
+  int n_kept = 0;
+  x->rank = 1 + (int)below(g, MAX_STATISTIC_AXES);
+  for (int d = 0; d < x->rank; d++) {
+    x->shape[d] = 1 + below(g, RUNTIME_MAX(RUNTIME_MIN(room, chance(g, 40) ? 70 : 12), 1));
+    room /= x->shape[d];
+    x->is_kept[d] = chance(g, 50);
+    n_kept += x->is_kept[d];
+  }
+  int last = x->rank - 1;
+  if (chance(g, 30) && n_kept > 0) {
+    x->width = 1 + below(g, 17);
+    x->shape[last] = x->width * RUNTIME_MAX(x->shape[last] / x->width, 1);
+  }
+}
+
+/* Norms of batches, channels, groups and rows: means, variances and maxima over some axes, and what they are used for. */
+static void statistics_program(generator *g) {
+  statistics x = {.g = g};
+  draw_shape(&x);
+  runtime_str_addf(&g->inputs, "input A0: %s", chance(g, 75) ? "f32" : "f64");
+  for (int d = 0; d < x.rank; d++) runtime_str_addf(&g->inputs, "%s%lld", d ? ", " : "[", (long long)x.shape[d]);
+  runtime_str_add(&g->inputs, chance(g, 10) && x.rank > 1 ? "] strided\n" : "]\n");
+  put_sum(&x, "S0", NULL);
+  bool has_second = chance(g, 60), has_points = chance(g, 75);
+  if (has_second) put_sum(&x, "S1", chance(g, 75) ? "S0" : NULL);
+  if (!has_points) return;
+  bool turned = chance(g, 30);
+  put(g, "S2[");
+  for (int d = 0; d < x.rank; d++)
+    runtime_str_addf(g->out, "%s%s<%lld", d ? ", " : "", statistic_axes[d], (long long)x.shape[d]);
+  put(g, turned ? "] = abs(" : "] = (");
+  put_element(&x, true);
+  put(g, " - "), put_statistic(&x, "S0", true), put(g, ")");
+  if (has_second) put(g, " * rsqrt(abs("), put_statistic(&x, "S1", true), put(g, ") + 1)");
+  put(g, "\n");
+}
+
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
 /* A filter whose steps count by phase, as in a convolution that a stride spreads out; now and then the phases are put
@@ -365,5 +477,9 @@ static void phases(generator *g) {
 void fuzz_family_program(generator *g) {
   g->out = &g->stages;
   int64_t kind = below(g, 100);
-  (kind < 58 ? stencil_chain : kind < 72 ? turned_array : kind < 86 ? few_columns : phases)(g);
+  (kind < 45   ? stencil_chain
+   : kind < 57 ? turned_array
+   : kind < 69 ? few_columns
+   : kind < 89 ? statistics_program
+               : phases)(g);
 }

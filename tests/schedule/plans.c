@@ -331,6 +331,9 @@ typedef struct said_case {
   const char *name, *program, *plans; /* plans: as JSON, one for each group */
 } said_case;
 
+#define VARIANCE(columns) \
+  "M[j<" columns "] = sum[i<500](X[i,j]) / 500.0\nV[j<" columns "] = sum[i<500]((X[i,j] - M[j]) * (X[i,j] - M[j]))"
+
 static const said_case said[] = {
     {"move", BATCH,
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
@@ -360,6 +363,23 @@ static const said_case said[] = {
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":1,\"block_rows\":2,"
      "\"threads\":"
      "0,\"stream\":0}]"},
+    {"wide_rows", "S[g<50] = sum[n<100, c<6](A[n,g,c])",
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":1}]"},
+    {"wide_groups",
+     "M[n<2, g<8] = sum[h<8, w<16, c<16](X[n,h,w,g*16+c])\nY[n<2, h<8, w<16, c<128] = X[n,h,w,c] * rsqrt(M[n,c//16])",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":1}]"},
+    {"steps_side_by_side", "S[i<7] = sum[m<30, k<33](A[i,m,k+1])",
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0}]"},
+    {"variance_of_columns", VARIANCE("37"),
+     "[{\"stage\":\"V\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
+    {"even_blocks_of_columns", VARIANCE("129"),
+     "[{\"stage\":\"V\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
+    {"rows_in_one", "M[n<6] = sum[h<7, w<7](X[n,h,w])\nY[n<6, h<7, w<7] = X[n,h,w] - M[n]",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":1,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
+    {"folded_points", "Y[i<300, j<5] = X[i,j] - M[j]",
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":16}]"},
+    {"points_by_columns", "Y[i<300, j<100] = X[i,j] * rsqrt(V[j])",
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
     {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":1}]"},
     {"rows_at_a_time", "S[j<2048] = sum[k<2048](A[k,j])",
@@ -448,6 +468,48 @@ static void realizes_what_it_says(void **state) {
   fixture_free(&f);
 }
 
+#define SOFTMAX_OF_COLUMNS(rows, columns)                                                                       \
+  "M[j<" columns "] = max[i<" rows "](X[i,j])\nE[i<" rows ", j<" columns "] = exp(X[i,j] - M[j])\nS[j<" columns \
+  "] = sum[i<" rows "](E[i,j])\nY[i<" rows ", j<" columns "] = E[i,j] / S[j]"
+
+static int groups_of(const char *program, const tn_machine *m) {
+  fixture f = fixture_new(program, "");
+  schedule_plans *plans = schedule_plans_new(f.program, m);
+  int n = schedule_plans_count(plans);
+  schedule_plans_free(plans);
+  fixture_free(&f);
+  return n;
+}
+
+/* Few columns are folded into longer vectors, a stage after the other; of many columns all stages take some at a time. */
+static void columns_together_or_apart(void **state) {
+  (void)state;
+  tn_machine half = with_half_lines();
+  half.threads = 1;
+  assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("2000", "10"), &half), 4);
+  assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("1000", "512"), &half), 1);
+}
+
+/* Values that do not go together, each of which can be chosen: rows of more steps than a part of the reduction has, columns first of
+ * a stage whose rows are one vector each. */
+static const said_case unfit[] = {
+    {"more rows than a part has", "S[b<5000, j<2] = sum[k<128](A[b,k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":64,\"parts\":4,\"threads\":1}]"},
+    {"one block of columns first", "Y[i<300, j<16] = X[i,j] * rsqrt(V[j])",
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":1,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
+};
+
+static void does_not_fit(void **state) {
+  const said_case *c = *state;
+  fixture f = fixture_new(c->program, "");
+  schedule_plan by_group[GENERIC_MAX_STAGES];
+  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  assert_int_equal(schedule_plans_decode(plans, c->plans, by_group), TN_OK);
+  assert_null(schedule_plans_realize(plans, by_group));
+  schedule_plans_free(plans);
+  fixture_free(&f);
+}
+
 /* Nanoseconds of a plan, for the only group of PROGRAM. */
 static double cost_on(const tn_machine *m, const char *program, const char *text) {
   fixture f = fixture_new(program, "");
@@ -503,7 +565,7 @@ static void costs_what_it_moves(void **state) {
   assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "0"))));
   /* Few columns leave few sums in flight, so that each waits for the one before: some rows at a time have more. */
 #define COLUMNS(together) \
-  "[{\"stage\":\"B\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":" together "}]"
+  "[{\"stage\":\"B\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":" together "}]"
 #define FEW "B[j<17] = max[k<65536](A[k,j])"
   assert_true(cost_of(FEW, COLUMNS("8")) < cost_of(FEW, COLUMNS("1")));
   /* What goes past the caches leaves them to what is read where that fits alone; where both fit nothing goes past. */
@@ -511,6 +573,13 @@ static void costs_what_it_moves(void **state) {
 #define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
   assert_true(cost_of(COPY("4096"), POINTS("1")) < cost_of(COPY("4096"), POINTS("0")));
   assert_true(cost_of(COPY("2048"), POINTS("1")) >= cost_of(COPY("2048"), POINTS("0")));
+  /* Only whole rows go past the caches. */
+#define SCALED "Y[i<65536, j<1024] = X[i,j] * rsqrt(V[j])"
+#define BY_COLUMNS(stream)                                                                                            \
+  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream ",\"columns\":1,\"fold\":" \
+                                                                                           "0}]"
+  assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
+  assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
   /* Of a result of two values one waits for the other: rows go together. */
 #define REDUCE(together) \
   "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
@@ -677,15 +746,16 @@ static void ends_where_values_go(void **state) {
 
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(costs_what_it_moves),     cmocka_unit_test(packs_what_has_panels),
-      cmocka_unit_test(short_axes_in_front),     cmocka_unit_test(rows_crowd_sets),
-      cmocka_unit_test(keeps_rows_in_registers), cmocka_unit_test(finds_parities),
-      cmocka_unit_test(ends_where_values_go),    cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_whole_lines),     cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(parted_lines_crowd),      cmocka_unit_test(streams_leave_a_cache)};
+      cmocka_unit_test(costs_what_it_moves),      cmocka_unit_test(packs_what_has_panels),
+      cmocka_unit_test(short_axes_in_front),      cmocka_unit_test(rows_crowd_sets),
+      cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
+      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
+      cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
+      cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
+      cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
          CHECK_TABLE("plans refused", refusals, json_refused) + CHECK_TABLE("plans say", said, realizes_what_it_says) +
-         CHECK_TESTS("costs", tests);
+         CHECK_TABLE("plans do not fit", unfit, does_not_fit) + CHECK_TESTS("costs", tests);
 }

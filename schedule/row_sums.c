@@ -1,0 +1,288 @@
+/* row_sums.c: reductions along rows in the lanes of vectors, which are combined at the end: as many vectors as hide that each sum
+ * waits for the one before it; where rows are too short for that, steps of the next reduction loop beside each other; where
+ * rows are parts of longer ones, each element of these a sum of its own first. And what such sums cost. */
+#include <math.h>
+
+#include "schedule/cost.h"
+#include "schedule/generic.h"
+
+enum { LAST_LANES = 4, LAST_BYTES = 16, FEW_STEPS = 4 };
+
+/* ---- partial results --------------------------------------------------------------------------------------------- */
+
+/* Takes a new stage of partial results into OUT and gives it its loops: VECTOR, its last data axis, is innermost. */
+static bool take_part(generic_draft *p, int stage, generic_parts *out) {
+  const schedule_stage *st = &p->s->stages[stage];
+  out->tensors[out->n++] = st->tensors;
+  return generic_put_vector_last(p, stage, st->op->n_axes - 1) && schedule_set_scope(p->s, stage, "local") == TN_OK;
+}
+
+/* Every WIDTH-th step of the reduction loop AT becomes a partial result, data axis PLACE of a new stage, which then stands at
+ * STAGE. */
+static bool factor(generic_draft *p, int stage, int at, int64_t width, int place) {
+  return at >= 0 && schedule_split(p->s, stage, at, 1, &width, true, TN_TAIL_GUARD) == TN_OK &&
+         schedule_rfactor(p->s, stage, at + 1, place) == TN_OK;
+}
+
+/* The loop AXIS over EXTENT steps by WIDTH runs in full blocks, then over the rest. */
+static bool peel_rest(generic_draft *p, int stage, int axis, int64_t extent, int64_t width) {
+  int first, second;
+  return extent % width == 0 || extent < 2 * width || generic_split(p, stage, axis, extent / width, &first, &second);
+}
+
+bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+  int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis);
+  int64_t extent = p->s->stages[stage].axes[axis].extent;
+  int n_data = p->s->stages[stage].op->n_axes;
+  if (!factor(p, stage, at, width, n_data)) return false;
+  const schedule_stage *part = &p->s->stages[stage];
+  int outer = -1;
+  for (int i = n_data + 1; i < part->n_leaves; i++)
+    if (schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
+  return (outer < 0 || peel_rest(p, stage, outer, extent, width)) && take_part(p, stage, out);
+}
+
+int generic_row_axis(const generic_draft *p, int stage) {
+  generic_reads r;
+  if (!generic_read_all(p, stage, &r) || r.n_axes == r.n_data || r.op->body->op != TIR_REDUCE) return -1;
+  if (r.n_data > 0 && r.extent[r.n_data - 1] > 1 && generic_is_contiguous(&r, r.n_data - 1)) return -1;
+  return generic_is_contiguous(&r, r.n_axes - 1) ? r.n_axes - 1 : -1;
+}
+
+/* The first of the reduction axes that run through every read as one and end in AXIS. *EXTENT: of all of them. */
+static int first_of_row(const generic_reads *r, int axis, int64_t *extent) {
+  int first = axis;
+  *extent = r->extent[axis];
+  for (bool joins = true; joins && first > r->n_data;) {
+    for (int i = 0; joins && i < r->n; i++)
+      joins = r->reads[i].is_known[first - 1] && r->reads[i].stride[first - 1] == r->reads[i].stride[axis] * *extent;
+    joins &= *extent * r->extent[first - 1] < INT32_MAX;
+    if (joins) *extent *= r->extent[--first];
+  }
+  return first;
+}
+
+/* Fuses reduction axes that run through every read as one; *AXIS is then the last of them. */
+static bool join_reduction(generic_draft *p, int stage, int *axis) {
+  generic_reads r;
+  int n = 0, axes[GENERIC_MAX_AXES];
+  int64_t extent;
+  if (!generic_read_all(p, stage, &r)) return true;
+  for (int a = first_of_row(&r, *axis, &extent); a <= *axis; a++) axes[n++] = a;
+  return generic_fuse(p, stage, n, axes, axis);
+}
+
+/* Steps of the innermost of the other loops that a sum of wide rows takes at a time. */
+enum { WIDE_STEPS = 8 };
+
+/* Whether the rows of neighbouring results, which end in AXIS, are gone through as one, or are whole vectors each. */
+static bool lies_wide(const generic_reads *r, int axis, generic_row_sum *out) {
+  int results = r->n_data - 1;
+  out->joins = true;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[results]) return false;
+    if (read->stride[axis] != 0 && read->stride[results] != out->extent) return false;
+    out->joins &= read->stride[axis] != 0 || read->stride[results] == 0;
+  }
+  return out->joins || out->extent % out->lanes == 0;
+}
+
+/* Rows that are parts of longer ones bring more lines than they need, which takes longer than to load and to store sums. */
+static bool is_wide(const generic_draft *d, const generic_reads *r, int axis, int first, generic_row_sum *out) {
+  const tn_machine *m = &d->machine;
+  if (out->values > 1 || first == r->n_data || r->n_data == 0 || r->n_data + 1 > TN_MAX_RANK) return false;
+  int64_t row = out->extent * r->extent[r->n_data - 1];
+  if (r->extent[first - 1] < 2 * WIDE_STEPS || row < WIDE_STEPS * out->lanes || row == out->extent) return false;
+  if (!lies_wide(r, axis, out)) return false;
+  double width = (double)out->extent * 4, vectors = fmax((double)out->extent / (double)out->lanes, 1);
+  double pieces =
+      cost_pieces(m, out->rows / (double)r->extent[r->n_data - 1], width, (double)row * 4, generic_read_bytes(r));
+  return out->extent < 2 * out->lanes || pieces > out->rows * vectors * 2 * m->costs.load / WIDE_STEPS;
+}
+
+bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic_row_sum *out) {
+  int stage = generic_stage(d, tensor), axis = generic_row_axis(d, stage);
+  generic_reads r;
+  *out = (generic_row_sum){.rows = 1, .next = 1, .lanes = generic_lanes(d, stage)};
+  if (axis < 0 || out->lanes < 2 || !generic_read_all(d, stage, &r) || r.n_data == TN_MAX_RANK) return false;
+  int first = first_of_row(&r, axis, &out->extent);
+  for (int a = 0; a < first; a++) out->rows *= (double)r.extent[a];
+  out->values = r.op->n_outputs, out->ops = r.combined;
+  if (first > r.n_data && out->values == 1 && r.n_data + 2 <= TN_MAX_RANK) out->next = r.extent[first - 1];
+  out->is_wide = is_wide(d, &r, axis, first, out);
+  return out->extent >= 2 * out->lanes;
+}
+
+bool generic_part_wide(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *wide, const tn_tensor **sums) {
+  int stage = generic_stage(p, tensor), axis = generic_row_axis(p, stage), n_data = p->s->stages[stage].op->n_axes;
+  int order[SCHEDULE_MAX_AXES], n = 0, k, some, blocks, lane = n_data;
+  if (axis < 0 || !join_reduction(p, stage, &axis)) return false;
+  int at = schedule_leaf_position(&p->s->stages[stage], axis);
+  if (at < 0 || schedule_rfactor(p->s, stage, at, n_data) != TN_OK) return false;
+  *sums = p->s->stages[stage].tensors;
+  const schedule_stage *st = &p->s->stages[stage];
+  if (!generic_split(p, stage, st->leaves[st->n_leaves - 1], WIDE_STEPS, &k, &some)) return false;
+  const int pair[] = {n_data - 1, n_data};
+  if (wide->joins && !generic_fuse(p, stage, 2, pair, &lane)) return false;
+  if (!generic_split_vector(p, stage, lane, generic_registers(p), &blocks, &lane)) return false;
+  st = &p->s->stages[stage];
+  for (int a = 0; a < n_data - 1; a++) order[n++] = a;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != some) order[n++] = st->leaves[i];
+  if (!wide->joins) order[n++] = n_data - 1;
+  if (blocks >= 0) order[n++] = blocks;
+  order[n++] = some, order[n++] = lane;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, some, SCHEDULE_UNROLL) &&
+         generic_annotate(p, stage, lane, SCHEDULE_VECTORIZE);
+}
+
+/* A vector of what a sum reads, loaded and added. */
+static double vector_ns(const tn_machine *m, const generic_row_sum *sum) {
+  return m->costs.load + sum->ops * cost_fma(m, m->vector_bytes);
+}
+
+/* What a sum waits for the one before it, if nothing goes side by side with it. */
+static double chain_ns(const tn_machine *m, const generic_row_sum *sum, int together) {
+  return sum->values * m->costs.chain / RUNTIME_MAX(together, 1);
+}
+
+/* How many vectors long the sum is best, REGISTERS at most and two steps at least: where each waits for the one before it, more of
+ * them go side by side; what is left over takes a step as well. */
+static int64_t vectors_of_sum(const tn_machine *m, const generic_row_sum *sum, int registers, int together) {
+  int64_t best = 1;
+  static const double nearly = 1.1; /* longer vectors have fewer loops around them */
+  double least = INFINITY, chain = chain_ns(m, sum, together);
+  for (int64_t n = 1; n <= registers && (n == 1 || sum->extent >= 2 * n * sum->lanes); n *= 2) {
+    double steps = ceil((double)sum->extent / (double)(n * sum->lanes));
+    double ns = steps * fmax(chain, (double)n * vector_ns(m, sum));
+    if (ns <= least * nearly) best = n, least = fmin(ns, least);
+  }
+  return best;
+}
+
+/* Of rows that are too short for enough VECTORS, how many steps of the next reduction loop go side by side. */
+static int64_t beside_of_sum(const tn_machine *m, const generic_row_sum *sum, int64_t vectors, int registers,
+                             int together) {
+  int64_t n = 1;
+  double chain = chain_ns(m, sum, together);
+  while ((double)(n * vectors) * vector_ns(m, sum) < chain && 2 * n * vectors <= registers && sum->next >= 4 * n)
+    n *= 2;
+  return n;
+}
+
+double generic_row_sum_waits(const tn_machine *m, const generic_row_sum *sum, int registers, int together) {
+  if (sum->is_wide && together <= 1) return 0;
+  int64_t vectors = vectors_of_sum(m, sum, registers, together);
+  int64_t beside = beside_of_sum(m, sum, vectors, registers, together);
+  double steps = ceil((double)sum->extent / (double)(vectors * sum->lanes)) / (double)beside;
+  return sum->rows * steps * fmax(chain_ns(m, sum, together) - (double)(vectors * beside) * vector_ns(m, sum), 0);
+}
+
+/* Of STAGE's sums in lanes, its last data axis, every BESIDE-th step of the reduction loop around that along rows is a sum of its
+ * own. These sums are added up in the stage behind, in OUT as well. WIDTH steps of a row's EXTENT go along the lanes. */
+static bool part_beside(generic_draft *p, int stage, int64_t beside, int64_t extent, int64_t width,
+                        generic_parts *out) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int lane = st->op->n_axes - 1, at = st->n_leaves - 2, order[SCHEDULE_MAX_AXES], n = 0;
+  int64_t steps = schedule_leaf(st, at)->extent;
+  if (!factor(p, stage, at, beside, lane)) return false;
+  st = &p->s->stages[stage];
+  int along = st->leaves[st->n_leaves - 1], other = st->leaves[st->n_leaves - 2];
+  if (!peel_rest(p, stage, other, steps, beside) || !peel_rest(p, stage, along, extent, width)) return false;
+  if (extent % width == 0 && extent / width <= FEW_STEPS && !generic_annotate(p, stage, along, SCHEDULE_UNROLL))
+    return false;
+  st = &p->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != lane && st->leaves[i] != lane + 1) order[n++] = st->leaves[i];
+  order[n++] = lane, order[n++] = lane + 1;
+  out->tensors[out->n++] = st->tensors;
+  st = &p->s->stages[stage + 1];
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, lane, SCHEDULE_UNROLL) &&
+         generic_annotate(p, stage, lane + 1, SCHEDULE_VECTORIZE) &&
+         schedule_set_scope(p->s, stage, "local") == TN_OK &&
+         generic_annotate(p, stage + 1, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL) && take_part(p, stage + 1, out);
+}
+
+/* Parts the reduction along AXIS into lanes of vectors. *WIDTH: how many. */
+static bool part_row(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *sum, int axis, int64_t *width,
+                     generic_parts *out) {
+  int stage = generic_stage(p, tensor), registers = generic_registers(p);
+  const schedule_stage *st = &p->s->stages[stage];
+  int64_t vectors = vectors_of_sum(&p->machine, sum, registers, p->together);
+  int64_t beside = beside_of_sum(&p->machine, sum, vectors, registers, p->together);
+  *width = vectors * sum->lanes;
+  if (beside == 1) return generic_part_once(p, tensor, axis, *width, out);
+  return factor(p, stage, schedule_leaf_position(st, axis), *width, st->op->n_axes) &&
+         part_beside(p, stage, beside, sum->extent, *width, out);
+}
+
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, generic_parts *out) {
+  const tn_tensor *wide;
+  int stage = generic_stage(p, tensor), axis = generic_row_axis(p, stage);
+  int64_t lanes = generic_lanes(p, stage), width;
+  generic_row_sum sum;
+  *out = (generic_parts){0};
+  bool in_lanes = generic_row_sum_of(p, tensor, &sum);
+  if (can_be_wide && sum.is_wide && p->together <= 1) {
+    if (!generic_part_wide(p, tensor, &sum, &wide)) return false;
+    out->tensors[out->n++] = wide;
+    in_lanes = generic_row_sum_of(p, tensor, &sum);
+    stage = generic_stage(p, tensor), axis = generic_row_axis(p, stage);
+  }
+  if (!in_lanes) return true;
+  if (!join_reduction(p, stage, &axis) || !part_row(p, tensor, &sum, axis, &width, out)) return false;
+  while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
+    int64_t next = width > lanes && width % lanes == 0 ? lanes : LAST_LANES;
+    if (width % next || width == next) break;
+    stage = generic_stage(p, tensor);
+    if (!generic_part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out))
+      return false;
+    width = next;
+  }
+  for (int i = 0, j = out->n - 1; i < j; i++, j--) { /* the last made is the first that is read */
+    const tn_tensor *t = out->tensors[i];
+    out->tensors[i] = out->tensors[j], out->tensors[j] = t;
+  }
+  stage = generic_stage(p, tensor);
+  const schedule_stage *st = &p->s->stages[stage];
+  return generic_annotate(p, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL);
+}
+
+/* ---- costs ------------------------------------------------------------------------------------------------------- */
+
+int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
+  generic_row_sum sum;
+  return generic_row_sum_of(d, tensor, &sum) ? sum.extent : 0;
+}
+
+/* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
+ * rest. */
+double generic_rows_waits(const tn_machine *m, int vectors, int together, int values) {
+  double waiting = values * m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
+  return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
+}
+
+/* One addition after the other; argmax waits for each comparison and each choice, and no other row helps. */
+double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  if (generic_row_axis(d, stage) < 0 || generic_rows_in_lanes(d, tensor) > 0 || !generic_read_all(d, stage, &r))
+    return 0;
+  const tn_machine_costs *c = &d->machine.costs;
+  double points = 1, waits = r.op->n_outputs > 1 ? r.op->n_outputs * c->chain : 0;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  return points * ((r.ops + r.combined) * cost_fma(&d->machine, 4) + waits);
+}
+
+/* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */
+double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
+  double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
+  return rows * steps * fmax(values * m->costs.ends / together, (ops - (values == 1)) * cost_fma(m, LAST_BYTES));
+}
+
+double generic_rows_streams(const tn_machine *m, double bytes, int together) {
+  int level = cost_level(m, bytes);
+  double slower = m->costs.beside / m->costs.line3 - 1;
+  return together > 1 && level > 2 ? bytes / COST_LINE * cost_line(m, level, false) * slower : 0;
+}
