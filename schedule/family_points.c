@@ -87,6 +87,7 @@ enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_FIELD_COUNT };
 typedef struct points_facts {
   tn_machine machine;
   double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
+  double idle;              /* by how much a vector is longer than a row */
   double read, written;     /* bytes */
   bool can_stream;          /* vectors may go past the caches */
 } points_facts;
@@ -107,7 +108,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
               (d->s->stages[stage].op->n_reduce == 0 || generic_is_interleaved(d, stage));
   points_facts *f = fits ? RUNTIME_NEW(d->arena, points_facts) : NULL;
   if (!f) return NULL;
-  *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
+  *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1, .idle = 1};
   if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
   double points = 1;
@@ -116,10 +117,13 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
     const generic_read *read = &r.reads[i];
     int v = r.n_data - 1;
     double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
-    if (!read->is_known[v] || llabs(read->stride[v]) > 1)
+    if (read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART)
+      f->far_ns += points * cost_apart(&f->machine, bytes, read->stride[v]);
+    else
       f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
   }
   int64_t wanted = wanted_extent(d, stage), row = r.extent[first_joined(d, stage, &r, wanted, true)];
+  f->idle = fmax((double)generic_lanes(d, stage) / (double)row, 1);
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
   f->can_stream = generic_can_stream(d, stage, row, f->read + f->written);
   return f;
@@ -139,7 +143,7 @@ static void space(const void *facts, plan_space *s) {
 /* The estimate of the reads, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
-  double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
+  double ns = (f->ns * f->idle + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
   ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
 }

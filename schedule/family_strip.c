@@ -92,7 +92,7 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
  * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
-  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
+  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && s->near_apart == 0;
 }
 
 /* What several rows share stays in registers from its first use to its last: of a sum, which goes down the rows innermost, a
@@ -144,7 +144,8 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
          stored = s->last_reader >= 0 && s->is_local ? 0 : n;
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
-  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma);
+  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma) + s->near_apart * n +
+              s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
   double loads = (rows * shape->vectors + stored) * apart + rows + s->fixed, shuffles = taps - rows * shape->vectors;
   return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));

@@ -1,6 +1,7 @@
 /* generic_groups.c: which stages of a program are computed together: cheap ones are inlined, the others form groups:
  * a root and members inside the loops over axes that they all have; a reduction that uses data again, with what
  * follows it and zeros around its input; chains of stencils. */
+#include "schedule/cost.h"
 #include "schedule/generic.h"
 
 #include <math.h>
@@ -58,15 +59,21 @@ static int column_of(const generic_draft *p, const generic_reads *r) {
   return r->n_data - 1 - generic_trailing(p, r->op->outputs);
 }
 
-/* READ goes along the rows and columns of its reader as they lie in memory, moved by taps. */
-static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+/* READ goes along the rows and columns of its reader as they lie in memory, up to MOST of them at a step, moved by taps. */
+static bool goes_by_steps(const generic_draft *p, const generic_reads *r, const generic_read *read, int64_t most) {
   int column = column_of(p, r), row = column - 1, last = read->tensor->ndim - 1;
   int64_t inside = 1;
   for (int n = generic_trailing(p, read->tensor); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
     if (!read->is_known[a] || read->block[a]) return false;
-  return row >= 0 && last >= 1 && read->dim[column] == last && read->stride[column] == inside &&
-         read->dim[row] == last - 1 && read->stride[row] == inside * read->tensor->shape[last];
+  if (row < 0 || last < 1 || read->dim[column] != last || read->dim[row] != last - 1) return false;
+  int64_t line = inside * read->tensor->shape[last], columns = read->stride[column], rows = read->stride[row];
+  return columns >= inside && columns <= most * inside && columns % inside == 0 && rows >= line &&
+         rows <= most * line && rows % line == 0;
+}
+
+static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+  return goes_by_steps(p, r, read, 1);
 }
 
 /* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. */
@@ -121,11 +128,12 @@ bool generic_is_interleaved(const generic_draft *p, int stage) {
   return r.extent[last] < generic_lanes(p, stage) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
 }
 
-/* A filter over windows that lie in rows. */
+/* A filter over windows that lie in rows, and move on by a few elements. */
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
   bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
-  for (int i = 0; is_read && i < r.n; i++) is_window |= r.reads[i].is_window && goes_by_taps(p, &r, &r.reads[i]);
+  for (int i = 0; is_read && i < r.n; i++)
+    is_window |= r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
   return is_window && is_stencil(p, stage);
 }
 
