@@ -52,6 +52,8 @@ typedef struct generic_draft {
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out);
 /* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
 const tir_expr *generic_body(const generic_draft *p, int stage);
+/* Operations of an expression, reads among them: one a cheap one, more a costly one. */
+double generic_ops(const tir_expr *e);
 /* The stride of READ along an axis; false: it is not linear in it. */
 static inline bool generic_stride(const generic_read *read, int axis, int64_t *stride) {
   *stride = read->stride[axis];

@@ -197,12 +197,17 @@ static tir_walk count_op(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+double generic_ops(const tir_expr *e) {
+  double ops = 0;
+  (void)tir_walk_expr(e, count_op, &ops);
+  return ops;
+}
+
 /* What values have in common counts once. */
 static double combined_ops(const generic_draft *p, const te_op *op) {
   const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
   const tir_expr *all = tuple ? tir_tuple(p->arena, tuple->n_values, tuple->result) : NULL;
-  double ops = 0;
-  return all && tir_walk_expr(all, count_op, &ops) ? fmax(ops, 1) : 1;
+  return all ? fmax(generic_ops(all), 1) : 1;
 }
 
 /* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
