@@ -31,7 +31,8 @@ typedef struct loaded {
 /* Reads of BUFFER from FORM + one of the constants STARTS on. FIRST and END: what they touch, all together. */
 typedef struct strided_reads {
   const tir_buffer *buffer;
-  tir_linear form; /* without its constant */
+  const tir_expr *predicate; /* of all of them and all lanes, or NULL */
+  tir_linear form;           /* without its constant */
   int64_t stride, first, end;
   int n;
   int64_t starts[MOST_STARTS];
@@ -48,7 +49,7 @@ struct codegen_strides {
 
 /* One load, taken apart. Backwards it is that of the lanes from the last to the first, which are turned round. */
 typedef struct strided_load {
-  const tir_expr *e;
+  const tir_expr *e, *predicate; /* one condition for all lanes, or NULL */
   tir_linear form;
   int64_t constant, stride;
   bool is_backwards;
@@ -67,7 +68,9 @@ static int register_lanes(const codegen_emitter *m, const tir_buffer *buffer, in
 
 /* Whether E goes by such a stride, without a mask. */
 static bool take_apart(codegen_emitter *m, const tir_expr *e, strided_load *out) {
-  if (tir_n_index(e) != 1 || tir_predicate(e) != NULL || !codegen_is_linear(m, e->arg[0], &out->stride)) return false;
+  out->predicate = tir_predicate(e);
+  bool is_uniform = out->predicate == NULL || out->predicate->op == TIR_BROADCAST;
+  if (tir_n_index(e) != 1 || !is_uniform || !codegen_is_linear(m, e->arg[0], &out->stride)) return false;
   const tir_expr *first = codegen_first_lane(&m->arena, e->arg[0]);
   out->e = e;
   out->lanes = register_lanes(m, e->u.buffer, e->lanes);
@@ -91,7 +94,10 @@ static bool is_same_form(const tir_linear *a, const tir_linear *b) {
 static strided_reads *find_reads(const struct codegen_strides *strides, const strided_load *load) {
   for (int i = 0; strides != NULL && i < strides->n; i++) {
     strided_reads *r = strides->reads[i];
-    if (r->buffer == load->e->u.buffer && r->stride == load->stride && is_same_form(&r->form, &load->form)) return r;
+    bool is_alike = r->predicate == load->predicate ||
+                    (r->predicate != NULL && load->predicate != NULL && tir_equal(r->predicate, load->predicate));
+    if (is_alike && r->buffer == load->e->u.buffer && r->stride == load->stride && is_same_form(&r->form, &load->form))
+      return r;
   }
   return NULL;
 }
@@ -106,8 +112,12 @@ static tir_walk collect(void *user, const tir_expr *e) {
   if (e->lanes < 2 || !take_apart(strides->m, e, &load)) return TIR_WALK_PRUNE;
   strided_reads *r = find_reads(strides, &load);
   if (r == NULL && strides->n < MOST_READS && (r = RUNTIME_NEW(&strides->m->arena, strided_reads)) != NULL) {
-    *r = (strided_reads){
-        .buffer = e->u.buffer, .form = load.form, .stride = load.stride, .first = load.constant, .end = end_of(&load)};
+    *r = (strided_reads){.buffer = e->u.buffer,
+                         .predicate = load.predicate,
+                         .form = load.form,
+                         .stride = load.stride,
+                         .first = load.constant,
+                         .end = end_of(&load)};
     strides->reads[strides->n++] = r;
   }
   if (r == NULL) return TIR_WALK_PRUNE;
@@ -154,7 +164,9 @@ static bool find_place(codegen_emitter *m, const strided_load *load, const strid
   int64_t all = load->stride * load->e->lanes, ahead = (load->constant - origin_of(r, load->constant)) % load->stride;
   const tir_buffer *buffer = load->e->u.buffer;
   tir_interval range;
-  if (buffer->ndim == 1 && buffer->shape[0] > 0 && codegen_index_range(m, load->e->arg[0], &range)) {
+  bool is_known = buffer->ndim == 1 && buffer->shape[0] > 0;
+  if (load->predicate != NULL && (!is_known || buffer->shape[0] < all)) return false;
+  if (load->predicate == NULL && is_known && codegen_index_range(m, load->e->arg[0], &range)) {
     first = RUNTIME_MIN(first, load->constant - range.lo);
     end = RUNTIME_MAX(end, end_of(load) + buffer->shape[0] - 1 - range.hi);
   }
@@ -304,7 +316,7 @@ static LLVMValueRef take(codegen_emitter *m, const strided_load *load, const LLV
   return halve(m, a, b, lanes, n, half);
 }
 
-/* The last register ends with the load's last lane. */
+/* The last register ends with the load's last lane. Where nothing is to be read the buffer's first elements are, for nothing. */
 LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
   strided_load load;
   int64_t place;
@@ -316,6 +328,8 @@ LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
   load.base = codegen_linear_base(m, e->arg[0]);
   if (load.is_backwards)
     load.base = LLVMBuildNSWAdd(m->builder, load.base, codegen_index_int(m, -load.stride * (e->lanes - 1)), "");
+  LLVMValueRef on = load.predicate != NULL ? codegen_value(m, load.predicate->arg[0]) : NULL;
+  if (on != NULL) load.base = LLVMBuildSelect(m->builder, on, load.base, codegen_index_int(m, phase), "");
   for (int first = 0; first < e->lanes; first += load.lanes) {
     LLVMValueRef parts[MOST_STRIDE];
     int from = RUNTIME_MIN(first, e->lanes - load.lanes);
@@ -323,5 +337,8 @@ LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
     LLVMValueRef lanes = take(m, &load, parts, n, phase, groups);
     result = codegen_put_piece(m, result, lanes, e->lanes, from, load.lanes);
   }
-  return load.is_backwards ? codegen_reverse(m, result, e->lanes) : result;
+  if (load.is_backwards) result = codegen_reverse(m, result, e->lanes);
+  return on == NULL ? result
+                    : LLVMBuildSelect(m->builder, codegen_splat(m, on, e->lanes), result,
+                                      LLVMConstNull(LLVMTypeOf(result)), "");
 }

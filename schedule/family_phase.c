@@ -160,7 +160,7 @@ static double ns_of(const generic_draft *d, const generic_reads *r, const tir_ex
   }
   double stores = way->turns[last] > 1 ? cost_apart(&d->machine, bytes, way->turns[last]) : 0;
   double op = cost_fma(&d->machine, d->machine.vector_bytes) * 4 / d->machine.vector_bytes;
-  return points * (ops / n * op + reads / n + stores);
+  return fmax(points * ops / n * op, generic_memory_ns(d, r)) + points * (reads / n + stores);
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void join_rows(const generic_draft *d, int stage, generic_reads *r, phase
   int last = r->n_data - 1;
   way->first = way->v;
   way->row = r->extent[way->v] / way->turns[way->v];
-  if (way->v == last || generic_has_strides(d, stage, r) || !generic_is_of_reads(d, stage)) return;
+  if (way->v == last || !generic_is_of_reads(d, stage)) return;
   while (way->row < 4 * generic_lanes(d, stage) && way->first > 0 && way->turns[way->first - 1] == 1 &&
          generic_joins(r, way->first)) {
     way->first--;
@@ -209,7 +209,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce == 0 && op->n_outputs == 1;
   generic_reads r;
   phase_facts *f = fits && op->n_axes > 0 ? RUNTIME_NEW(d->arena, phase_facts) : NULL;
-  if (!f || !generic_read_all(d, stage, &r)) return NULL;
+  if (!f || !generic_read_all(d, stage, &r) || generic_has_strides(d, stage, &r)) return NULL;
   finding turns = {.reads = &r};
   const tir_expr *body = generic_body(d, stage);
   if (!body || !tir_walk_expr(body, find_turns, &turns)) return NULL;

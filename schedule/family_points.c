@@ -5,6 +5,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "tir/linear.h"
 
 /* The first of the last loops that are to be fused: while they are shorter than WANTED and, if they are to be EVEN, no
  * multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all. */
@@ -37,10 +38,12 @@ static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, 
 static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
   int outer, inner;
   if (*n == 0) return true;
+  bool has_borders = loops[*n - 1] == *n - 1 && generic_has_borders(p, stage, *n - 1);
   if (!generic_split_vector(p, stage, loops[*n - 1], generic_registers(p), &outer, &inner)) return false;
   if (outer >= 0) loops[*n - 1] = outer, (*n)++;
   loops[*n - 1] = inner;
-  return generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
+  return (!has_borders || generic_part_borders(p, stage, outer)) &&
+         generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
 }
 
 /* A filter's taps, unrolled around the vector, which stays in registers for all of them. */
@@ -100,6 +103,31 @@ static double far_ns(const tn_machine *m, double row, double stride) {
   return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
 }
 
+/* Whether lanes of READ, whose index has axis // block, lie in a row of neighbours, some of which are taken more than once: elsewhere
+ * they are taken one by one (codegen/emit_lane_table.c). */
+static bool is_repeated(const generic_read *read, const tir_var *var) {
+  int64_t step = 1, blocks = 0;
+  for (int d = read->expr->n_args - 1; d >= 0; step *= read->tensor->shape[d--]) {
+    tir_linear form;
+    tir_linear_zero(&form);
+    if (!tir_linear_add_expr(&form, read->expr->arg[d], 1)) return false;
+    for (int i = 0; i < form.n; i++)
+      if (tir_uses_var(form.terms[i].atom, var)) blocks += step * form.terms[i].coef;
+  }
+  return blocks == 1;
+}
+
+/* Nanoseconds that an element takes more where its vector is not one of neighbours. */
+static double lane_ns(const points_facts *f, const generic_reads *r, const generic_read *read) {
+  int v = r->n_data - 1;
+  double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
+  bool is_near = read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART;
+  if (is_near && read->block[v] == 0) return cost_apart(&f->machine, bytes, read->stride[v]);
+  if (is_near && read->stride[v] == 0 && is_repeated(read, &r->op->axes[v]->var))
+    return cost_apart(&f->machine, bytes, -1);
+  return is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride);
+}
+
 /* Any stage without a reduction, so that a group that no other family takes has a plan; and interleaved filters. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
@@ -113,15 +141,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
   double points = 1;
   for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
-  for (int i = 0; i < r.n; i++) {
-    const generic_read *read = &r.reads[i];
-    int v = r.n_data - 1;
-    double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
-    if (read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART)
-      f->far_ns += points * cost_apart(&f->machine, bytes, read->stride[v]);
-    else
-      f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
-  }
+  for (int i = 0; i < r.n; i++) f->far_ns += points * lane_ns(f, &r, &r.reads[i]);
   int64_t wanted = wanted_extent(d, stage), row = r.extent[first_joined(d, stage, &r, wanted, true)];
   f->idle = fmax((double)generic_lanes(d, stage) / (double)row, 1);
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);

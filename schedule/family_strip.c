@@ -293,6 +293,7 @@ typedef struct strips {
   strip_shape shape;
   int64_t together, vector; /* rows and columns of a block of registers */
   bool rolls;               /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
+  bool has_borders[2];      /* of rows and of columns, in some stage: loops over blocks are parted there */
   int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
@@ -360,6 +361,8 @@ static bool arrange_blocks(const strips *x, int stage, int row, int column, int 
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
   order[n++] = row_in, order[n++] = column_in;
+  if (x->has_borders[0] && rows != NONE && !generic_part_borders(x->d, stage, rows)) return false;
+  if (x->has_borders[1] && columns != NONE && !generic_part_borders(x->d, stage, columns)) return false;
   return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
          (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
@@ -478,6 +481,11 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
+  for (int i = 0; ok && i < level->n; i++) {
+    int of = generic_stage(d, level->stages[i].tensor),
+        column = level->stages[i].tensor->ndim - 1 - level->stages[i].trailing;
+    for (int k = 0; k < 2; k++) x.has_borders[k] |= generic_has_borders(d, of, column - 1 + k);
+  }
   ok = ok && arrange_root(&x, &level->stages[0], c);
   for (int i = 1; ok && i < level->n; i++)
     ok = level->stages[i].is_local ? place_member(&x, &level->stages[i]) : place_window(&x, &level->stages[i]);

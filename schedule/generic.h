@@ -71,6 +71,8 @@ bool generic_has_strides(const generic_draft *p, int stage, const generic_reads 
 bool generic_is_of_reads(const generic_draft *p, int stage);
 /* Bytes of a tensor. */
 double generic_bytes(const tn_tensor *t);
+/* Nanoseconds that what is read takes to come in from where all of it has room. */
+double generic_memory_ns(const generic_draft *p, const generic_reads *r);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r);
 static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
@@ -102,6 +104,10 @@ bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, 
 bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double bytes);
 /* Elements of the last dimension of the stage's result. */
 int64_t generic_row(const generic_draft *p, int stage);
+/* Whether what the stage reads, or what of it counts, changes at the borders of an array as AXIS goes on. */
+bool generic_has_borders(const generic_draft *p, int stage, int axis);
+/* The loop over AXIS of a stage is to be parted there. True, and nothing done, where AXIS is negative. */
+bool generic_part_borders(generic_draft *p, int stage, int axis);
 /* Asks for them, at the stage's outermost loop. */
 bool generic_stream(generic_draft *p, int stage);
 /* NS is the time of one thread for all of it. */

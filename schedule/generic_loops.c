@@ -118,6 +118,29 @@ bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double b
          row % p->machine.vector_bytes == 0 && cost_level(&p->machine, bytes) > 2;
 }
 
+/* What begins anew every few elements does so in each vector. */
+static tir_walk find_border(void *user, const tir_expr *e) {
+  enum { LONG_PERIOD = 32 };
+  const tir_var *var = user;
+  int64_t period = 0;
+  bool is_ring = tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
+  bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM && !tn_dtype_is_float(e->dtype);
+  const tir_expr *of = e->op == TIR_SELECT ? e->arg[0] : is_ring || is_limit ? e : NULL;
+  if (e->op == TIR_REDUCE && tir_reduce_where(e) != NULL) of = tir_reduce_where(e);
+  return of != NULL && tir_uses_var(of, var) && !tir_has_op(of, TIR_READ) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool generic_has_borders(const generic_draft *p, int stage, int axis) {
+  const te_op *op = p->s->stages[stage].op;
+  const tir_expr *body = op->kind == TE_COMPUTE && axis < op->n_axes ? generic_body(p, stage) : NULL;
+  return body != NULL && !tir_walk_expr(body, find_border, (void *)&op->axes[axis]->var);
+}
+
+bool generic_part_borders(generic_draft *p, int stage, int axis) {
+  int at = axis < 0 ? -1 : schedule_leaf_position(stage_at(p, stage), axis);
+  return axis < 0 || (at >= 0 && schedule_pragma_partition(p->s, stage, at) == TN_OK);
+}
+
 bool generic_stream(generic_draft *p, int stage) {
   return stage_at(p, stage)->n_leaves == 0 || schedule_pragma_stream(p->s, stage, 0) == TN_OK;
 }

@@ -261,14 +261,17 @@ double generic_read_bytes(const generic_reads *r) {
   return bytes;
 }
 
+double generic_memory_ns(const generic_draft *p, const generic_reads *r) {
+  double bytes = generic_read_bytes(r);
+  return bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
+}
+
 /* An operation takes as long as a multiply-add; or what it reads comes in from where all of it has room. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
   double compute = points * (r->ops + r->combined) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
-  double bytes = generic_read_bytes(r),
-         memory = bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
-  return RUNTIME_MAX(compute, memory);
+  return fmax(compute, generic_memory_ns(p, r));
 }
 
 /* ---- loops that can be fused ------------------------------------------------------------------------------------- */
