@@ -124,6 +124,8 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
 /* X and Y, the values of A and of what it is compared with. A's dtype decides; unordered floats compare false, but for NE. */
 LLVMValueRef codegen_compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
+/* CAST, to 8 or 16 bits, of arithmetic that can be done in 16 (emit_narrow.c); NULL: it cannot, or that is not known. */
+const tir_expr *codegen_narrow(codegen_emitter *m, const tir_expr *cast);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */

@@ -225,8 +225,8 @@ double cost_apart(const tn_machine *m, double bytes, int64_t stride) {
   double lanes = fmax(m->vector_bytes / bytes, 1), shuffle = cost_fma(m, m->vector_bytes);
   double blocks = m->vector_bytes == IN_HALVES ? 2 : 1, apart = (double)stride;
   if (stride == 0 || stride == 1) return 0;
-  if (stride == -1) return shuffle / lanes;
-  if (stride < 0 || stride > COST_MOST_APART) return m->costs.gather;
+  if (stride < 0) return stride < -COST_MOST_APART ? m->costs.gather : cost_apart(m, bytes, -stride) + shuffle / lanes;
+  if (stride > COST_MOST_APART) return m->costs.gather;
   return ((apart + 1) / 2 * blocks * m->costs.load + (apart - 1 + blocks - 1) * shuffle) / lanes;
 }
 

@@ -117,12 +117,23 @@ static bool is_repeated(const generic_read *read, const tir_var *var) {
   return blocks == 1;
 }
 
+/* What lies between the lanes comes in, too, and comes again for another row where no other read of this one takes it. */
+static double between_ns(const tn_machine *m, const generic_reads *r, const generic_read *read) {
+  int v = r->n_data - 1;
+  double bytes = (double)tn_dtype_bytes(read->tensor->dtype), n = 0;
+  for (int i = 0; i < r->n; i++)
+    n += r->reads[i].tensor == read->tensor && r->reads[i].is_known[v] && r->reads[i].stride[v] == read->stride[v];
+  double again = fmax(fabs((double)read->stride[v]) / n - 1, 0);
+  return again * bytes / COST_LINE * cost_line(m, cost_level(m, generic_bytes(read->tensor)), false);
+}
+
 /* Nanoseconds that an element takes more where its vector is not one of neighbours. */
 static double lane_ns(const points_facts *f, const generic_reads *r, const generic_read *read) {
   int v = r->n_data - 1;
   double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
   bool is_near = read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART;
-  if (is_near && read->block[v] == 0) return cost_apart(&f->machine, bytes, read->stride[v]);
+  if (is_near && read->block[v] == 0)
+    return cost_apart(&f->machine, bytes, read->stride[v]) + between_ns(&f->machine, r, read);
   if (is_near && read->stride[v] == 0 && is_repeated(read, &r->op->axes[v]->var))
     return cost_apart(&f->machine, bytes, -1);
   return is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride);

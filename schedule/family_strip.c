@@ -351,6 +351,12 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   return true;
 }
 
+/* Loops over rows and columns are parted where arrays have borders. NONE: there is no such loop. */
+static bool part_borders(const strips *x, int stage, int rows, int columns) {
+  bool ok = !x->has_borders[0] || x->rolls || generic_part_borders(x->d, stage, rows);
+  return ok && (!x->has_borders[1] || generic_part_borders(x->d, stage, columns));
+}
+
 /* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a
  * block, vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
 static bool arrange_blocks(const strips *x, int stage, int row, int column, int n, int *order, int *block) {
@@ -361,8 +367,7 @@ static bool arrange_blocks(const strips *x, int stage, int row, int column, int 
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
   order[n++] = row_in, order[n++] = column_in;
-  if (x->has_borders[0] && rows != NONE && !generic_part_borders(x->d, stage, rows)) return false;
-  if (x->has_borders[1] && columns != NONE && !generic_part_borders(x->d, stage, columns)) return false;
+  if (!part_borders(x, stage, rows, columns)) return false;
   return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
          (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
@@ -450,6 +455,7 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   n_shared = n;
   if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
   if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns, &columns, &column)) return false;
+  if (!part_borders(x, stage, rows, columns)) return false;
   if (rows != NONE) order[n++] = rows;
   if (columns != NONE) order[n++] = columns;
   if (x->rolls) {
