@@ -273,6 +273,7 @@ typedef struct rows_facts {
   int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
   double row_bytes; /* of what the group has along a row */
   double sums;      /* of a row that are done in lanes */
+  double steps;     /* of sums by columns: vectors that are added */
 } rows_facts;
 
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
@@ -281,6 +282,17 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
                  d->s->stages[stage].axes[axis].extent < 2 * generic_lanes(d, stage)
              ? 0
              : d->s->stages[stage].axes[axis].extent;
+}
+
+/* Vectors that a reduction by columns adds up. 0: it is none. */
+static double column_steps(const generic_draft *d, const tn_tensor *tensor) {
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  double points = 1;
+  if (!generic_read_all(d, stage, &r) || r.n_axes == r.n_data || r.n_data == 0) return 0;
+  if (row_axis(d, stage) >= 0 || !generic_is_contiguous(&r, r.n_data - 1)) return 0;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  return points / (double)RUNTIME_MIN(generic_lanes(d, stage), r.extent[r.n_data - 1]);
 }
 
 /* Rows go together where a reduction along them is done in lanes. */
@@ -294,6 +306,7 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
     steps = RUNTIME_MAX(steps, of_member);
     f->sums += of_member > 0;
     f->row_bytes += generic_bytes(g->members[i]);
+    f->steps += column_steps(d, g->members[i]);
   }
   f->row_bytes = f->row_bytes / f->parts;
   f->rows = steps > 0 && last >= 0 ? g->root->shape[last] : 0;
@@ -367,6 +380,8 @@ static double cost(const void *facts, const int32_t *c) {
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
   ns += generic_rows_ends(&f->machine, f->parts * f->sums, c[ROWS_VECTORS], together, 1, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
+  double vector = fmax(f->machine.costs.load, cost_fma(&f->machine, f->machine.vector_bytes));
+  ns += f->steps / c[ROWS_VECTORS] * fmax(f->machine.costs.chain - c[ROWS_VECTORS] * vector, 0);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }

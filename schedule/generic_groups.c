@@ -246,6 +246,22 @@ static bool draws_lanes_apart(const generic_draft *p, int stage) {
   return draws;
 }
 
+/* Of a chain along one row, which is no stencil: whether values that each reader's window takes again and again are better kept, written
+ * once and read once more from where they have room. */
+static bool is_kept_in_row(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool is_row = op->n_axes == 1 && n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; is_row && i < n; i++) is_row = p->s->stages[readers[i]].op->n_axes == 1;
+  double again = is_row ? generic_computed_again(p, stage) : 0, bytes = generic_bytes(op->outputs);
+  if (!is_row || again <= little || !isfinite(again)) return false;
+  int level = cost_level(&p->machine, bytes);
+  double kept =
+      cost_write(&p->machine, bytes, level, false, false) + bytes / COST_LINE * cost_line(&p->machine, level, false);
+  double ns = again * bytes / p->machine.vector_bytes * cost_fma(&p->machine, p->machine.vector_bytes);
+  return ns > kept + p->machine.costs.chain;
+}
+
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
 static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) {
@@ -263,6 +279,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
   if (draws_lanes_apart(p, stage)) return false;
   if (u.by_window) return false;
   if (spares_chains && is_read_by_stencils(p, stage) && generic_computed_again(p, stage) > little) return false;
+  if (is_kept_in_row(p, stage)) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
   return u.reads < REUSED;
 }
