@@ -19,6 +19,7 @@ typedef struct state {
 
 /* On the stack of holds_for; ENV follows the walk. */
 typedef struct question {
+  bool is_fused; /* what is stored lies at a quotient of the variable: so do its neighbours, and what is read */
   runtime_arena *arena;
   const tir_var *var;
   const tir_env *env;
@@ -65,7 +66,8 @@ static bool border_holds(question *q, const tir_expr *e) {
   enum { LONG_PERIOD = 32 };
   int64_t period;
   bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM;
-  bool is_ring = tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
+  bool is_ring =
+      !q->is_fused && tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
   if ((!is_limit && !is_ring) || e->lanes > 1 || tn_dtype_is_float(e->dtype) || tir_reads_memory(e) ||
       !tir_uses_var(e, q->var))
     return true;
@@ -106,7 +108,12 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
       return true;
     case TIR_ALLOC:
     case TIR_ATTR: return holds_throughout(q, tir_body(s));
-    case TIR_STORE: return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
+    case TIR_STORE:
+      q->is_fused = false;
+      for (int i = 0; i < s->u.store.n_index; i++)
+        q->is_fused |= tir_uses_var(s->u.store.index[i], q->var) &&
+                       (tir_has_op(s->u.store.index[i], TIR_FLOORDIV) || tir_has_op(s->u.store.index[i], TIR_FLOORMOD));
+      return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
     case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP: break;
@@ -117,7 +124,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
 /* Whether the conditions hold for N iterations from MIN, those of branches or OF_LOADS, too; *any (may be NULL): whether there
  * are any. */
 static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool of_loads, bool *any) {
-  question q = {at->p->arena, s->u.loop.var, at->env, false, of_loads};
+  question q = {.arena = at->p->arena, .var = s->u.loop.var, .env = at->env, .of_loads = of_loads};
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
   bool holds = holds_under(&q, env, s->u.loop.body);
   if (any != NULL) *any = q.any;
@@ -618,19 +625,24 @@ static const tir_stmt *between_borders(state *at, const tir_stmt *s, int64_t min
 static const tir_stmt *behind_side(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n,
                                    bool of_loads) {
   const tir_stmt *parts[2] = {part_of(at, s, min, n, n == 1 ? TIR_SERIAL : s->u.loop.kind), NULL};
-  parts[1] = in_parts(at, s, min + n, extent - n, of_loads);
-  if (parts[1] == NULL) parts[1] = part_of(at, s, min + n, extent - n, s->u.loop.kind);
+  const tir_stmt *own = tir_with_own_buffers(at->p->arena, s);
+  if (own == NULL) return NULL;
+  parts[1] = in_parts(at, own, min + n, extent - n, of_loads);
+  if (parts[1] == NULL) parts[1] = part_of(at, own, min + n, extent - n, s->u.loop.kind);
   return tir_seq(at->p->arena, 2, parts);
 }
 
-/* The loop whose first N of EXTENT iterations have no checks. */
-static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n) {
+/* The loop whose first N of EXTENT iterations have no checks. OF_LOADS: the last are those at an array's border, and no rest. */
+static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n,
+                                    bool of_loads) {
   runtime_arena *arena = at->p->arena;
   if (s->u.loop.kind != TIR_PARALLEL) {
     tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
     const tir_stmt *main_part = between_borders(at, s, min, n);
-    const tir_stmt *end = extent - n == 1 ? last_block(at, s, min + n) : NULL;
-    const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, s, min + n, extent - n, rest_kind)};
+    const tir_stmt *own = tir_with_own_buffers(arena, s), *end = NULL;
+    if (own == NULL) return NULL;
+    if (extent - n == 1 && !of_loads) end = last_block(at, own, min + n);
+    const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, own, min + n, extent - n, rest_kind)};
     return tir_seq(arena, 2, parts);
   }
   const tir_expr *var = tir_var_expr(arena, s->u.loop.var), *end = tir_int(arena, s->u.loop.var->dtype, min + n);
@@ -668,7 +680,7 @@ static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64
   if (n == 0 && s->u.loop.kind != TIR_PARALLEL) side = first_side(at, s, min, extent, of_loads);
   if (n >= extent || (n == 0 && side == 0) || at->stores + growth > at->p->options.max_unrolled_body) return NULL;
   at->stores += growth;
-  return side > 0 ? behind_side(at, s, min, extent, side, of_loads) : in_two_parts(at, s, min, extent, n);
+  return side > 0 ? behind_side(at, s, min, extent, side, of_loads) : in_two_parts(at, s, min, extent, n, of_loads);
 }
 
 /* The loop in parts, or whole. */
