@@ -247,7 +247,7 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
 /* In 16 bits where that is all the same. */
 static LLVMValueRef emit_cast(codegen_emitter *m, const tir_expr *e) {
   const tir_expr *narrow = codegen_narrow(m, e);
-  return codegen_cast(m, narrow != NULL ? narrow : e);
+  return narrow != NULL ? codegen_value(m, narrow) : codegen_cast(m, e); /* it may need no cast any more */
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */

@@ -642,6 +642,7 @@ static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, i
     const tir_stmt *own = tir_with_own_buffers(arena, s), *end = NULL;
     if (own == NULL) return NULL;
     if (extent - n == 1 && !of_loads) end = last_block(at, own, min + n);
+    if (extent - n > 1 && of_loads) end = between_borders(at, own, min + n, extent - n);
     const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, own, min + n, extent - n, rest_kind)};
     return tir_seq(arena, 2, parts);
   }

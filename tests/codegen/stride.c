@@ -46,6 +46,13 @@ static const stride_row stride_rows[] = {
      "split(C, i, 4); split(C, j, 8); reorder(C, i.outer, j.outer, i.inner, j.inner); unroll(C, i.inner); vectorize(C, "
      "j.inner)",
      "haswell", "vshufps", "vpinsrd"},
+    {"colours backwards", "input X: f32[64,64,3]\nC[i<64, j<64] = X[i,63-j,0] - X[i,63-j,2]", ROW("8"), "haswell",
+     "vblendps", "vinsertps"},
+    {"halves of rows that are there in part",
+     "input X: f32[63,129]\nC[i<66, j<64] = select(i >= 1 && i < 64, X[i-1,2*j] + X[i-1,2*j+1] + X[i-1,2*j+2], 0.0)",
+     ROW("16"), "haswell", "vshufps", NULL},
+    {"a row that is chosen", "input X: f32[64,64]\nC[i<66, j<64] = X[select(i < 2, 2 - i, i - 2), j]",
+     "vectorize(C, j)", "haswell", "vmovups", "vinsertps"},
     {"steps of five stay", "input X: f32[640]\nC[j<128] = X[5*j]", ROW("8"), "haswell", "vinsertps", NULL},
 
     {"pairs", TURNS("2", "f32"), WEAVE("8"), "haswell", "vunpckhps", "vextractps"},
@@ -76,6 +83,25 @@ static const stride_row stride_rows[] = {
      "reorder(C, c, i); unroll(C, c); vectorize(C, i)", "haswell", NULL, NULL},
 };
 
+/* Bytes and halves that are widened, computed with, and cut again. */
+#define OF_BYTES(value) "input X: u8[128], Y: u8[128]\nC[i<128] = " value
+#define WHOLE "split(C, i, 32); vectorize(C, i.inner)"
+
+static const stride_row narrow_rows[] = {
+    {"a weighted sum", OF_BYTES("u8((u32(X[i])*77 + u32(Y[i])*150) // 256)"), WHOLE, "haswell", "vpmullw", "vpmulld"},
+    {"of signed numbers", OF_BYTES("u8((i32(X[i])*77 + i32(Y[i])*150) // 256)"), WHOLE, "haswell", "vpmullw",
+     "vpmulld"},
+    {"a difference", OF_BYTES("u8(max(i32(X[i]) - i32(Y[i])*3, 0) // 2)"), WHOLE, "haswell", "vpmaxsw", "vpmaxsd"},
+    {"a difference below 0", OF_BYTES("i16((i32(X[i]) - i32(Y[i])) // 3)"), WHOLE, "haswell", NULL, "vpmuldq"},
+    {"a mean", OF_BYTES("u8((u32(X[i]) + u32(Y[i]) + u32(1)) // 2)"), WHOLE, "haswell", NULL, "vpaddd"},
+    {"a choice", OF_BYTES("u8(select(X[i] > Y[i], u32(X[i])*3 // 4, u32(Y[i])))"), WHOLE, "haswell", NULL, "vpmulld"},
+    {"unsigned numbers that would begin anew below 0", OF_BYTES("u8((u32(X[i]) - u32(Y[i])) // 2)"), WHOLE, "haswell",
+     "vpsubd", NULL},
+    {"a sum that needs 17 bits", OF_BYTES("u8((u32(X[i])*130 + u32(Y[i])*130) // 256)"), WHOLE, "haswell", NULL, "vpmullw"},
+    {"the low half of a number that is wider", "input X: i32[128], Y: i32[128]\nC[i<128] = u8((X[i] + Y[i]) // 2)",
+     WHOLE, "haswell", "vpaddd", NULL},
+};
+
 static void by_shuffles(void **state) {
   const stride_row *r = *state;
   char *assembly = kit_assembly(r->program, r->schedule, r->cpu);
@@ -91,5 +117,7 @@ static void same_values(void **state) {
 
 int test_stride(void) {
   return CHECK_TABLE("every second, third and fourth element", stride_rows, by_shuffles) +
-         CHECK_TABLE("their values", stride_rows, same_values);
+         CHECK_TABLE("their values", stride_rows, same_values) +
+         CHECK_TABLE("bytes in 16 bits", narrow_rows, by_shuffles) +
+         CHECK_TABLE("what they are", narrow_rows, same_values);
 }

@@ -53,6 +53,13 @@ static const plan_case cases[] = {
      "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
      "O", "strip"},
     {"weights of a window's positions", WEIGHTS("W[y,x,u,v] * I[y+u,x+v]"), "O", "strip"},
+    {"product of complex numbers",
+     "C[i<4096, z<2] = select(z == 0, A[i,0]*B[i,0] - A[i,1]*B[i,1], A[i,0]*B[i,1] + A[i,1]*B[i,0])", "C", "phase"},
+    {"planes of colours", "O[c<3, y<64, x<64] = I[y,x,c]", "O", "phase"},
+    {"colours of planes", "O[y<64, x<64, c<3] = I[c,y,x]", "O", "phase"},
+    {"twice as large", "O[y<64, x<128] = select(x%2 == 0, I[y,x//2], I[y,x//2] * 0.5 + I[y,x//2+1] * 0.5)", "O",
+     "phase"},
+    {"short rows of an array with strides", "input I: f32[64,3] strided\nO[y<64, c<3] = I[y,c] * 2", "O", "points"},
     {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
 };
@@ -193,7 +200,7 @@ static void streams_leave_a_cache(void **state) {
   const tn_machine given = {.threads = 2, .costs = costs, .cache_bytes = {0, 32 << 10, 1 << 20, 16 << 20}};
   tn_machine m = cost_fill_machine(&given);
   double whole = usable * 16 * mib / 2, lines = whole / COST_LINE;
-#define STREAM(times, is_shared, streams) cost_stream(&m, (times) * whole, (times) * whole, is_shared, streams)
+#define STREAM(times, is_shared, streams) cost_stream(&m, (times)*whole, (times)*whole, is_shared, streams)
   assert_float_equal(STREAM(1, false, false), lines * (2 + 3), 1e-6 * lines);
   assert_float_equal(STREAM(1.001, false, false), lines * (2 + 3), 0.05 * lines); /* no step behind the cache's end */
   double part = (STREAM(1.4, false, false) / lines / 1.4 - 5) / (14 - 5);         /* 1 - exp(-1.4 * 0.51) is 0.51 */
