@@ -12,7 +12,8 @@
 typedef struct state {
   tir_pass_context *p;
   const tir_env *env;
-  int64_t stores; /* in the function now; growth is capped */
+  int64_t stores;    /* in the function now; growth is capped */
+  bool is_in_vector; /* inside of a loop that becomes vectors: its buffers are widened, each once */
 } state;
 
 /* ---- how far the conditions hold --------------------------------------------------------------------------------- */
@@ -621,11 +622,16 @@ static const tir_stmt *between_borders(state *at, const tir_stmt *s, int64_t min
   return parts != NULL ? parts : part_of(at, s, min, n, n == 1 ? TIR_SERIAL : s->u.loop.kind);
 }
 
+/* S for a second part of it. */
+static const tir_stmt *again(state *at, const tir_stmt *s) {
+  return at->is_in_vector ? tir_with_own_buffers(at->p->arena, s) : s;
+}
+
 /* The first N iterations, and what comes behind them. */
 static const tir_stmt *behind_side(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n,
                                    bool of_loads) {
   const tir_stmt *parts[2] = {part_of(at, s, min, n, n == 1 ? TIR_SERIAL : s->u.loop.kind), NULL};
-  const tir_stmt *own = tir_with_own_buffers(at->p->arena, s);
+  const tir_stmt *own = again(at, s);
   if (own == NULL) return NULL;
   parts[1] = in_parts(at, own, min + n, extent - n, of_loads);
   if (parts[1] == NULL) parts[1] = part_of(at, own, min + n, extent - n, s->u.loop.kind);
@@ -639,7 +645,7 @@ static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, i
   if (s->u.loop.kind != TIR_PARALLEL) {
     tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
     const tir_stmt *main_part = between_borders(at, s, min, n);
-    const tir_stmt *own = tir_with_own_buffers(arena, s), *end = NULL;
+    const tir_stmt *own = again(at, s), *end = NULL;
     if (own == NULL) return NULL;
     if (extent - n == 1 && !of_loads) end = last_block(at, own, min + n);
     if (extent - n > 1 && of_loads) end = between_borders(at, own, min + n, extent - n);
@@ -687,11 +693,11 @@ static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64
 /* The loop in parts, or whole. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
   int64_t min, extent;
-  if (s->u.loop.kind != TIR_VECTORIZED && tir_const_loop(s, &min, &extent) && extent > 1) {
+  if (tir_const_loop(s, &min, &extent) && extent > 1) {
     const tir_stmt *parts = in_parts(at, s, min, extent, false);
     if (parts != NULL) return parts;
   }
-  const tir_stmt *body = s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)
+  const tir_stmt *body = !tir_const_loop(s, &min, &extent)
                              ? version_for(at, s)
                              : partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
   return whole_of(at, s, body);
@@ -701,8 +707,12 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
 static const tir_stmt *partition(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR) {
-    if (s->u.loop.peel) return partition_for(at, s);
+    if (s->u.loop.peel && s->u.loop.kind != TIR_VECTORIZED) return partition_for(at, s);
+    bool outer = at->is_in_vector;
+    at->is_in_vector |= s->u.loop.kind == TIR_VECTORIZED;
     const tir_stmt *body = partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
+    at->is_in_vector = outer;
+    if (s->u.loop.peel) return whole_of(at, s, body);
     return tir_for_with(at->p->arena, s, s->u.loop.min, s->u.loop.extent, body);
   }
   if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {

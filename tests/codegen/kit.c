@@ -99,10 +99,10 @@ tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
 int32_t kit_call(const tn_kernel *kernel, void *const *p) {
   tn_kernel_fn fn = tn_kernel_function(kernel);
   switch (tn_kernel_arg_count(kernel)) {
-    case 1: return ((int32_t(*)(void *))fn)(p[0]);
-    case 2: return ((int32_t(*)(void *, void *))fn)(p[0], p[1]);
-    case 3: return ((int32_t(*)(void *, void *, void *))fn)(p[0], p[1], p[2]);
-    case 4: return ((int32_t(*)(void *, void *, void *, void *))fn)(p[0], p[1], p[2], p[3]);
+    case 1: return ((int32_t (*)(void *))fn)(p[0]);
+    case 2: return ((int32_t (*)(void *, void *))fn)(p[0], p[1]);
+    case 3: return ((int32_t (*)(void *, void *, void *))fn)(p[0], p[1], p[2]);
+    case 4: return ((int32_t (*)(void *, void *, void *, void *))fn)(p[0], p[1], p[2], p[3]);
     default: fail_msg("kit_call takes 1 to 4 parameters"); return -1;
   }
 }

@@ -97,7 +97,8 @@ static const stride_row narrow_rows[] = {
     {"a choice", OF_BYTES("u8(select(X[i] > Y[i], u32(X[i])*3 // 4, u32(Y[i])))"), WHOLE, "haswell", NULL, "vpmulld"},
     {"unsigned numbers that would begin anew below 0", OF_BYTES("u8((u32(X[i]) - u32(Y[i])) // 2)"), WHOLE, "haswell",
      "vpsubd", NULL},
-    {"a sum that needs 17 bits", OF_BYTES("u8((u32(X[i])*130 + u32(Y[i])*130) // 256)"), WHOLE, "haswell", NULL, "vpmullw"},
+    {"a sum that needs 17 bits", OF_BYTES("u8((u32(X[i])*130 + u32(Y[i])*130) // 256)"), WHOLE, "haswell", NULL,
+     "vpmullw"},
     {"the low half of a number that is wider", "input X: i32[128], Y: i32[128]\nC[i<128] = u8((X[i] + Y[i]) // 2)",
      WHOLE, "haswell", "vpaddd", NULL},
 };

@@ -158,17 +158,13 @@ static fuzz_bound added(const fuzz_bound *in, int n) {
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 #define FN(function) (void (*)(void)) function
-#define ALL(name) \
-  { FN(fx_##name##_1), FN(fx_##name##_6), FN(fx_##name##_13), FN(fx_##name##_16) }
+#define ALL(name) {FN(fx_##name##_1), FN(fx_##name##_6), FN(fx_##name##_13), FN(fx_##name##_16)}
 
 const int fuzz_extern_sizes[FUZZ_EXTERN_SIZES] = {1, 6, 13, 16};
 
-#define VECTOR(dtype) \
-  { dtype, 1, {0}, false }
-#define MATRIX(dtype, ...) \
-  { dtype, 2, {__VA_ARGS__}, false }
-#define SCALAR(dtype, by_value) \
-  { dtype, 0, {0}, by_value }
+#define VECTOR(dtype) {dtype, 1, {0}, false}
+#define MATRIX(dtype, ...) {dtype, 2, {__VA_ARGS__}, false}
+#define SCALAR(dtype, by_value) {dtype, 0, {0}, by_value}
 
 const fuzz_extern fuzz_externs[] = {
     {"fx_line", 2, {VECTOR(TN_F32), SCALAR(TN_F32, true)}, 1, {VECTOR(TN_F32)}, on_line, ALL(line), line_ir},

@@ -200,7 +200,7 @@ static void streams_leave_a_cache(void **state) {
   const tn_machine given = {.threads = 2, .costs = costs, .cache_bytes = {0, 32 << 10, 1 << 20, 16 << 20}};
   tn_machine m = cost_fill_machine(&given);
   double whole = usable * 16 * mib / 2, lines = whole / COST_LINE;
-#define STREAM(times, is_shared, streams) cost_stream(&m, (times)*whole, (times)*whole, is_shared, streams)
+#define STREAM(times, is_shared, streams) cost_stream(&m, (times) * whole, (times) * whole, is_shared, streams)
   assert_float_equal(STREAM(1, false, false), lines * (2 + 3), 1e-6 * lines);
   assert_float_equal(STREAM(1.001, false, false), lines * (2 + 3), 0.05 * lines); /* no step behind the cache's end */
   double part = (STREAM(1.4, false, false) / lines / 1.4 - 5) / (14 - 5);         /* 1 - exp(-1.4 * 0.51) is 0.51 */
