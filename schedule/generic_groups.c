@@ -128,13 +128,29 @@ bool generic_is_interleaved(const generic_draft *p, int stage) {
   return r.extent[last] < generic_lanes(p, stage) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
 }
 
+/* Windows over pixels of several vectors of channels, that move on by more than one pixel and come from beyond the second cache: a
+ * block of channels of some pixels would leave each pixel in the middle, where memory is read best in order. */
+static bool is_better_in_order(const generic_draft *p, int stage, const generic_reads *r) {
+  int column = column_of(p, r);
+  bool steps = false;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!goes_by_steps(p, r, read, COST_MOST_APART)) continue;
+    steps |= !goes_by_taps(p, r, read);
+    if (read->stride[column] != 1) return false;
+    for (int a = r->n_data; a < r->n_axes; a++)
+      if (read->dim[a] == read->dim[column]) return false;
+  }
+  return steps && r->extent[column] > generic_lanes(p, stage) && cost_level(&p->machine, generic_read_bytes(r)) > 2;
+}
+
 /* A filter over windows that lie in rows, and move on by a few elements. */
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
   bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
   for (int i = 0; is_read && i < r.n; i++)
     is_window |= r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
-  return is_window && is_stencil(p, stage);
+  return is_window && is_stencil(p, stage) && !is_better_in_order(p, stage, &r);
 }
 
 /* A stencil without a reduction that reads the same columns of several rows: rows that are computed together share what
