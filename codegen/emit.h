@@ -73,9 +73,10 @@ typedef struct codegen_emitter {
   int64_t stage;               /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;           /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
-  struct codegen_nears *nears; /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
-  bool streams;                /* inside of stream_stores */
-  bool stays_home;             /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
+  struct codegen_nears *nears;     /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
+  struct codegen_strides *strides; /* what they read of every second, third or fourth element (emit_stride.c) */
+  bool streams;                    /* inside of stream_stores */
+  bool stays_home;                 /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
 
@@ -123,6 +124,8 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
 /* X and Y, the values of A and of what it is compared with. A's dtype decides; unordered floats compare false, but for NE. */
 LLVMValueRef codegen_compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
+/* CAST, to 8 or 16 bits, of arithmetic that can be done in 16 (emit_narrow.c); NULL: it cannot, or that is not known. */
+const tir_expr *codegen_narrow(codegen_emitter *m, const tir_expr *cast);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
@@ -131,6 +134,8 @@ LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
 /* N lanes, lane i being FROM[i] of A's lanes and, behind them, B's; negative: any value. B NULL: there are only A's.
  * FROM NULL: there was no memory for it, which is noted. */
 LLVMValueRef codegen_shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from);
+/* Lane i becomes lane LANES - 1 - i. */
+LLVMValueRef codegen_reverse(codegen_emitter *m, LLVMValueRef vector, int lanes);
 /* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
 LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width);
 /* RESULT with its lanes from FIRST on taken from PART. */
@@ -218,6 +223,23 @@ int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts)
 int codegen_nears_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 /* A load that is put together from what was read for its neighbours; NULL: it is not. */
 LLVMValueRef codegen_near_load(codegen_emitter *m, const tir_expr *e);
+/* The value of store S, as many lanes as its index has; a bool as a byte. */
+LLVMValueRef codegen_stored_value(codegen_emitter *m, const tir_stmt *s, int lanes);
+/* Stores a vector of LANES side by side from element INDEX of a bound buffer on, past the caches where that was asked for. */
+void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef index, int lanes, LLVMValueRef value);
+/* ---- emit_stride.c, emit_weave.c: every second, third or fourth element ------------------------------------------ */
+
+/* Looks at what the N stores in a row that are emitted next read by such strides; M->strides keeps it, and is to be NULL
+ * behind them. */
+void codegen_strides_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* A load by such a stride from vectors that neighbours share; NULL: it is none, or what lies between its lanes cannot be read. */
+LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e);
+/* Bytes that shuffles of LANES elements stay in: all where there are such shuffles of elements of BYTES. */
+int codegen_block_bytes(const codegen_emitter *m, int bytes, int lanes);
+/* Of the first of N statements in a row, stores by such a stride that together leave nothing out: emits them. Returns how many; 0:
+ * they are none. */
+int codegen_emit_woven(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 /* Whether the target has stores past the caches. */
 bool codegen_can_stream(const codegen_emitter *m);

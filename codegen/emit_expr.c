@@ -244,6 +244,12 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");
 }
 
+/* In 16 bits where that is all the same. */
+static LLVMValueRef emit_cast(codegen_emitter *m, const tir_expr *e) {
+  const tir_expr *narrow = codegen_narrow(m, e);
+  return narrow != NULL ? codegen_value(m, narrow) : codegen_cast(m, e); /* it may need no cast any more */
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 /* One handler a class; a class that is missing is a compiler warning. */
@@ -261,7 +267,7 @@ static LLVMValueRef emit(codegen_emitter *m, const tir_expr *e) {
     case TIR_CLASS_COMPARISON: return emit_comparison(m, e);
     case TIR_CLASS_LOGIC: return e->op == TIR_NOT ? emit_not(m, e) : emit_boolean(m, e);
     case TIR_CLASS_SELECT: return emit_select(m, e);
-    case TIR_CLASS_CAST: return codegen_cast(m, e);
+    case TIR_CLASS_CAST: return emit_cast(m, e);
     case TIR_CLASS_RAMP: return emit_ramp(m, e);
     case TIR_CLASS_BROADCAST: return emit_broadcast(m, e);
     case TIR_CLASS_BITS: return e->op == TIR_BITNOT ? emit_not(m, e) : emit_bits(m, e);

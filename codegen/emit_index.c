@@ -42,9 +42,18 @@ static bool load_range(const tir_expr *e, tir_interval *out) {
   return true;
 }
 
+/* A row that is chosen, as behind the border of an array that is reflected there. */
+static bool choice_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
+  tir_interval a, b;
+  if (e->lanes > 1 || !codegen_index_range(m, e->arg[1], &a) || !codegen_index_range(m, e->arg[2], &b)) return false;
+  *out = tir_interval_hull(a, b);
+  return true;
+}
+
 /* False: its interval is not known. E is made of index operators. */
 static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
   if (e->op == TIR_LOAD) return load_range(e, out);
+  if (e->op == TIR_SELECT) return choice_range(m, e, out);
   if (e->op == TIR_CAST) return e->lanes == 1 && codegen_index_range(m, e->arg[0], out);
   if (e->op == TIR_INT) return *out = (tir_interval){e->u.i, e->u.i}, true;
   if (e->op == TIR_BROADCAST) return codegen_index_range(m, e->arg[0], out);
@@ -62,7 +71,7 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
     tir_interval computed;
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
     if (kept == NULL) codegen_no_memory(m);
-    bool is_made_of = tir_is_index_op((tir_op)e->op) || e->op == TIR_LOAD || e->op == TIR_CAST;
+    bool is_made_of = tir_is_index_op((tir_op)e->op) || e->op == TIR_LOAD || e->op == TIR_CAST || e->op == TIR_SELECT;
     bool is_index = kept != NULL && is_made_of && compute_range(m, e, &computed) &&
                     fits(m, e->op == TIR_LOAD ? TN_I64 : (tn_dtype)e->dtype, computed);
     if (is_index) *kept = computed;
@@ -115,6 +124,9 @@ static LLVMValueRef emit_loaded(codegen_emitter *m, const tir_expr *e) {
 /* nsw: the ranges were checked. */
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
   if (e->op == TIR_LOAD) return emit_loaded(m, e);
+  if (e->op == TIR_SELECT)
+    return LLVMBuildSelect(m->builder, codegen_value(m, e->arg[0]), index_part(m, e->arg[1]), index_part(m, e->arg[2]),
+                           "");
   if (e->op == TIR_CAST) return index_part(m, e->arg[0]);
   if (e->op == TIR_INT) return codegen_index_int(m, e->u.i);
   if (e->op == TIR_VAR) return codegen_find(m, e->u.var)->value;

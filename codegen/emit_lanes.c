@@ -16,6 +16,12 @@ LLVMValueRef codegen_shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b,
   return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
 }
 
+LLVMValueRef codegen_reverse(codegen_emitter *m, LLVMValueRef vector, int lanes) {
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
+  for (int i = 0; from != NULL && i < lanes; i++) from[i] = lanes - 1 - i;
+  return codegen_shuffle(m, vector, NULL, lanes, from);
+}
+
 /* Repeating the last lane, and not poison, keeps a division in an unused lane harmless. */
 LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width) {
   if (width == lanes) return vector;

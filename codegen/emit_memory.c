@@ -2,7 +2,8 @@
  *   uniform      all lanes the same element       scalar access and splat
  *   contiguous   base + lane                      vector access; with a mask llvm.masked.load / store
  *   reversed     base - lane                      vector access and reversal; with a mask, too
- *   strided      base + 2..4 * lane               vector loads that together cover it, and shuffles; masked ones, too
+ *   strided      base + 2..4 * lane               emit_stride.c and emit_weave.c, or vector loads that together cover what
+ *                                                  is read and no more, and shuffles; masked ones, too
  *   tabulated    base + constants in groups or rows   words or vectors, and a shuffle (emit_lane_table.c); also where
  *                these are multiples of a number that is not known apart
  *   scattered    anything else                    lane by lane (Zen 5, 16 floats: 0.19 ns an element, its gather 0.29)
@@ -118,13 +119,6 @@ static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
 
-/* Lane i becomes lane lanes - 1 - i. */
-static LLVMValueRef reverse(codegen_emitter *m, LLVMValueRef vector, int lanes) {
-  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
-  for (int i = 0; from != NULL && i < lanes; i++) from[i] = lanes - 1 - i;
-  return codegen_shuffle(m, vector, NULL, lanes, from);
-}
-
 /* base + stride * lane by `stride` vector loads. The last one is moved down so that it ends at the last element needed:
  * nothing outside the first and the last element is read. */
 static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueRef base) {
@@ -150,7 +144,7 @@ static LLVMValueRef load_linear(codegen_emitter *m, const access *a) {
   LLVMValueRef base = codegen_linear_base(m, a->index);
   if (a->stride == 0) return codegen_splat(m, load_at(m, a, base, 1), a->lanes);
   if (a->stride == 1) return load_at(m, a, base, a->lanes);
-  if (a->stride == -1) return reverse(m, load_at(m, a, offset(m, base, 1 - a->lanes), a->lanes), a->lanes);
+  if (a->stride == -1) return codegen_reverse(m, load_at(m, a, offset(m, base, 1 - a->lanes), a->lanes), a->lanes);
   if (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE && a->lanes >= 4) return load_strided(m, a, base);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
   for (int lane = 0; lane < a->lanes; lane++) {
@@ -380,6 +374,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
   value = codegen_near_load(m, e);
   if (value != NULL) return value;
+  value = e->dtype != TN_BOOL ? codegen_strided_load(m, e) : NULL;
+  if (value != NULL) return value;
   if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
     value = load_all_or_none(m, &a);
   else if (a.predicate != NULL)
@@ -446,6 +442,15 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
+void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef index, int lanes,
+                       LLVMValueRef value) {
+  const access a = {.buffer = buffer,
+                    .pointer = codegen_find(m, buffer)->value,
+                    .align = codegen_element_bytes(buffer),
+                    .lanes = lanes};
+  (is_streamed(m, &a) ? store_streamed : store_at)(m, &a, index, value);
+}
+
 /* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
  * instructions that LLVM makes good code of. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
@@ -469,7 +474,7 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {
     LLVMValueRef base = codegen_linear_base(m, a->index);
-    store_at(m, a, offset(m, base, 1 - a->lanes), reverse(m, value, a->lanes));
+    store_at(m, a, offset(m, base, 1 - a->lanes), codegen_reverse(m, value, a->lanes));
   } else {
     store_lanes(m, a, value);
   }
@@ -497,8 +502,7 @@ void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s) {
   codegen_intrinsic(m, "llvm.prefetch", 1, &type, 4, args);
 }
 
-/* As many lanes as the index has; a bool as a byte. */
-static LLVMValueRef value_in_memory(codegen_emitter *m, const tir_stmt *s, int lanes) {
+LLVMValueRef codegen_stored_value(codegen_emitter *m, const tir_stmt *s, int lanes) {
   LLVMValueRef value = codegen_value(m, s->u.store.value);
   if (s->u.store.value->lanes == 1) value = codegen_splat(m, value, lanes);
   if (s->u.store.buffer->dtype != TN_BOOL) return value;
@@ -509,7 +513,7 @@ static LLVMValueRef value_in_memory(codegen_emitter *m, const tir_stmt *s, int l
 static void store_whole(codegen_emitter *m, const tir_stmt *s) {
   access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   if (a.align == 0) return;
-  LLVMValueRef value = value_in_memory(m, s, a.lanes);
+  LLVMValueRef value = codegen_stored_value(m, s, a.lanes);
   if (a.lanes == 1)
     store_scalar(m, &a, value);
   else

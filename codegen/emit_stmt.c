@@ -133,18 +133,20 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 /* A store that stands alone may still read vectors that overlap. */
 static void emit_store(codegen_emitter *m, const tir_stmt *s) {
   codegen_nears_begin(m, 1, &s);
+  codegen_strides_begin(m, 1, &s);
   codegen_emit_store(m, s);
-  m->nears = NULL;
+  m->nears = NULL, m->strides = NULL;
 }
 
-/* N stores in a row. Those that turn a block together (emit_turn.c) are taken together, as many as it says; the others
- * one by one. */
+/* N stores in a row. Those that turn a block together (emit_turn.c) or fill a row in turns (emit_weave.c) are taken
+ * together, as many as it says; the others one by one. */
 static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
   for (int i = 0; i < n && !m->failed;) {
-    int turned = codegen_emit_turned(m, n - i, stmts + i);
+    int taken = codegen_emit_turned(m, n - i, stmts + i);
+    if (taken == 0) taken = codegen_emit_woven(m, n - i, stmts + i);
     codegen_forget(m);
-    if (turned == 0) codegen_emit_store(m, stmts[i]);
-    i += RUNTIME_MAX(turned, 1);
+    if (taken == 0) codegen_emit_store(m, stmts[i]);
+    i += RUNTIME_MAX(taken, 1);
   }
 }
 
@@ -153,8 +155,9 @@ static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n && !m->failed;) {
     const tir_stmt *const *stmts = s->u.seq.stmts + i;
     int n_stores = codegen_nears_begin(m, s->u.seq.n - i, stmts);
+    codegen_strides_begin(m, n_stores, stmts);
     emit_stores(m, n_stores, stmts);
-    m->nears = NULL;
+    m->nears = NULL, m->strides = NULL;
     if (n_stores == 0) codegen_emit_stmt(m, stmts[0]);
     i += RUNTIME_MAX(n_stores, 1);
   }

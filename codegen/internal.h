@@ -41,6 +41,7 @@ struct tn_target {
   int address_bits;               /* of pointers, size_t and index arithmetic: 64 or 32 */
   int64_t ram_bytes, flash_bytes; /* what a kernel may take of them (room.c); 0: not told */
   bool has_avx2, has_vectors;
+  bool shuffles_bytes;              /* over whole registers of 64 bytes */
   int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
   int pair_lanes;                   /* i32 of the widest instruction that adds products of two 16-bit halves; 0: none */
   bool is_own;                      /* this machine's architecture and system */

@@ -377,6 +377,7 @@ static bool resolve(tn_target *t, const spec *s) {
   t->dot_bf16_lanes = dot_lanes(&set, t->vector_bytes, "avx512bf16", NULL);
   t->pair_lanes = pair_lanes(&set, t->vector_bytes);
   t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
+  t->shuffles_bytes = t->vector_bytes == 64 && has(&set, "avx512vbmi");
   return t->features != NULL;
 }
 

@@ -227,6 +227,18 @@ double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int
   return lost / fmax((double)rows * lines, 1);
 }
 
+/* Of what lies between the lanes others use about a half. Registers of 32 bytes are put together from halves, since they have
+ * shuffles inside of these alone (codegen/emit_stride.c). */
+double cost_apart(const tn_machine *m, double bytes, int64_t stride) {
+  enum { IN_HALVES = 32 };
+  double lanes = fmax(m->vector_bytes / bytes, 1), shuffle = cost_fma(m, m->vector_bytes);
+  double blocks = m->vector_bytes == IN_HALVES ? 2 : 1, apart = (double)stride;
+  if (stride == 0 || stride == 1) return 0;
+  if (stride < 0) return stride < -COST_MOST_APART ? m->costs.gather : cost_apart(m, bytes, -stride) + shuffle / lanes;
+  if (stride > COST_MOST_APART) return m->costs.gather;
+  return ((apart + 1) / 2 * blocks * m->costs.load + (apart - 1 + blocks - 1) * shuffle) / lanes;
+}
+
 /* Parts that the threads do not divide leave some of them idle in the last turn. */
 double cost_threads(const tn_machine *m, double ns, double parts) {
   double turns = ceil(parts / m->threads);

@@ -6,6 +6,7 @@
 #include "schedule/schedule.h"
 
 enum { COST_LINE = 64, COST_PAGE = 4096 };
+enum { COST_MOST_APART = 4 }; /* elements between lanes that shuffles bring together (codegen/emit_stride.c) */
 
 /* Zeros of GIVEN (NULL: all) replaced: sizes by usual ones, costs by those of a plain machine that has two
  * multiply-adds and two loads in each cycle. */
@@ -50,6 +51,9 @@ double cost_conflict(const tn_machine *m, double rows, double stride);
 double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept);
 /* Ways of a set of the first cache that keep what comes again; what else streams by takes the others. */
 int cost_ways(const tn_machine *m);
+/* An element of BYTES of vectors whose lanes lie STRIDE elements apart in memory, more than side by side: backwards and up to
+ * four apart by loads, or stores, and shuffles. */
+double cost_apart(const tn_machine *m, double bytes, int64_t stride);
 /* NS of one thread, cut into PARTS that are equal, on THREADS. */
 double cost_threads(const tn_machine *m, double ns, double parts);
 /* Two kinds of work that partly hide each other. */

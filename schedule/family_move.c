@@ -125,6 +125,7 @@ static bool is_turned(const move_facts *f, const int32_t *c, bool *whole) {
   bool is_power = (columns & (columns - 1)) == 0;
   *whole = columns * f->bytes == f->machine.vector_bytes && c[MOVE_ROWS] % columns == 0;
   if (columns * f->bytes > f->machine.vector_bytes) return false;
+  if (columns > f->reads.extent[f->v] || c[MOVE_ROWS] > f->reads.extent[f->u]) return false; /* no tile is whole */
   return turned >= 2 && c[MOVE_ROWS] % turned == 0 && columns % turned == 0 && is_power && f->stride >= 5 * f->bytes;
 }
 

@@ -5,6 +5,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "tir/linear.h"
 
 int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even) {
   int first = r->n_data - 1;
@@ -35,10 +36,12 @@ static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, 
 static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
   int outer, inner;
   if (*n == 0) return true;
+  bool has_borders = loops[*n - 1] == *n - 1 && generic_has_borders(p, stage, *n - 1);
   if (!generic_split_vector(p, stage, loops[*n - 1], generic_registers(p), &outer, &inner)) return false;
   if (outer >= 0) loops[*n - 1] = outer, (*n)++;
   loops[*n - 1] = inner;
-  return generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
+  return (!has_borders || generic_part_borders(p, stage, outer)) &&
+         generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
 }
 
 /* A filter's taps, unrolled around the vector, which stays in registers for all of them. */
@@ -133,6 +136,42 @@ static double far_ns(const tn_machine *m, double row, double stride) {
   return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
 }
 
+/* Whether lanes of READ, whose index has axis // block, lie in a row of neighbours, some of which are taken more than once: elsewhere
+ * they are taken one by one (codegen/emit_lane_table.c). */
+static bool is_repeated(const generic_read *read, const tir_var *var) {
+  int64_t step = 1, blocks = 0;
+  for (int d = read->expr->n_args - 1; d >= 0; step *= read->tensor->shape[d--]) {
+    tir_linear form;
+    tir_linear_zero(&form);
+    if (!tir_linear_add_expr(&form, read->expr->arg[d], 1)) return false;
+    for (int i = 0; i < form.n; i++)
+      if (tir_uses_var(form.terms[i].atom, var)) blocks += step * form.terms[i].coef;
+  }
+  return blocks == 1;
+}
+
+/* What lies between the lanes comes in, too, and comes again for another row where no other read of this one takes it. */
+static double between_ns(const tn_machine *m, const generic_reads *r, const generic_read *read) {
+  int v = r->n_data - 1;
+  double bytes = (double)tn_dtype_bytes(read->tensor->dtype), n = 0;
+  for (int i = 0; i < r->n; i++)
+    n += r->reads[i].tensor == read->tensor && r->reads[i].is_known[v] && r->reads[i].stride[v] == read->stride[v];
+  double again = fmax(fabs((double)read->stride[v]) / n - 1, 0);
+  return again * bytes / COST_LINE * cost_line(m, cost_level(m, generic_bytes(read->tensor)), false);
+}
+
+/* Nanoseconds that an element takes more where its vector is not one of neighbours. */
+static double lane_ns(const points_facts *f, const generic_reads *r, const generic_read *read) {
+  int v = r->n_data - 1;
+  double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
+  bool is_near = read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART;
+  if (is_near && read->block[v] == 0)
+    return cost_apart(&f->machine, bytes, read->stride[v]) + between_ns(&f->machine, r, read);
+  if (is_near && read->stride[v] == 0 && is_repeated(read, &r->op->axes[v]->var))
+    return cost_apart(&f->machine, bytes, -1);
+  return is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride);
+}
+
 /* Rows of few columns, one behind the other but for what is the same for all rows. */
 static void describe_fold(const generic_draft *d, int stage, const generic_reads *r, points_facts *f) {
   int last = r->n_data - 1;
@@ -162,13 +201,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
   double points = 1;
   for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
-  for (int i = 0; i < r.n; i++) {
-    const generic_read *read = &r.reads[i];
-    int v = r.n_data - 1;
-    double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
-    if (!read->is_known[v] || llabs(read->stride[v]) > 1)
-      f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
-  }
+  for (int i = 0; i < r.n; i++) f->far_ns += points * lane_ns(f, &r, &r.reads[i]);
   describe_fold(d, stage, &r, f);
   int64_t wanted = wanted_extent(d, stage), row = r.extent[generic_first_joined(d, stage, &r, 0, wanted, true)];
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
@@ -200,10 +233,10 @@ static void space(const void *facts, plan_space *s) {
 /* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
-  double width = (double)c[POINTS_VECTORS] * f->machine.vector_bytes, ns = f->ns + f->far_ns;
+  double width = (double)c[POINTS_VECTORS] * f->machine.vector_bytes, ns = f->ns;
   if (c[POINTS_COLUMNS] && c[POINTS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (c[POINTS_FOLD] && (c[POINTS_COLUMNS] || !folds(f, c[POINTS_FOLD]))) return INFINITY;
-  if (!c[POINTS_FOLD]) ns += ns * f->idle;
+  ns += f->far_ns + (c[POINTS_FOLD] ? 0 : ns * f->idle);
   if (!c[POINTS_FOLD])
     ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written) : f->steady_ns;
   ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);

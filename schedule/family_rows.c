@@ -269,6 +269,7 @@ typedef struct rows_facts {
   int64_t columns, lanes; /* 0: vectors go along rows; of the root, whose last axis is that of vectors */
   int n_stages;
   column_stage stages[GENERIC_MAX_STAGES + 1]; /* of columns, the root first */
+  double steps;                                /* of sums by columns: vectors that are added */
 } rows_facts;
 
 static bool describe_sum(const generic_draft *d, const generic_group *g, const tn_tensor *tensor,
@@ -276,6 +277,17 @@ static bool describe_sum(const generic_draft *d, const generic_group *g, const t
   bool in_lanes = generic_row_sum_of(d, tensor, out);
   out->is_wide &= !is_last_common(g, tensor);
   return in_lanes;
+}
+
+/* Vectors that a reduction by columns adds up. 0: it is none. */
+static double column_steps(const generic_draft *d, const tn_tensor *tensor) {
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  double points = 1;
+  if (!generic_read_all(d, stage, &r) || r.n_axes == r.n_data || r.n_data == 0) return 0;
+  if (generic_row_axis(d, stage) >= 0 || !generic_is_contiguous(&r, r.n_data - 1)) return 0;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  return points / (double)RUNTIME_MIN(generic_lanes(d, stage), r.extent[r.n_data - 1]);
 }
 
 /* Rows go together where a reduction along them is done in lanes. */
@@ -286,6 +298,7 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
   for (int i = 0; i < g->n; i++) {
     f->n_sums += describe_sum(d, g, g->members[i], &f->sums[f->n_sums]);
     f->row_bytes += generic_bytes(g->members[i]);
+    f->steps += column_steps(d, g->members[i]);
   }
   f->row_bytes = f->row_bytes / f->parts;
   f->rows = f->n_sums > 0 && last >= 0 ? g->root->shape[last] : 0;
@@ -424,6 +437,8 @@ static double cost(const void *facts, const int32_t *c) {
             ? cost_pieces(&f->machine, f->written / f->width, (double)c[ROWS_VECTORS] * f->machine.vector_bytes,
                           f->width, 2 * f->written / f->parts)
             : f->steady_ns;
+  double vector = fmax(f->machine.costs.load, cost_fma(&f->machine, f->machine.vector_bytes));
+  ns += f->steps / c[ROWS_VECTORS] * fmax(f->machine.costs.chain - c[ROWS_VECTORS] * vector, 0);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
   if (f->columns > 0) return columns_cost(f, c);
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;

@@ -151,13 +151,27 @@ static bool store_last(generic_draft *d, int stage, int dim) {
   return schedule_transform_layout(d->s, stage, map) == TN_OK;
 }
 
-/* A stage inside of the loop over blocks: LANE innermost, as a vector; what a row has of its own is written out. */
-static bool arrange(generic_draft *d, int stage, int lane) {
+/* A stage inside of the loop over blocks: LANE innermost, as a vector; what a row has of its own is written out. OUTER: bits of the axes
+ * that loops around the blocks go over. */
+static bool arrange(generic_draft *d, int stage, int lane, uint32_t outer) {
   bool ok = generic_put_vector_last(d, stage, lane);
   const schedule_stage *st = &d->s->stages[stage];
-  for (int i = 0; ok && i + 1 < st->n_leaves; i++)
-    ok = schedule_leaf(st, i)->extent > MAX_STEPS || generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
+  for (int i = 0; ok && i + 1 < st->n_leaves; i++) {
+    bool is_outer = st->leaves[i] < 32 && (outer >> st->leaves[i] & 1) != 0;
+    ok = is_outer || schedule_leaf(st, i)->extent > MAX_STEPS ||
+         generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
+  }
   return ok && store_last(d, stage, lane);
+}
+
+/* Bits of the axes of TENSOR's stage that go along with common axes of the root other than LANE's. */
+static uint32_t outer_axes(const generic_group *g, const tn_tensor *tensor, int lane) {
+  uint32_t bits = 0;
+  for (int c = 0; c < lane; c++) {
+    int axis = g->is_common[c] ? lane_of(g, tensor, c) : NONE;
+    if (axis >= 0) bits |= UINT32_C(1) << axis;
+  }
+  return bits;
 }
 
 static bool is_of_group(const generic_group *g, const tn_tensor *sums, const tn_tensor *tensor) {
@@ -188,16 +202,24 @@ static bool find_readers(generic_draft *d, const generic_group *g, const tn_tens
 }
 
 /* The dimension of TENSOR that the lanes go along in some read of the group; all reads agree, or the last one is turned in
- * vain. */
+ * vain. *OUTER: bits of those that it has of outer axes. */
 static int lane_dim(const generic_draft *d, const generic_group *g, const tn_tensor *sums, int lane,
-                    const tn_tensor *tensor) {
+                    const tn_tensor *tensor, uint32_t *outer) {
   generic_reads r;
+  *outer = 0;
   for (int m = -1; m < g->n; m++) {
     const tn_tensor *reader = m < 0 ? sums : g->members[m];
     if (!generic_read_all(d, generic_stage(d, reader), &r)) continue;
     int axis = m < 0 ? lane : lane_of(g, reader, lane);
-    for (int i = 0; i < r.n; i++)
-      if (r.reads[i].tensor == tensor && r.reads[i].stride[axis] > 1) return r.reads[i].dim[axis];
+    for (int i = 0; i < r.n; i++) {
+      if (r.reads[i].tensor != tensor || r.reads[i].stride[axis] <= 1) continue;
+      for (int k = 0; k < tensor->ndim; k++) {
+        int of = r.reads[i].plain[k];
+        for (int c = 0; c < lane && of >= 0; c++)
+          if (g->is_common[c] && (m < 0 ? c : lane_of(g, reader, c)) == of) *outer |= UINT32_C(1) << k;
+      }
+      return r.reads[i].dim[axis];
+    }
   }
   return NONE;
 }
@@ -210,11 +232,13 @@ static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *r
 
 static bool turn_input(generic_draft *d, const generic_group *g, const tn_tensor *sums, int lane,
                        const tn_tensor *tensor, const tn_tensor **copy) {
-  int from = generic_stage(d, tensor), n, readers[SCHEDULE_MAX_STAGES], dim = lane_dim(d, g, sums, lane, tensor);
+  uint32_t outer;
+  int from = generic_stage(d, tensor), n, readers[SCHEDULE_MAX_STAGES],
+      dim = lane_dim(d, g, sums, lane, tensor, &outer);
   if (dim < 0 || !find_readers(d, g, sums, from, &n, readers)) return false;
   if (schedule_cache_read(d->s, from, "local", n, readers) != TN_OK) return false;
   *copy = d->s->stages[from + 1].tensors;
-  return arrange(d, from + 1, dim);
+  return arrange(d, from + 1, dim, outer);
 }
 
 /* Blocks of rows; the root copies what was computed. *LOOP: the innermost one over blocks. */
@@ -246,12 +270,13 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   const tn_tensor *sums = d->s->stages[stage].tensors, *copies[MAX_TURNED];
   for (int i = 0; i < f->n; i++)
     if (!turn_input(d, g, sums, f->lane, f->inputs[i], &copies[i])) return false;
-  bool ok =
-      arrange_root(d, g, f, c, &loop) && arrange(d, generic_stage(d, sums), f->lane) && attach(d, sums, g->root, loop);
+  bool ok = arrange_root(d, g, f, c, &loop) &&
+            arrange(d, generic_stage(d, sums), f->lane, outer_axes(g, g->root, f->lane)) &&
+            attach(d, sums, g->root, loop);
   for (int i = 0; ok && i < g->n; i++) {
     stage = generic_stage(d, g->members[i]);
-    ok = arrange(d, stage, lane_of(g, g->members[i], f->lane)) && schedule_set_scope(d->s, stage, "local") == TN_OK &&
-         attach(d, g->members[i], g->root, loop);
+    ok = arrange(d, stage, lane_of(g, g->members[i], f->lane), outer_axes(g, g->members[i], f->lane)) &&
+         schedule_set_scope(d->s, stage, "local") == TN_OK && attach(d, g->members[i], g->root, loop);
   }
   for (int i = 0; ok && i < f->n; i++) ok = attach(d, copies[i], g->root, loop);
   return ok;

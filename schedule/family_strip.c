@@ -92,7 +92,7 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
  * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
-  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows;
+  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && s->near_apart == 0;
 }
 
 /* What several rows share stays in registers from its first use to its last: of a sum, which goes down the rows innermost, a
@@ -144,7 +144,8 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
          stored = s->last_reader >= 0 && s->is_local ? 0 : n;
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
-  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma);
+  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma) + s->near_apart * n +
+              s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
   double loads = (rows * shape->vectors + stored) * apart + rows + s->fixed, shuffles = taps - rows * shape->vectors;
   return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
@@ -292,6 +293,7 @@ typedef struct strips {
   strip_shape shape;
   int64_t together, vector; /* rows and columns of a block of registers */
   bool rolls;               /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
+  bool has_borders[2];      /* of rows and of columns, in some stage: loops over blocks are parted there */
   int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
@@ -349,6 +351,12 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   return true;
 }
 
+/* Loops over rows and columns are parted where arrays have borders. NONE: there is no such loop. */
+static bool part_borders(const strips *x, int stage, int rows, int columns) {
+  bool ok = !x->has_borders[0] || x->rolls || generic_part_borders(x->d, stage, rows);
+  return ok && (!x->has_borders[1] || generic_part_borders(x->d, stage, columns));
+}
+
 /* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a
  * block, vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
 static bool arrange_blocks(const strips *x, int stage, int row, int column, int n, int *order, int *block) {
@@ -359,6 +367,7 @@ static bool arrange_blocks(const strips *x, int stage, int row, int column, int 
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
   order[n++] = row_in, order[n++] = column_in;
+  if (!part_borders(x, stage, rows, columns)) return false;
   return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
          (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
@@ -446,6 +455,7 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   n_shared = n;
   if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
   if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns, &columns, &column)) return false;
+  if (!part_borders(x, stage, rows, columns)) return false;
   if (rows != NONE) order[n++] = rows;
   if (columns != NONE) order[n++] = columns;
   if (x->rolls) {
@@ -477,6 +487,11 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
+  for (int i = 0; ok && i < level->n; i++) {
+    int of = generic_stage(d, level->stages[i].tensor),
+        column = level->stages[i].tensor->ndim - 1 - level->stages[i].trailing;
+    for (int k = 0; k < 2; k++) x.has_borders[k] |= generic_has_borders(d, of, column - 1 + k);
+  }
   ok = ok && arrange_root(&x, &level->stages[0], c);
   for (int i = 1; ok && i < level->n; i++)
     ok = level->stages[i].is_local ? place_member(&x, &level->stages[i]) : place_window(&x, &level->stages[i]);

@@ -53,6 +53,8 @@ typedef struct generic_draft {
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out);
 /* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
 const tir_expr *generic_body(const generic_draft *p, int stage);
+/* Operations of an expression, reads among them: one a cheap one, more a costly one. */
+double generic_ops(const tir_expr *e);
 /* The stride of READ along an axis; false: it is not linear in it. */
 static inline bool generic_stride(const generic_read *read, int axis, int64_t *stride) {
   *stride = read->stride[axis];
@@ -82,6 +84,8 @@ bool generic_is_of_reads(const generic_draft *p, int stage);
 double generic_steady_ops(const generic_draft *p, int stage, int first);
 /* Bytes of a tensor. */
 double generic_bytes(const tn_tensor *t);
+/* Nanoseconds that what is read takes to come in from where all of it has room. */
+double generic_memory_ns(const generic_draft *p, const generic_reads *r);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r);
 static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
@@ -132,6 +136,10 @@ bool generic_arrange_columns(generic_draft *p, int stage, int axis, bool by_lane
 bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double bytes);
 /* Elements of the last dimension of the stage's result. */
 int64_t generic_row(const generic_draft *p, int stage);
+/* Whether what the stage reads, or what of it counts, changes at the borders of an array as AXIS goes on. */
+bool generic_has_borders(const generic_draft *p, int stage, int axis);
+/* The loop over AXIS of a stage is to be parted there. True, and nothing done, where AXIS is negative. */
+bool generic_part_borders(generic_draft *p, int stage, int axis);
 /* Asks for them, at the stage's outermost loop. */
 bool generic_stream(generic_draft *p, int stage);
 /* NS is the time of one thread for all of it. */

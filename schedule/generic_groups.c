@@ -1,6 +1,7 @@
 /* generic_groups.c: which stages of a program are computed together: cheap ones are inlined, the others form groups:
  * a root and members inside the loops over axes that they all have; a reduction that uses data again, with what
  * follows it and zeros around its input; chains of stencils. */
+#include "schedule/cost.h"
 #include "schedule/generic.h"
 
 #include <math.h>
@@ -58,15 +59,21 @@ static int column_of(const generic_draft *p, const generic_reads *r) {
   return r->n_data - 1 - generic_trailing(p, r->op->outputs);
 }
 
-/* READ goes along the rows and columns of its reader as they lie in memory, moved by taps. */
-static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+/* READ goes along the rows and columns of its reader as they lie in memory, up to MOST of them at a step, moved by taps. */
+static bool goes_by_steps(const generic_draft *p, const generic_reads *r, const generic_read *read, int64_t most) {
   int column = column_of(p, r), row = column - 1, last = read->tensor->ndim - 1;
   int64_t inside = 1;
   for (int n = generic_trailing(p, read->tensor); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
     if (!read->is_known[a] || read->block[a]) return false;
-  return row >= 0 && last >= 1 && read->dim[column] == last && read->stride[column] == inside &&
-         read->dim[row] == last - 1 && read->stride[row] == inside * read->tensor->shape[last];
+  if (row < 0 || last < 1 || read->dim[column] != last || read->dim[row] != last - 1) return false;
+  int64_t line = inside * read->tensor->shape[last], columns = read->stride[column], rows = read->stride[row];
+  return columns >= inside && columns <= most * inside && columns % inside == 0 && rows >= line &&
+         rows <= most * line && rows % line == 0;
+}
+
+static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+  return goes_by_steps(p, r, read, 1);
 }
 
 /* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. */
@@ -121,12 +128,29 @@ bool generic_is_interleaved(const generic_draft *p, int stage) {
   return r.extent[last] < generic_lanes(p, stage) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
 }
 
-/* A filter over windows that lie in rows. */
+/* Windows over pixels of several vectors of channels, that move on by more than one pixel and come from beyond the second cache: a
+ * block of channels of some pixels would leave each pixel in the middle, where memory is read best in order. */
+static bool is_better_in_order(const generic_draft *p, int stage, const generic_reads *r) {
+  int column = column_of(p, r);
+  bool steps = false;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!goes_by_steps(p, r, read, COST_MOST_APART)) continue;
+    steps |= !goes_by_taps(p, r, read);
+    if (read->stride[column] != 1) return false;
+    for (int a = r->n_data; a < r->n_axes; a++)
+      if (read->dim[a] == read->dim[column]) return false;
+  }
+  return steps && r->extent[column] > generic_lanes(p, stage) && cost_level(&p->machine, generic_read_bytes(r)) > 2;
+}
+
+/* A filter over windows that lie in rows, and move on by a few elements. */
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
   bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
-  for (int i = 0; is_read && i < r.n; i++) is_window |= r.reads[i].is_window && goes_by_taps(p, &r, &r.reads[i]);
-  return is_window && is_stencil(p, stage);
+  for (int i = 0; is_read && i < r.n; i++)
+    is_window |= r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
+  return is_window && is_stencil(p, stage) && !is_better_in_order(p, stage, &r);
 }
 
 /* A stencil without a reduction that reads the same columns of several rows: rows that are computed together share what
@@ -238,6 +262,22 @@ static bool draws_lanes_apart(const generic_draft *p, int stage) {
   return draws;
 }
 
+/* Of a chain along one row, which is no stencil: whether values that each reader's window takes again and again are better kept, written
+ * once and read once more from where they have room. */
+static bool is_kept_in_row(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool is_row = op->n_axes == 1 && n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; is_row && i < n; i++) is_row = p->s->stages[readers[i]].op->n_axes == 1;
+  double again = is_row ? generic_computed_again(p, stage) : 0, bytes = generic_bytes(op->outputs);
+  if (!is_row || again <= little || !isfinite(again)) return false;
+  int level = cost_level(&p->machine, bytes);
+  double kept =
+      cost_write(&p->machine, bytes, level, false, false) + bytes / COST_LINE * cost_line(&p->machine, level, false);
+  double ns = again * bytes / p->machine.vector_bytes * cost_fma(&p->machine, p->machine.vector_bytes);
+  return ns > kept + p->machine.costs.chain;
+}
+
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
 static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) {
@@ -255,6 +295,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
   if (draws_lanes_apart(p, stage)) return false;
   if (u.by_window) return false;
   if (spares_chains && is_read_by_stencils(p, stage) && generic_computed_again(p, stage) > little) return false;
+  if (is_kept_in_row(p, stage)) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
   return u.reads < REUSED;
 }

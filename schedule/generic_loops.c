@@ -161,6 +161,48 @@ bool generic_can_stream(const generic_draft *p, int stage, int64_t row, double b
          row % p->machine.vector_bytes == 0 && cost_level(&p->machine, bytes) > 2;
 }
 
+/* An axis, and the op's other data axes. */
+typedef struct border {
+  const te_op *op;
+  int axis;
+} border;
+
+/* Whether E goes on with the axis, and with no other: only then it is the same for all rows. */
+static bool is_of_axis(const border *b, const tir_expr *e) {
+  bool is_alone = tir_uses_var(e, &b->op->axes[b->axis]->var);
+  for (int a = 0; is_alone && a < b->op->n_axes; a++) is_alone = a == b->axis || !tir_uses_var(e, &b->op->axes[a]->var);
+  return is_alone;
+}
+
+static tir_walk find_comparison(void *user, const tir_expr *e) {
+  bool is_order = tir_class_of(e) == TIR_CLASS_COMPARISON && e->op != TIR_EQ && e->op != TIR_NE;
+  return is_order && is_of_axis(user, e) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What begins anew every few elements does so in each vector. */
+static tir_walk find_border(void *user, const tir_expr *e) {
+  enum { LONG_PERIOD = 32 };
+  int64_t period = 0;
+  bool is_ring = tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
+  bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM && !tn_dtype_is_float(e->dtype);
+  if (is_ring || is_limit) return is_of_axis(user, e) && !tir_has_op(e, TIR_READ) ? TIR_WALK_STOP : TIR_WALK_ON;
+  const tir_expr *of = e->op == TIR_SELECT ? e->arg[0] : e->op == TIR_REDUCE ? tir_reduce_where(e) : NULL;
+  if (of == NULL || tir_has_op(of, TIR_READ)) return TIR_WALK_ON;
+  return tir_walk_expr(of, find_comparison, user) ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+bool generic_has_borders(const generic_draft *p, int stage, int axis) {
+  const te_op *op = p->s->stages[stage].op;
+  const tir_expr *body = op->kind == TE_COMPUTE && axis < op->n_axes ? generic_body(p, stage) : NULL;
+  border b = {op, axis};
+  return body != NULL && !tir_walk_expr(body, find_border, &b);
+}
+
+bool generic_part_borders(generic_draft *p, int stage, int axis) {
+  int at = axis < 0 ? -1 : schedule_leaf_position(stage_at(p, stage), axis);
+  return axis < 0 || (at >= 0 && schedule_pragma_partition(p->s, stage, at) == TN_OK);
+}
+
 bool generic_stream(generic_draft *p, int stage) {
   return stage_at(p, stage)->n_leaves == 0 || schedule_pragma_stream(p->s, stage, 0) == TN_OK;
 }

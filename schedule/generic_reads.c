@@ -228,12 +228,17 @@ double generic_steady_ops(const generic_draft *p, int stage, int first) {
   return body && tir_walk_expr(body, count_steady, &s) && s.ops >= COSTLY_OP ? s.ops : 0;
 }
 
+double generic_ops(const tir_expr *e) {
+  double ops = 0;
+  (void)tir_walk_expr(e, count_op, &ops);
+  return ops;
+}
+
 /* What values have in common counts once. */
 static double combined_ops(const generic_draft *p, const te_op *op) {
   const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
   const tir_expr *all = tuple ? tir_tuple(p->arena, tuple->n_values, tuple->result) : NULL;
-  double ops = 0;
-  return all && tir_walk_expr(all, count_op, &ops) ? fmax(ops, 1) : 1;
+  return all ? fmax(generic_ops(all), 1) : 1;
 }
 
 /* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
@@ -287,14 +292,17 @@ double generic_read_bytes(const generic_reads *r) {
   return bytes;
 }
 
+double generic_memory_ns(const generic_draft *p, const generic_reads *r) {
+  double bytes = generic_read_bytes(r);
+  return bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
+}
+
 /* An operation takes as long as a multiply-add; or what it reads comes in from where all of it has room. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
   double compute = points * (r->ops + r->combined) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
-  double bytes = generic_read_bytes(r),
-         memory = bytes / COST_LINE * cost_line(&p->machine, cost_level(&p->machine, bytes), false);
-  return RUNTIME_MAX(compute, memory);
+  return fmax(compute, generic_memory_ns(p, r));
 }
 
 /* ---- loops that can be fused ------------------------------------------------------------------------------------- */

@@ -175,12 +175,33 @@ static void warn(lowering *l, const lower_stage *ls, int leaf, const char *primi
                          schedule_leaf(ls->st, leaf)->name, why);
 }
 
+/* A choice, a limit, or a quotient. */
+static tir_walk find_border(void *user, const tir_expr *e) {
+  (void)user;
+  bool is_border =
+      e->op == TIR_SELECT || tir_class_of(e) == TIR_CLASS_EXTREMUM || tir_class_of(e) == TIR_CLASS_DIVISION;
+  return is_border ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether what some stage computes changes at the borders of an array: it may stand inside of the loop. */
+static bool has_borders(const lowering *l) {
+  bool has = false;
+  for (int i = 0; i < l->s->n_stages; i++) {
+    const tir_expr *body = l->stages[i].body;
+    bool reduces = body != NULL && body->op == TIR_REDUCE;
+    has =
+        has || (reduces && tir_reduce_where(body) != NULL) || (body != NULL && !tir_walk_expr(body, find_border, NULL));
+  }
+  return has;
+}
+
 /* Each pragma on its own terms: what "no effect" means differs. */
 static void warn_pragmas(lowering *l, const lower_stage *ls, int leaf) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 1)
     warn(l, ls, leaf, "pragma", "unroll_explicit 1 is what holds without it");
-  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) >= 0 && !has_rest(ls, ls->st->leaves[leaf]))
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) >= 0 && !has_rest(ls, ls->st->leaves[leaf]) &&
+      !has_borders(l))
     warn(l, ls, leaf, "pragma", "no condition depends on the loop, so loop_partition_hint has nothing to part");
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) >= 0 && axis->annotation != SCHEDULE_PARALLEL)
     warn(l, ls, leaf, "pragma", "parallel_stride_pattern is for a parallel loop");

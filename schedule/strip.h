@@ -14,11 +14,13 @@ typedef struct strip_stage {
   bool is_local; /* read point by point: computed in registers where it is used */
   bool reduces;
   int trailing;                /* short axes behind its columns (generic_trailing) */
-  double lead;                 /* points of a tile for each row and column of it: its other axes */
+  double lead;                 /* points of a tile for each row and column of it: its other axes but those
+                                  * that all stages have */
   double taps;                 /* steps of its reduction */
   double ops, once;            /* operations of a point, all taps; those of them that rows of a block do not share */
   double near, columns, fixed; /* loads, above */
-  double rows, more_rows;      /* rows of vectors that all of these lie in: for each row of the block, and besides */
+  double near_apart, columns_apart; /* nanoseconds more of such loads whose lanes are not side by side */
+  double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double kept_rows, kept_more_rows; /* those of them that several taps read */
   double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */
   double bytes;                     /* of an element */

@@ -131,9 +131,23 @@ static bool differs_in_rows(const generic_read *a, const generic_read *b, int ro
   return true;
 }
 
+/* How many elements of its dimension READ goes on by with each step of AXIS. */
+static double step_along(const generic_read *read, int axis) {
+  double unit = 1;
+  for (int d = read->dim[axis] + 1; d < read->tensor->ndim; d++) unit *= (double)read->tensor->shape[d];
+  return read->dim[axis] < 0 ? 1 : fmax(fabs((double)read->stride[axis]) / unit, 1);
+}
+
+/* Nanoseconds more of a register of READ whose lanes are not side by side. */
+static double apart_ns(const generic_draft *d, const generic_read *read, int column, const strip_stage *of) {
+  double lanes = (double)d->machine.vector_bytes / of->bytes;
+  return lanes *
+         cost_apart(&d->machine, (double)tn_dtype_bytes(read->tensor->dtype), (int64_t)step_along(read, column));
+}
+
 /* Adds the loads of one read for a point: those that rows computed together share, and those that each row makes
- * anew. Reads that differ only in the row are one load of another row. */
-static void count_loads(const generic_reads *r, int at, strip_stage *out) {
+ * anew, as many rows as it goes on by. Reads that differ only in the row are one load of another row. */
+static void count_loads(const generic_draft *d, const generic_reads *r, int at, strip_stage *out) {
   const generic_read *read = &r->reads[at];
   int column = r->n_data - 1 - out->trailing, row = column - 1;
   double row_taps = 1, taps = 1;
@@ -150,8 +164,9 @@ static void count_loads(const generic_reads *r, int at, strip_stage *out) {
       out->columns += taps * row_taps;
       return;
     }
-  if (uses(read, row)) out->near += taps;
-  out->columns += taps * (row_taps - uses(read, row));
+  double own = uses(read, row) ? fmin(step_along(read, row), row_taps) : 0, apart = apart_ns(d, read, column, out);
+  out->near += taps * own, out->near_apart += taps * own * apart;
+  out->columns += taps * (row_taps - own), out->columns_apart += taps * (row_taps - own) * apart;
 }
 
 /* Whether two reads differ in the rows and columns that they are away from a point alone. */
@@ -221,20 +236,22 @@ static void count_rows(const generic_reads *r, int row, strip_stage *out) {
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 /* The work of a point of one stage: taps of its window, operations, loads, and how far it reaches beyond its tile. */
-static void count_stage(const generic_draft *d, int stage, const generic_reads *r, strip_stage *out) {
+static void count_stage(const generic_draft *d, const generic_group *g, int stage, const generic_reads *r,
+                        strip_stage *out) {
   const tir_expr *body = generic_body(d, stage);
   out->reduces = r->n_axes > r->n_data;
   out->taps = out->lead = 1;
   for (int a = r->n_data; a < r->n_axes; a++) out->taps *= (double)r->extent[a];
   for (int a = 0; a < r->n_data; a++) {
     bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing;
-    out->lead *= is_of_tile ? 1 : (double)r->extent[a];
+    bool is_shared = r->n_data == g->root->ndim && g->is_common[a];
+    out->lead *= is_of_tile || is_shared ? 1 : (double)r->extent[a];
   }
   const tir_var *row = &r->op->axes[r->n_data - 2 - out->trailing]->var;
   out->ops = out->taps * (body ? operations_of(body, NULL) : 1);
   out->once = out->taps * (body ? operations_of(body, row) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
-  for (int i = 0; i < r->n; i++) count_loads(r, i, out);
+  for (int i = 0; i < r->n; i++) count_loads(d, r, i, out);
   count_reach(r, r->n_data - 2 - out->trailing, out);
   count_rows(r, r->n_data - 2 - out->trailing, out);
 }
@@ -281,7 +298,7 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
     if (!generic_read_all(d, stage, &r) || r.n_data < 2 + out->stages[i].trailing) return false;
-    count_stage(d, stage, &r, &out->stages[i]);
+    count_stage(d, g, stage, &r, &out->stages[i]);
     reach_producers(out, i, &r);
   }
   return out->n > 0 && out->stages[0].tensor == g->root && out->stages[0].trailing == 0;

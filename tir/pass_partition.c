@@ -3,7 +3,8 @@
  *   for (o, 0, 52) { for (i, 0, 20) { if (o*20 + i < 1024) S } }
  * becomes
  *   for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51
- * (after simplify and tighten_loops). A parallel loop stays one, since the rest alone would keep one thread busy while
+ * (after simplify and tighten_loops). Where the conditions keep loads inside of an array, the iterations at its first border are parted,
+ * too. A parallel loop stays one, since the rest alone would keep one thread busy while
  * the others wait: for (o, 0, 52) "parallel" { if (o < 51) { for (i, 0, 20) S } else { for (i, 0, 4) S } }. */
 #include "tir/linear.h"
 #include "tir/passes.h"
@@ -11,13 +12,15 @@
 typedef struct state {
   tir_pass_context *p;
   const tir_env *env;
-  int64_t stores; /* in the function now; growth is capped */
+  int64_t stores;    /* in the function now; growth is capped */
+  bool is_in_vector; /* inside of a loop that becomes vectors: its buffers are widened, each once */
 } state;
 
 /* ---- how far the conditions hold --------------------------------------------------------------------------------- */
 
 /* On the stack of holds_for; ENV follows the walk. */
 typedef struct question {
+  bool is_fused; /* what is stored lies at a quotient of the variable: so do its neighbours, and what is read */
   runtime_arena *arena;
   const tir_var *var;
   const tir_env *env;
@@ -48,10 +51,38 @@ static bool cond_holds(question *q, const tir_expr *cond) {
   return true;
 }
 
-/* Of a select that keeps a load inside of its buffer, and of the load (pass_guard_loads.c). */
+static bool never_holds(const question *q, const tir_expr *cond) {
+  return cond->lanes == 1 && tir_prove(q->arena, q->env, tir_unary(q->arena, TIR_NOT, cond));
+}
+
+/* Whether of A and B always the same one is the lesser. */
+static bool is_decided(const question *q, const tir_expr *a, const tir_expr *b) {
+  return tir_prove(q->arena, q->env, tir_binary(q->arena, TIR_LE, a, b)) ||
+         tir_prove(q->arena, q->env, tir_binary(q->arena, TIR_LE, b, a));
+}
+
+/* Whether an index that stops at the borders of an array, or begins anew behind them, does neither. What begins anew every few elements
+ * always does. */
+static bool border_holds(question *q, const tir_expr *e) {
+  enum { LONG_PERIOD = 32 };
+  int64_t period;
+  bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM;
+  bool is_ring =
+      !q->is_fused && tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
+  if ((!is_limit && !is_ring) || e->lanes > 1 || tn_dtype_is_float(e->dtype) || tir_reads_memory(e) ||
+      !tir_uses_var(e, q->var))
+    return true;
+  q->any = true;
+  if (is_limit) return is_decided(q, e->arg[0], e->arg[1]);
+  tir_interval range = tir_bounds(q->env, e->arg[0]);
+  return tir_interval_is_closed(range) && runtime_floordiv(range.lo, period) == runtime_floordiv(range.hi, period);
+}
+
+/* Of a select that keeps a load inside of its buffer, of the load (pass_guard_loads.c), and of an index. */
 static tir_walk load_holds(void *user, const tir_expr *e) {
   question *q = user;
-  if (e->op == TIR_SELECT && !cond_holds(q, e->arg[0])) return TIR_WALK_STOP;
+  if (!border_holds(q, e)) return TIR_WALK_STOP;
+  if (e->op == TIR_SELECT && !cond_holds(q, e->arg[0]) && !never_holds(q, e->arg[0])) return TIR_WALK_STOP;
   if (e->op == TIR_LOAD && tir_predicate(e) != NULL && !cond_holds(q, tir_predicate(e))) return TIR_WALK_STOP;
   return TIR_WALK_ON;
 }
@@ -78,7 +109,12 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
       return true;
     case TIR_ALLOC:
     case TIR_ATTR: return holds_throughout(q, tir_body(s));
-    case TIR_STORE: return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
+    case TIR_STORE:
+      q->is_fused = false;
+      for (int i = 0; i < s->u.store.n_index; i++)
+        q->is_fused |= tir_uses_var(s->u.store.index[i], q->var) &&
+                       (tir_has_op(s->u.store.index[i], TIR_FLOORDIV) || tir_has_op(s->u.store.index[i], TIR_FLOORMOD));
+      return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
     case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP: break;
@@ -89,28 +125,29 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
 /* Whether the conditions hold for N iterations from MIN, those of branches or OF_LOADS, too; *any (may be NULL): whether there
  * are any. */
 static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool of_loads, bool *any) {
-  question q = {at->p->arena, s->u.loop.var, at->env, false, of_loads};
+  question q = {.arena = at->p->arena, .var = s->u.loop.var, .env = at->env, .of_loads = of_loads};
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
   bool holds = holds_under(&q, env, s->u.loop.body);
   if (any != NULL) *any = q.any;
   return holds;
 }
 
-/* The most first iterations for which all conditions hold. Those of loads count where no branch has one: a block that copies
- * its padding as zeros. Beside branches they may be of other borders and hold nowhere. */
-static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t extent) {
-  bool any = false, of_loads = false;
-  bool holds = holds_for(at, s, min, extent, of_loads, &any);
-  if (!any) {
-    of_loads = true;
-    holds = holds_for(at, s, min, extent, of_loads, &any);
+/* The most iterations from MIN on for which all conditions hold. Those of loads count where no branch has one: a block that copies
+ * its padding as zeros. Beside branches they may be of other borders and hold nowhere. *OF_LOADS: they count, as they do where it was
+ * true before. */
+static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t extent, bool *of_loads) {
+  bool any = false;
+  bool holds = holds_for(at, s, min, extent, *of_loads, &any);
+  if (!any && !*of_loads) {
+    *of_loads = true;
+    holds = holds_for(at, s, min, extent, *of_loads, &any);
   }
   if (holds || !any) return extent;
   int64_t good = 0, bad = extent;
-  if (extent > 1 && holds_for(at, s, min, extent - 1, of_loads, NULL)) return extent - 1;
+  if (extent > 1 && holds_for(at, s, min, extent - 1, *of_loads, NULL)) return extent - 1;
   while (bad - good > 1) {
     int64_t middle = good + (bad - good) / 2;
-    if (holds_for(at, s, min, middle, of_loads, NULL)) {
+    if (holds_for(at, s, min, middle, *of_loads, NULL)) {
       good = middle;
     } else {
       bad = middle;
@@ -568,14 +605,51 @@ static const tir_stmt *last_block(state *at, const tir_stmt *s, int64_t at_block
                                TIR_SERIAL, end);
 }
 
-/* The loop whose first N of EXTENT iterations have no checks. */
-static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n) {
+/* How many iterations are before those in which an array's border is not met: those of the first side are few. 0: there are none, or
+ * nothing is gained by parting them. */
+static int64_t first_side(state *at, const tir_stmt *s, int64_t min, int64_t extent, bool of_loads) {
+  enum { MOST_OF_SIDE = 4 };
+  for (int64_t n = 1; n <= MOST_OF_SIDE && n < extent; n++)
+    if (holds_for(at, s, min + n, 1, of_loads, NULL)) return n;
+  return 0;
+}
+
+static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, bool of_loads);
+
+/* N iterations, at the borders of arrays in parts of their own. */
+static const tir_stmt *between_borders(state *at, const tir_stmt *s, int64_t min, int64_t n) {
+  const tir_stmt *parts = in_parts(at, s, min, n, true);
+  return parts != NULL ? parts : part_of(at, s, min, n, n == 1 ? TIR_SERIAL : s->u.loop.kind);
+}
+
+/* S for a second part of it. */
+static const tir_stmt *again(state *at, const tir_stmt *s) {
+  return at->is_in_vector ? tir_with_own_buffers(at->p->arena, s) : s;
+}
+
+/* The first N iterations, and what comes behind them. */
+static const tir_stmt *behind_side(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n,
+                                   bool of_loads) {
+  const tir_stmt *parts[2] = {part_of(at, s, min, n, n == 1 ? TIR_SERIAL : s->u.loop.kind), NULL};
+  const tir_stmt *own = again(at, s);
+  if (own == NULL) return NULL;
+  parts[1] = in_parts(at, own, min + n, extent - n, of_loads);
+  if (parts[1] == NULL) parts[1] = part_of(at, own, min + n, extent - n, s->u.loop.kind);
+  return tir_seq(at->p->arena, 2, parts);
+}
+
+/* The loop whose first N of EXTENT iterations have no checks. OF_LOADS: the last are those at an array's border, and no rest. */
+static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n,
+                                    bool of_loads) {
   runtime_arena *arena = at->p->arena;
   if (s->u.loop.kind != TIR_PARALLEL) {
     tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
-    const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
-    const tir_stmt *end = extent - n == 1 ? last_block(at, s, min + n) : NULL;
-    const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, s, min + n, extent - n, rest_kind)};
+    const tir_stmt *main_part = between_borders(at, s, min, n);
+    const tir_stmt *own = again(at, s), *end = NULL;
+    if (own == NULL) return NULL;
+    if (extent - n == 1 && !of_loads) end = last_block(at, own, min + n);
+    if (extent - n > 1 && of_loads) end = between_borders(at, own, min + n, extent - n);
+    const tir_stmt *parts[2] = {main_part, end != NULL ? end : part_of(at, own, min + n, extent - n, rest_kind)};
     return tir_seq(arena, 2, parts);
   }
   const tir_expr *var = tir_var_expr(arena, s->u.loop.var), *end = tir_int(arena, s->u.loop.var->dtype, min + n);
@@ -607,18 +681,23 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
+/* Iterations from MIN on in parts. NULL: nothing is gained, or the code would grow too much. */
+static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, bool of_loads) {
+  int64_t n = longest_part(at, s, min, extent, &of_loads), growth = tir_count_stores(s->u.loop.body), side = 0;
+  if (n == 0 && s->u.loop.kind != TIR_PARALLEL) side = first_side(at, s, min, extent, of_loads);
+  if (n >= extent || (n == 0 && side == 0) || at->stores + growth > at->p->options.max_unrolled_body) return NULL;
+  at->stores += growth;
+  return side > 0 ? behind_side(at, s, min, extent, side, of_loads) : in_two_parts(at, s, min, extent, n, of_loads);
+}
+
+/* The loop in parts, or whole. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
-  int64_t min, extent, n, growth;
-  if (s->u.loop.kind != TIR_VECTORIZED && tir_const_loop(s, &min, &extent) && extent > 1) {
-    n = longest_part(at, s, min, extent);
-    growth = tir_count_stores(s->u.loop.body);
-    if (n > 0 && n < extent && at->stores + growth <= at->p->options.max_unrolled_body) {
-      at->stores += growth;
-      return in_two_parts(at, s, min, extent, n);
-    }
+  int64_t min, extent;
+  if (tir_const_loop(s, &min, &extent) && extent > 1) {
+    const tir_stmt *parts = in_parts(at, s, min, extent, false);
+    if (parts != NULL) return parts;
   }
-  const tir_stmt *body = s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)
+  const tir_stmt *body = !tir_const_loop(s, &min, &extent)
                              ? version_for(at, s)
                              : partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
   return whole_of(at, s, body);
@@ -628,8 +707,12 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
 static const tir_stmt *partition(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR) {
-    if (s->u.loop.peel) return partition_for(at, s);
+    if (s->u.loop.peel && s->u.loop.kind != TIR_VECTORIZED) return partition_for(at, s);
+    bool outer = at->is_in_vector;
+    at->is_in_vector |= s->u.loop.kind == TIR_VECTORIZED;
     const tir_stmt *body = partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
+    at->is_in_vector = outer;
+    if (s->u.loop.peel) return whole_of(at, s, body);
     return tir_for_with(at->p->arena, s, s->u.loop.min, s->u.loop.extent, body);
   }
   if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {

@@ -152,12 +152,72 @@ def product(r):
             f"{layout}-{dtypes[0]}-" + (f"{batch}x" if batch > 1 else "") + f"{m}x{n}x{k}")
 
 
+# ---- elements in turns ----------------------------------------------------------------------------------------------
+
+
+def pool(r, h, w):
+    k, s, c, f = r.choice([2, 2, 3, 3, 4]), r.choice([1, 2, 2, 3]), r.choice([1, 3, 8, 16, 64]), r.choice(["max", "sum", "min"])
+    where = f" where y*{s}+r>=1 && x*{s}+s>=1" if r.random() < 0.3 else ""
+    o = 1 if where else 0
+    if r.random() < 0.6:
+        return (f"input X: f32[{c},{h * s + k},{w * s + k}]\nY[c<{c}, y<{h}, x<{w}] = {f}[r<{k}, s<{k}{where}](X[c,y*{s}+r-{o},x*{s}+s-{o}])",
+                f"{f}-planes-k{k}s{s}")
+    return (f"input X: f32[{h * s + k},{w * s + k},{c}]\nY[y<{h}, x<{w}, c<{c}] = {f}[r<{k}, s<{k}{where}](X[y*{s}+r-{o},x*{s}+s-{o},c])",
+            f"{f}-pixels-k{k}s{s}c{c}")
+
+
+def colours(r, h, w):
+    t, c = r.choice(["u8", "u8", "f32", "i16"]), r.choice([2, 3, 3, 4])
+    x = f"input X: {t}[{h},{w},{c}]\n"
+    kind = r.choice(["planes", "pixels", "backwards", "weighed", "flipped"])
+    if kind == "pixels":
+        return f"input X: {t}[{c},{h},{w}]\nY[y<{h}, x<{w}, c<{c}] = X[c,y,x]", f"pixels-{t}x{c}"
+    text = {"planes": f"Y[c<{c}, y<{h}, x<{w}] = X[y,x,c]", "backwards": f"Y[y<{h}, x<{w}, c<{c}] = X[y,x,{c - 1}-c]",
+            "flipped": f"Y[y<{h}, x<{w}, c<{c}] = X[y,{w - 1}-x,c]",
+            "weighed": f"Y[y<{h}, x<{w}] = " + " + ".join(f"f32(X[y,x,{i}])*0.{i + 2}" for i in range(c))}[kind]
+    return x + text, f"{kind}-{t}x{c}"
+
+
+def resized(r, h, w):
+    m = r.choice([2, 2, 3, 4])
+    kind = r.choice(["nearest", "between", "blocks", "shuffle", "mean"])
+    text = {"nearest": f"input X: f32[{h},{w}]\nY[y<{h * m}, x<{w * m}] = X[y//{m},x//{m}]",
+            "between": f"input X: f32[{h + 1},{w + 1}]\nY[y<{h * 2}, x<{w * 2}] = select(x%2 == 0, X[y//2,x//2], (X[y//2,x//2] + X[y//2,x//2+1])*0.5)",
+            "blocks": f"input X: f32[{h * m},{w * m}]\nY[c<{m * m}, y<{h}, x<{w}] = X[y*{m}+c//{m},x*{m}+c%{m}]",
+            "shuffle": f"input X: f32[{m * m},{h},{w}]\nY[y<{h * m}, x<{w * m}] = X[y%{m}*{m}+x%{m},y//{m},x//{m}]",
+            "mean": f"input X: f32[{h * 2},{w * 2}]\nY[y<{h}, x<{w}] = (X[2*y,2*x] + X[2*y+1,2*x] + X[2*y,2*x+1] + X[2*y+1,2*x+1])*0.25"}[kind]
+    return text, f"{kind}-{m}"
+
+
+def bordered(r, h, w):
+    t, b = r.choice(["f32", "f32", "u8"]), r.choice([1, 2, 3])
+    x = f"input X: {t}[{h},{w}]\n"
+    kind = r.choice(["zeros", "edge", "reflect", "roll"])
+    text = {"zeros": f"Y[y<{h + 2 * b}, x<{w + 2 * b}] = select(y>={b} && y<{h + b} && x>={b} && x<{w + b}, X[y-{b},x-{b}], {t}(0))",
+            "edge": f"Y[y<{h + 2 * b}, x<{w + 2 * b}] = X[min(max(y-{b},0),{h - 1}),min(max(x-{b},0),{w - 1})]",
+            "reflect": f"Y[y<{h}, x<{w + 2 * b}] = X[y,select(x<{b}, {b}-x, select(x<{w + b}, x-{b}, {2 * w + b - 2}-x))]",
+            "roll": f"Y[y<{h}, x<{w}] = X[y,(x+{w // 3})%{w}]"}[kind]
+    return x + text, f"{kind}-{t}"
+
+
+def turns(r):
+    """Poolings, colours, images of other sizes and borders, of 2^12 to 2^21 elements."""
+    while True:
+        h, w = length(r, r.choice(["tiny", "short", "long"])), length(r, r.choice(["short", "long", "long"]))
+        text, what = r.choice([pool, colours, resized, bordered])(r, h, w)
+        if 1 << 12 <= h * w <= 1 << 18:
+            return text, f"{what}-{h}x{w}"
+
+
 def draw(group, n, seed):
-    """(name, group, program) of each of N programs of GROUP: product, pipeline or rows."""
+    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows or turns, which count as pipelines."""
     for i in range(n):
         r = random.Random(f"{group}-{seed}-{i}")
         if group == "pipeline":
             yield f"pipeline-{seed}-{i}", group, pipeline(r)
+        elif group == "turns":
+            text, what = turns(r)
+            yield f"{seed}-{i}-{what}", "pipeline", text
         else:
             text, what = (product if group == "product" else rows)(r)
             yield f"{seed}-{i}-{what}", group, text

@@ -253,3 +253,33 @@ void kit_export(const tn_schedule *s, const char *folder, const char *name) {
     assert_int_equal((i < 2 ? tn_build_file : tn_build_header)(s, &options, path), TN_OK);
   }
 }
+
+void kit_same_values(const char *text, const char *schedule) {
+  enum { MOST = 4 };
+  tn_program *program = tn_program_parse(K.ctx, text, 0, NULL);
+  int n = tn_program_arg_count(program);
+  void *data[MOST], *expected = NULL;
+  size_t sizes[MOST], bytes = 0;
+  for (int i = 0; i < n; i++) {
+    const tn_tensor *t = tn_program_arg(program, i);
+    DLTensor *array = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
+    tn_array_fill(K.ctx, array, 1 + (uint64_t)i);
+    bytes = sizes[i] = tn_array_bytes(array);
+    data[i] = memcpy(kit_guarded(bytes), array->data, bytes);
+    tn_array_free(array);
+  }
+  for (int scheduled = 0; scheduled < 2; scheduled++) {
+    tn_schedule *s = tn_schedule_new(program);
+    if (scheduled) tn_schedule_apply(s, schedule);
+    tn_kernel *kernel = tn_build(s, NULL);
+    check_ok(K.ctx);
+    memset(data[n - 1], 0, bytes);
+    assert_int_equal(kit_call(kernel, data), 0);
+    if (!scheduled) expected = memcpy(malloc(bytes), data[n - 1], bytes);
+    tn_kernel_free(kernel);
+    tn_schedule_free(s);
+  }
+  assert_memory_equal(data[n - 1], expected, bytes);
+  free(expected);
+  for (int i = 0; i < n; i++) kit_guarded_free(data[i], sizes[i]);
+}

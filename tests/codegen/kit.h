@@ -69,6 +69,10 @@ void kit_fill(tn_dtype dtype, void *data, int64_t n, uint64_t seed);
 void *kit_guarded(size_t n);
 void kit_guarded_free(void *data, size_t n);
 
+/* Fails unless a program's last array, with inputs that end where memory does, is bit by bit the same with SCHEDULE and without. At
+ * most four arrays. */
+void kit_same_values(const char *program, const char *schedule);
+
 /* A folder for one test's files, made fresh; kit_folder_remove deletes it with what it holds. */
 void kit_folder(char folder[64]);
 void kit_folder_remove(const char *folder);
@@ -99,6 +103,7 @@ int test_loops(void);
 int test_tiles(void);
 int test_turn(void);
 int test_near(void);
+int test_stride(void);
 int test_dots(void);
 int test_tensorize(void);
 int test_intrinsics(void);

@@ -49,36 +49,9 @@ static void by_shuffles(void **state) {
   free(assembly);
 }
 
-/* Bit by bit those of the program without a schedule, with inputs that end where memory does. */
 static void same_values(void **state) {
-  enum { MOST = 4 };
   const near_row *r = *state;
-  tn_program *program = tn_program_parse(K.ctx, r->program, 0, NULL);
-  int n = tn_program_arg_count(program);
-  void *data[MOST], *expected = NULL;
-  size_t sizes[MOST], bytes = 0;
-  for (int i = 0; i < n; i++) {
-    const tn_tensor *t = tn_program_arg(program, i);
-    DLTensor *array = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
-    tn_array_fill(K.ctx, array, 1 + (uint64_t)i);
-    bytes = sizes[i] = tn_array_bytes(array);
-    data[i] = memcpy(kit_guarded(bytes), array->data, bytes);
-    tn_array_free(array);
-  }
-  for (int scheduled = 0; scheduled < 2; scheduled++) {
-    tn_schedule *s = tn_schedule_new(program);
-    if (scheduled) tn_schedule_apply(s, r->schedule);
-    tn_kernel *kernel = tn_build(s, NULL);
-    check_ok(K.ctx);
-    memset(data[n - 1], 0, bytes);
-    assert_int_equal(kit_call(kernel, data), 0);
-    if (!scheduled) expected = memcpy(malloc(bytes), data[n - 1], bytes);
-    tn_kernel_free(kernel);
-    tn_schedule_free(s);
-  }
-  assert_memory_equal(data[n - 1], expected, bytes);
-  free(expected);
-  for (int i = 0; i < n; i++) kit_guarded_free(data[i], sizes[i]);
+  kit_same_values(r->program, r->schedule);
 }
 
 int test_near(void) {

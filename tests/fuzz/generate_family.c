@@ -474,12 +474,122 @@ static void phases(generator *g) {
                    (long long)m, chance(g, 30) ? " + 1" : "");
 }
 
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+/* Rows and columns with channels behind them or in front; a size that is no multiple of a vector mostly. */
+typedef struct turns {
+  generator *g;
+  const char *dtype;
+  long long rows, columns, channels, by; /* by: steps of windows, copies of an element */
+} turns;
+
+static void put_input(turns *x, int n, const long long *shape) {
+  generator *g = x->g;
+  runtime_str_addf(&g->inputs, "input A%d: %s", g->n_inputs++, x->dtype);
+  for (int d = 0; d < n; d++) runtime_str_addf(&g->inputs, "%s%lld", d ? ", " : "[", shape[d]);
+  runtime_str_add(&g->inputs, chance(g, 10) ? "] strided\n" : "]\n");
+}
+
+/* Channels weighed, turned round, taken apart or put behind each other. */
+static void put_colours(turns *x) {
+  generator *g = x->g;
+  int way = (int)below(g, 5);
+  bool is_behind = way < 4;
+  put_input(
+      x, 3,
+      is_behind ? (long long[]){x->rows, x->columns, x->channels} : (long long[]){x->channels, x->rows, x->columns});
+  runtime_str_addf(g->out, "S0[");
+  if (way == 0) {
+    runtime_str_addf(g->out, "y<%lld, x<%lld] = ", x->rows, x->columns);
+    for (int c = 0; c < x->channels; c++)
+      runtime_str_addf(g->out, "%sA0[y, x, %d] * %s(%d)", c ? " + " : "", c, x->dtype, c + 1);
+  } else if (way == 1) {
+    runtime_str_addf(g->out, "y<%lld, x<%lld, c<%lld] = A0[y, x, %lld - c]", x->rows, x->columns, x->channels,
+                     x->channels - 1);
+  } else if (way == 2) {
+    runtime_str_addf(g->out, "c<%lld, y<%lld, x<%lld] = A0[y, x, c]", x->channels, x->rows, x->columns);
+  } else if (way == 3) {
+    runtime_str_addf(g->out, "y<%lld, x<%lld, c<%lld] = select(c == %lld, A0[y, x, c], A0[y, x, c] * A0[y, x, %lld])",
+                     x->rows, x->columns, x->channels, (long long)below(g, x->channels),
+                     (long long)below(g, x->channels));
+  } else {
+    runtime_str_addf(g->out, "y<%lld, x<%lld, c<%lld] = A0[c, y, x]", x->rows, x->columns, x->channels);
+  }
+  put(g, "\n");
+}
+
+/* Windows that move on by more than one element, with a border of zeros now and then; reduced or written out. */
+static void put_steps(turns *x) {
+  static const char *const combiners[] = {"sum", "max", "min"};
+  generator *g = x->g;
+  long long r = 1 + below(g, 3), s = 1 + below(g, 4), rest = below(g, 2);
+  bool is_padded = chance(g, 25), is_written = !is_padded && chance(g, 40), has_planes = chance(g, 40);
+  long long rows = (x->rows - 1) * x->by + r + rest, columns = (x->columns - 1) * x->by + s + rest;
+  long long less = is_padded ? 1 : 0, planes = 1 + below(g, 3);
+  const char *at = has_planes ? "p, " : "";
+  put_input(x, has_planes ? 3 : 2,
+            has_planes ? (long long[]){planes, RUNTIME_MAX(rows - less, 1), RUNTIME_MAX(columns - less, 1)}
+                       : (long long[]){RUNTIME_MAX(rows - less, 1), RUNTIME_MAX(columns - less, 1)});
+  put(g, "S0[");
+  if (has_planes) runtime_str_addf(g->out, "p<%lld, ", planes);
+  runtime_str_addf(g->out, "y<%lld, x<%lld] = ", x->rows, x->columns);
+  for (long long k = 0; is_written && k < r * s; k++)
+    runtime_str_addf(g->out, "%sA0[%sy*%lld + %lld, x*%lld + %lld]", k ? " + " : "", at, x->by, k / s, x->by, k % s);
+  if (!is_written) {
+    runtime_str_addf(g->out, "%s[r<%lld, s<%lld", combiners[below(g, 3)], r, s);
+    if (is_padded)
+      runtime_str_addf(g->out, " where y*%lld + r >= 1 && y*%lld + r < %lld && x*%lld + s >= 1 && x*%lld + s < %lld",
+                       x->by, x->by, RUNTIME_MAX(rows - 1, 1) + 1, x->by, x->by, RUNTIME_MAX(columns - 1, 1) + 1);
+    runtime_str_addf(g->out, "](A0[%sy*%lld + r - %lld, x*%lld + s - %lld])", at, x->by, less, x->by, less);
+  }
+  put(g, "\n");
+}
+
+/* Elements that are written several times, by what they lie next to, and blocks that become channels or come from them. */
+static void put_copies(turns *x) {
+  generator *g = x->g;
+  int way = (int)below(g, 4);
+  long long m = x->by, wide = x->columns * m, high = x->rows * m;
+  if (way == 0) {
+    put_input(x, 2, (long long[]){x->rows + 1, x->columns + 1});
+    runtime_str_addf(
+        g->out,
+        "S0[y<%lld, x<%lld] = select(x%%%lld == 0, A0[y//%lld, x//%lld], A0[y//%lld, x//%lld] + A0[y//%lld + 1, "
+        "x//%lld + 1])\n",
+        high, wide, m, m, m, m, m, m, m);
+  } else if (way == 1) {
+    put_input(x, 3, (long long[]){m * m, x->rows, x->columns});
+    runtime_str_addf(g->out, "S0[y<%lld, x<%lld] = A0[y%%%lld*%lld + x%%%lld, y//%lld, x//%lld]\n", high, wide, m, m, m,
+                     m, m);
+  } else if (way == 2) {
+    put_input(x, 2, (long long[]){high, wide});
+    runtime_str_addf(g->out, "S0[c<%lld, y<%lld, x<%lld] = A0[y*%lld + c//%lld, x*%lld + c%%%lld]\n", m * m, x->rows,
+                     x->columns, m, m, m, m);
+  } else {
+    put_input(x, 2, (long long[]){high + 1, wide + 1});
+    runtime_str_addf(g->out, "S0[y<%lld, x<%lld] = select((x + y)%%%lld == 0, A0[y, x], A0[y + 1, x] + A0[y, x + 1])\n",
+                     high, wide, m);
+  }
+}
+
+/* What lies in turns: colours, every so many elements of a row, phases. */
+static void turned_elements(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "u8", "i16", "i32", "f64"};
+  turns x = {.g = g, .dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))], .rows = 1 + below(g, 9)};
+  x.columns = 1 + below(g, chance(g, 50) ? 40 : 150);
+  x.channels = 1 + below(g, 5);
+  x.by = 1 + below(g, 4);
+  int64_t kind = below(g, 100);
+  (kind < 35 ? put_colours : kind < 70 ? put_steps : put_copies)(&x);
+}
+
 void fuzz_family_program(generator *g) {
   g->out = &g->stages;
   int64_t kind = below(g, 100);
-  (kind < 45   ? stencil_chain
-   : kind < 57 ? turned_array
-   : kind < 69 ? few_columns
-   : kind < 89 ? statistics_program
-               : phases)(g);
+  (kind < 40   ? stencil_chain
+   : kind < 50 ? turned_array
+   : kind < 60 ? few_columns
+   : kind < 76 ? statistics_program
+   : kind < 88 ? phases
+               : turned_elements)(g);
 }

@@ -49,7 +49,7 @@ const char *fuzz_random_size(generator *g);
 void fuzz_put_extent(runtime_str *out, int64_t extent, const char *size);
 /* A call of a function, with the stages before it that compute its arguments (generate_extern.c). */
 void fuzz_extern_stage(generator *g, int number);
-/* A whole program of the kinds that plans of the families `strip`, `move`, `rows`, `reduce`, `fold` and `short` schedule
+/* A whole program of the kinds that plans of the families `strip`, `move`, `rows`, `reduce`, `fold`, `short` and `phase` schedule
  * (generate_family.c). */
 void fuzz_family_program(generator *g);
 

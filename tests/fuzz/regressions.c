@@ -52,6 +52,9 @@ static const struct regression {
      "output S1",
      "compute_at(S0, S1, r); double_buffer(S0); split(S1, r, 2, 3); unroll(S1, i); tile(S0, i, j, 4, 3, tail=pad); "
      "prefetch(S0, A0, j.inner, 5); unroll(S1, j); pragma(S0, j.outer, auto_unroll_max_step, 32)"},
+    {"a block at a border beside a rest",
+     "input A0: f32[25,17]; S0[y<25, x<17] = A0[max(y - 1, 0), max(min(x + 2, 16), 0)]",
+     "split(S0, x, 4, tail=peel); pragma(S0, x.outer, loop_partition_hint, 1); vectorize(S0, x.inner)"},
     /* Not found by fuzzing: the mutation check's. Lanes of a result that are not neighbours. */
     {"an intrinsic over the rows of its result",
      "input A: u8[5, 8], B: i8[16, 8]; C[j<16, i<5] = sum[k<8](i32(A[i, k]) * i32(B[j, k]))",

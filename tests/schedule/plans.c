@@ -53,6 +53,13 @@ static const plan_case cases[] = {
      "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
      "O", "strip"},
     {"weights of a window's positions", WEIGHTS("W[y,x,u,v] * I[y+u,x+v]"), "O", "strip"},
+    {"product of complex numbers",
+     "C[i<4096, z<2] = select(z == 0, A[i,0]*B[i,0] - A[i,1]*B[i,1], A[i,0]*B[i,1] + A[i,1]*B[i,0])", "C", "phase"},
+    {"planes of colours", "O[c<3, y<64, x<64] = I[y,x,c]", "O", "phase"},
+    {"colours of planes", "O[y<64, x<64, c<3] = I[c,y,x]", "O", "phase"},
+    {"twice as large", "O[y<64, x<128] = select(x%2 == 0, I[y,x//2], I[y,x//2] * 0.5 + I[y,x//2+1] * 0.5)", "O",
+     "phase"},
+    {"short rows of an array with strides", "input I: f32[64,3] strided\nO[y<64, c<3] = I[y,c] * 2", "O", "points"},
     {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
 };

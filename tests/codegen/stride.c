@@ -1,0 +1,124 @@
+/* Every second, third and fourth element: vectors that are taken out of what is loaded once and vectors that are stored in turns, for
+ * each size of an element; nothing behind the end of memory is read or written. */
+#include "tests/codegen/kit.h"
+
+typedef struct stride_row {
+  const char *name, *program, *schedule, *cpu;
+  const char *has, *lacks; /* in the assembly; NULL: nothing */
+} stride_row;
+
+#define GRAY(dtype) "input X: " dtype "[64,64,3]\nC[i<64, j<64] = X[i,j,0] - X[i,j,1] - X[i,j,2]"
+#define HALF(dtype) "input X: " dtype "[64,128]\nC[i<64, j<64] = X[i,2*j] + X[i,2*j+1]"
+#define FOURTH(dtype) "input X: " dtype "[64,256]\nC[i<64, j<64] = (X[i,4*j] + X[i,4*j+1]) * (X[i,4*j+2] + X[i,4*j+3])"
+#define ROW(n) "split(C, j, " n "); vectorize(C, j.inner)"
+#define TURNS(of, dtype) \
+  "input A: " dtype "[64], B: " dtype "[64]\nC[i<64, c<" of "] = select(c%2 == 0, A[i], B[i]*" dtype "(2))"
+#define WEAVE(n) "split(C, i, " n "); reorder(C, i.outer, c, i.inner); unroll(C, c); vectorize(C, i.inner)"
+
+static const stride_row stride_rows[] = {
+    {"colours", GRAY("f32"), ROW("8"), "haswell", "vblendps", "vinsertps"},
+    {"colours of a wide vector", GRAY("f32"), ROW("32"), "haswell", "vblendps", "vinsertps"},
+    {"colours of f64", GRAY("f64"), ROW("4"), "haswell", "vinsertf128", "vmovhp"},
+    {"colours of bytes", GRAY("u8"), ROW("32"), "haswell", "vpshufb", "vpinsrb"},
+    {"colours of halves", GRAY("i16"), ROW("16"), "haswell", "vpshufb", "vpinsrw"},
+    {"colours on wide registers", GRAY("f32"), ROW("16"), "znver4", "vpermt2ps", "vinsert"},
+    {"colours of bytes on wide registers", GRAY("u8"), ROW("64"), "znver4", "vpermt2b", "vpinsrb"},
+    {"colours of bytes where bytes stay in blocks", GRAY("u8"), ROW("64"), "skylake-avx512", "vpshufb", "vpinsrb"},
+    {"colours of narrow registers", GRAY("f32"), ROW("4"), "nehalem", "shufps", "insertps"},
+    {"halves", HALF("f32"), ROW("8"), "haswell", NULL, "vpermp"},
+    {"halves of f64", HALF("f64"), ROW("8"), "haswell", NULL, "vpermp"},
+    {"halves of bytes", HALF("u8"), ROW("32"), "haswell", "vpunpck", "vpinsrb"},
+    {"halves of halves", HALF("i16"), ROW("32"), "haswell", "vpunpck", "vpinsrw"},
+    {"halves of a short vector", HALF("f32"), ROW("4"), "haswell", NULL, "vinsertps"},
+    {"fourths", FOURTH("f32"), ROW("8"), "haswell", "vshufps", "vinsertps"},
+    {"fourths of bytes", FOURTH("u8"), ROW("32"), "haswell", "vpunpck", "vpinsrb"},
+    {"fourths of halves", FOURTH("i16"), ROW("16"), "haswell", "vpunpck", "vpinsrw"},
+    {"fourths on wide registers", FOURTH("f32"), ROW("16"), "znver4", "vpermt2ps", "vinsertps"},
+    {"a window that ends where memory does",
+     "input X: f32[65,129]\nC[i<64, j<64] = X[i,2*j] + X[i,2*j+1] + X[i,2*j+2] + X[i+1,2*j+2]", ROW("16"), "haswell",
+     "vshufps", "vinsertps"},
+    {"one element of two, and no more", "input X: f32[127]\nC[j<64] = X[2*j]", ROW("64"), "haswell", NULL, "vinsertps"},
+    {"the second of three, and no more", "input X: f32[190]\nC[j<63] = X[3*j+1]", "vectorize(C, j)", "haswell", NULL,
+     NULL},
+    {"no whole registers", "input X: f32[64,26]\nC[i<64, j<13] = X[i,2*j] * X[i,2*j+1]", "vectorize(C, j)", "haswell",
+     "vshufps", NULL},
+    {"rows apart by an odd number", "input X: i32[33,65]\nC[i<32, j<32] = X[i,2*j] + X[i+1,2*j+1] + X[i,2*j+2]",
+     "split(C, i, 4); split(C, j, 8); reorder(C, i.outer, j.outer, i.inner, j.inner); unroll(C, i.inner); vectorize(C, "
+     "j.inner)",
+     "haswell", "vshufps", "vpinsrd"},
+    {"colours backwards", "input X: f32[64,64,3]\nC[i<64, j<64] = X[i,63-j,0] - X[i,63-j,2]", ROW("8"), "haswell",
+     "vblendps", "vinsertps"},
+    {"halves of rows that are there in part",
+     "input X: f32[63,129]\nC[i<66, j<64] = select(i >= 1 && i < 64, X[i-1,2*j] + X[i-1,2*j+1] + X[i-1,2*j+2], 0.0)",
+     ROW("16"), "haswell", "vshufps", NULL},
+    {"a row that is chosen", "input X: f32[64,64]\nC[i<66, j<64] = X[select(i < 2, 2 - i, i - 2), j]",
+     "vectorize(C, j)", "haswell", "vmovups", "vinsertps"},
+    {"steps of five stay", "input X: f32[640]\nC[j<128] = X[5*j]", ROW("8"), "haswell", "vinsertps", NULL},
+
+    {"pairs", TURNS("2", "f32"), WEAVE("8"), "haswell", "vunpckhps", "vextractps"},
+    {"pairs of f64", TURNS("2", "f64"), WEAVE("8"), "haswell", "vunpckhpd", "vmovhp"},
+    {"pairs of bytes", TURNS("2", "u8"), WEAVE("32"), "haswell", "vpunpckhbw", "vpextrb"},
+    {"pairs of a long vector", TURNS("2", "f32"), WEAVE("32"), "haswell", "vunpckhps", "vextractps"},
+    {"pairs of a short vector", TURNS("2", "f32"), WEAVE("4"), "haswell", "vunpckhps", "vextractps"},
+    {"threes", TURNS("3", "f32"), WEAVE("8"), "haswell", "vblendps", "vextractps"},
+    {"threes of f64", TURNS("3", "f64"), WEAVE("4"), "haswell", NULL, "vmovhp"},
+    {"threes of bytes", TURNS("3", "u8"), WEAVE("32"), "haswell", "vpshufb", "vpextrb"},
+    {"threes of halves", TURNS("3", "i16"), WEAVE("16"), "haswell", "vpshufb", "vpextrw"},
+    {"threes on wide registers", TURNS("3", "f32"), WEAVE("16"), "znver4", "vpermt2ps", "vextractps"},
+    {"threes of bytes where bytes stay in blocks", TURNS("3", "u8"), WEAVE("64"), "skylake-avx512", "vpshufb",
+     "vpextrb"},
+    {"fours", TURNS("4", "f32"), WEAVE("8"), "haswell", "vunpckhps", "vextractps"},
+    {"fours of bytes", TURNS("4", "u8"), WEAVE("32"), "haswell", "vpunpck", "vpextrb"},
+    {"fours on wide registers", TURNS("4", "i32"), WEAVE("16"), "znver4", "vpermt2d", "vpextrd"},
+    {"turned round", "input A: f32[64,3]\nC[i<64, c<3] = A[i,2-c]", WEAVE("16"), "haswell", "vblendps", "vextractps"},
+    {"each element twice", "input A: f32[64]\nC[i<128] = A[i//2] * 2.0",
+     "split(C, i, 2); reorder(C, i.inner, i.outer); unroll(C, i.inner); vectorize(C, i.outer)", "haswell", "vshufps",
+     "vextractps"},
+    {"past the caches", TURNS("2", "f32"), WEAVE("32") "; pragma(C, i.outer, stream_stores, 1)", "haswell", "vmovntps",
+     "vextractps"},
+    {"pairs that one of is lacking", "input A: f32[64], B: f32[64]\nC[i<128] = select(i%2 == 0, A[i//2], B[i//2])",
+     "split(C, i, 4); reorder(C, i.inner, i.outer); unroll(C, i.inner); vectorize(C, i.outer)", "haswell", "vunpckhps",
+     "vextractps"},
+    {"no power of two", "input A: f32[24], B: f32[24]\nC[i<24, c<2] = select(c == 0, A[i], B[i])",
+     "reorder(C, c, i); unroll(C, c); vectorize(C, i)", "haswell", NULL, NULL},
+};
+
+/* Bytes and halves that are widened, computed with, and cut again. */
+#define OF_BYTES(value) "input X: u8[128], Y: u8[128]\nC[i<128] = " value
+#define WHOLE "split(C, i, 32); vectorize(C, i.inner)"
+
+static const stride_row narrow_rows[] = {
+    {"a weighted sum", OF_BYTES("u8((u32(X[i])*77 + u32(Y[i])*150) // 256)"), WHOLE, "haswell", "vpmullw", "vpmulld"},
+    {"of signed numbers", OF_BYTES("u8((i32(X[i])*77 + i32(Y[i])*150) // 256)"), WHOLE, "haswell", "vpmullw",
+     "vpmulld"},
+    {"a difference", OF_BYTES("u8(max(i32(X[i]) - i32(Y[i])*3, 0) // 2)"), WHOLE, "haswell", "vpmaxsw", "vpmaxsd"},
+    {"a difference below 0", OF_BYTES("i16((i32(X[i]) - i32(Y[i])) // 3)"), WHOLE, "haswell", NULL, "vpmuldq"},
+    {"a mean", OF_BYTES("u8((u32(X[i]) + u32(Y[i]) + u32(1)) // 2)"), WHOLE, "haswell", NULL, "vpaddd"},
+    {"a choice", OF_BYTES("u8(select(X[i] > Y[i], u32(X[i])*3 // 4, u32(Y[i])))"), WHOLE, "haswell", NULL, "vpmulld"},
+    {"unsigned numbers that would begin anew below 0", OF_BYTES("u8((u32(X[i]) - u32(Y[i])) // 2)"), WHOLE, "haswell",
+     "vpsubd", NULL},
+    {"a sum that needs 17 bits", OF_BYTES("u8((u32(X[i])*130 + u32(Y[i])*130) // 256)"), WHOLE, "haswell", NULL,
+     "vpmullw"},
+    {"the low half of a number that is wider", "input X: i32[128], Y: i32[128]\nC[i<128] = u8((X[i] + Y[i]) // 2)",
+     WHOLE, "haswell", "vpaddd", NULL},
+};
+
+static void by_shuffles(void **state) {
+  const stride_row *r = *state;
+  char *assembly = kit_assembly(r->program, r->schedule, r->cpu);
+  if (r->has) check_has(assembly, r->has);
+  if (r->lacks && strstr(assembly, r->lacks)) fail_msg("%s in\n%s", r->lacks, assembly);
+  free(assembly);
+}
+
+static void same_values(void **state) {
+  const stride_row *r = *state;
+  kit_same_values(r->program, r->schedule);
+}
+
+int test_stride(void) {
+  return CHECK_TABLE("every second, third and fourth element", stride_rows, by_shuffles) +
+         CHECK_TABLE("their values", stride_rows, same_values) +
+         CHECK_TABLE("bytes in 16 bits", narrow_rows, by_shuffles) +
+         CHECK_TABLE("what they are", narrow_rows, same_values);
+}
