@@ -125,7 +125,7 @@ typedef enum tir_rule {
   X(GE, ">=", 2, COMPARISON, ge)                                                                                    \
   X(AND, "&&", 2, LOGIC, and)                                                                                       \
   X(OR, "||", 2, LOGIC, or)                                                                                         \
-  X(NOT, "!", 1, LOGIC, not)                                                                                        \
+  X(NOT, "!", 1, LOGIC, not )                                                                                       \
   X(SELECT, "select", 3, SELECT, none)                                                                              \
   X(CAST, "cast", 1, CAST, none) /* to the node's dtype */                                                          \
   X(RAMP, "ramp", 1, RAMP, none) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                    \
@@ -637,7 +637,8 @@ typedef struct tir_pass_options {
   bool
       versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
   bool masks_are_dear; /* code with masks is to be avoided, even by more code */
-  bool moves_ends; /* a block at the end of a loop may begin at any iteration, not only at multiples of its length */
+  int64_t
+      end_divisor; /* a block at the end of a loop may begin at multiples of what its length and this have in common; 0: of its length */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */
