@@ -160,7 +160,9 @@ static const tir_stmt *lower_variant(const schedule_variant *v, const tir_func *
   own.marks_stages = false;
   const tir_func *f = schedule_lower_part(v->schedule, to->name, arena, &own, SCHEDULE_WHOLE, NULL);
   adoption a = {.arena = arena, .from = f, .to = to};
-  return f ? adopt(&a, f->body) : NULL;
+  const tn_program *p = v->schedule->program;
+  const tir_stmt *body = f ? adopt(&a, f->body) : NULL;
+  return body && p->n_symbols == 1 ? tir_attr(arena, TIR_SYMBOL_LEAST, p->symbols[0]->least, body) : body;
 }
 
 static const tir_scalar *symbol_of(const tir_func *f) {

@@ -166,6 +166,7 @@ typedef struct block {
       begin; /* FULL is BEGIN + LOST < END, END a symbol: a rest of 1 .. LOST begins there. NULL: it is not of that form */
   const tir_expr *end;
   int64_t lost;
+  int64_t span;           /* of the iterations of a block: see sides */
   const tir_stmt *vector; /* the vectorized loop that the walk is in, or NULL */
   const tir_stmt *body;
   bool takes_numbers;     /* conditions with numbers on one side are looked at, too */
@@ -189,16 +190,6 @@ static const tir_expr *add_part(runtime_arena *arena, const tir_expr *sum, const
   return sum != NULL ? tir_binary(arena, TIR_ADD, sum, part) : part;
 }
 
-/* Whether a term is of the loops inside: then it is put at the end where the form is greatest, or LEAST. */
-static bool at_extreme(const block *b, const tir_term *t, bool least, tir_linear *form) {
-  for (const tir_env *at = b->env; at != NULL; at = at->outer) {
-    if (t->atom->op != TIR_VAR || at->var != t->atom->u.var) continue;
-    if (at->range.lo == INT64_MIN || at->range.hi == INT64_MAX) return false;
-    return tir_linear_add_const(form, t->coef * ((t->coef > 0) != least ? at->range.hi : at->range.lo));
-  }
-  return false;
-}
-
 /* Whether a value changes with a loop between the block and the condition. */
 static bool uses_inner(const block *b, const tir_expr *e) {
   for (const tir_env *at = b->env; at != NULL; at = at->outer) {
@@ -207,10 +198,18 @@ static bool uses_inner(const block *b, const tir_expr *e) {
   return false;
 }
 
+/* What a term is that changes with the loops inside. False: it does not, or it has no ends. */
+static bool range_inside(const block *b, const tir_term *t, tir_interval *range) {
+  if (!uses_inner(b, t->atom)) return false;
+  *range = tir_interval_scale(tir_bounds(b->env, t->atom), t->coef);
+  return tir_interval_is_closed(*range);
+}
+
 /* left - right < 0 for an iteration inside: LEFT + LOST < RIGHT, neither of which changes inside. */
 typedef struct sides {
   const tir_expr *left, *right;
   int64_t lost;
+  int64_t span; /* from the first iteration inside to the last; -1: a part such as i % 4 may not reach its ends */
 } sides;
 
 /* o*32 + 31 - 1024 < 0 is o*32 + 31 < 1024. */
@@ -231,7 +230,12 @@ static bool sides_of(const block *b, const tir_expr *less, bool first, sides *ou
   tir_linear_add_const(&constant, form.constant);
   for (int i = 0; i < form.n; i++) {
     const tir_term *t = &form.terms[i];
-    if (at_extreme(b, t, first, &constant)) continue;
+    tir_interval inside;
+    if (range_inside(b, t, &inside)) {
+      if (!tir_linear_add_const(&constant, first ? inside.lo : inside.hi)) return false;
+      out->span = t->atom->op == TIR_VAR && out->span >= 0 ? out->span + inside.hi - inside.lo : -1;
+      continue;
+    }
     if (uses_inner(b, t->atom)) return false;
     if (t->coef > 0)
       out->left = add_part(b->arena, out->left, t->atom, t->coef);
@@ -252,7 +256,7 @@ static const tir_expr *less_expr(const block *b, const sides *s) {
 static const tir_expr *for_last(block *b, const tir_expr *less) {
   sides s;
   if (!sides_of(b, less, false, &s)) return NULL;
-  b->begin = s.left, b->end = s.right, b->lost = s.lost;
+  b->begin = s.left, b->end = s.right, b->lost = s.lost, b->span = s.span;
   return less_expr(b, &s);
 }
 
@@ -286,10 +290,13 @@ static bool is_part_of(const tir_expr *all, const tir_expr *part) {
   return all != NULL && (all->op == TIR_AND || tir_equal(all, part));
 }
 
-/* BEGIN + LOST < END of a block that begins at o*LENGTH, as o*LENGTH + LENGTH - 1 < an end. */
+/* BEGIN + LOST < END of a block that begins at o*LENGTH and has as many iterations, as o*LENGTH + LENGTH - 1 < an end.
+ * FULL is NULL where it has more, or less. */
 static void end_of_block(const block *b, struct guard *g) {
   int64_t length;
-  if (g->begin->op != TIR_MUL || !tir_is_int(g->begin->arg[1], &length) || g->lost == length - 1) return;
+  bool is_block = g->begin->op == TIR_MUL && tir_is_int(g->begin->arg[1], &length) && b->span == length - 1;
+  if (!is_block) g->full = NULL;
+  if (!is_block || g->lost == length - 1) return;
   g->end = tir_binary(b->arena, TIR_ADD, g->end, tir_int(b->arena, g->end->dtype, length - 1 - g->lost));
   g->lost = length - 1;
 }
