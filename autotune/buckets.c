@@ -181,6 +181,49 @@ static const tn_schedule *made_before(const bucketing *b, int at) {
   return NULL;
 }
 
+static tir_walk find_lost(void *user, const tir_stmt *s) {
+  int64_t extent;
+  (void)user;
+  bool is_unrolled = s->kind == TIR_FOR && s->u.loop.kind == TIR_UNROLLED;
+  return is_unrolled && !tir_is_int(s->u.loop.extent, &extent) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether a loop that was to be unrolled has an extent now that the symbol decides. */
+static bool loses_unrolling(const tn_schedule *s) {
+  runtime_arena arena = {0};
+  const tir_func *f = schedule_lower(s, "piece", &arena);
+  bool loses = f && !tir_walk_stmt(f->body, &(tir_visitor){.stmt = find_lost});
+  runtime_arena_free(&arena);
+  return loses;
+}
+
+/* Whether a symbol takes all of the steps that serve a piece. */
+static bool takes_steps(const bucketing *b, const bucket_piece *p) {
+  runtime_quiet quiet = runtime_quiet_begin(b->ctx);
+  const tn_schedule *best = serving_schedule_of(b, p->size);
+  tn_program *program = best ? te_within(b->program, 0, p->first, p->last) : NULL;
+  tn_schedule *s = program ? tn_schedule_new(program) : NULL;
+  bool takes = s && schedule_replay_symbolic(s, best, b->machine.threads) == TN_OK && !loses_unrolling(s);
+  tn_schedule_free(s);
+  if (tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
+  runtime_quiet_end(&quiet);
+  return takes;
+}
+
+/* Rows that are short enough to be unrolled, and such: where a symbol does not take the steps, each value has its own up to here. */
+static void take_apart(bucketing *b) {
+  enum { UP_TO = 2 * BUCKET_EACH_UP_TO };
+  bucketing old = *b;
+  b->pieces.data = NULL, b->pieces.n = b->pieces.cap = 0;
+  for (int i = 0; i < old.pieces.n; ++i) {
+    bucket_piece p = old.pieces.data[i];
+    bool is_apart = p.first < p.last && p.last <= UP_TO && !takes_steps(b, &p);
+    if (!is_apart) add_piece(b, p);
+    for (int64_t m = p.first; is_apart && m <= p.last; ++m) add_piece(b, (bucket_piece){m, m, m});
+  }
+  RUNTIME_VEC_FREE(&old.pieces);
+}
+
 static tn_status add_variant(const bucketing *b, int at) {
   const bucket_piece *p = &b->pieces.data[at];
   const tn_schedule *s = p->first < p->last ? made_before(b, at) : schedule_of(b, p->first);
@@ -206,6 +249,7 @@ static tn_status make(bucketing *b, const int64_t *sizes) {
     first = sizes[i] + 1;
   }
   if (status == TN_OK) status = cut_between(b, first, symbol->extent, b->n - 1, -1);
+  if (status == TN_OK) take_apart(b);
   if (b->failed) status = runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for a kernel of several");
   for (int i = 0; i < b->pieces.n && status == TN_OK; ++i) status = add_variant(b, i);
   RUNTIME_VEC_FREE(&b->pieces);

@@ -198,9 +198,16 @@ static bool uses_inner(const block *b, const tir_expr *e) {
   return false;
 }
 
-/* What a term is that changes with the loops inside. False: it does not, or it has no ends. */
+/* Stops at a variable that is of none of the loops inside, and at what is no sum of them. */
+static tir_walk find_outer(void *user, const tir_expr *e) {
+  const block *b = user;
+  if (!tir_is_index_op((tir_op)e->op)) return TIR_WALK_STOP;
+  return e->op == TIR_VAR && !uses_inner(b, e) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What a term is that is of the loops inside alone. False: it is not. */
 static bool range_inside(const block *b, const tir_term *t, tir_interval *range) {
-  if (!uses_inner(b, t->atom)) return false;
+  if (!uses_inner(b, t->atom) || !tir_walk_expr(t->atom, find_outer, (void *)b)) return false;
   *range = tir_interval_scale(tir_bounds(b->env, t->atom), t->coef);
   return tir_interval_is_closed(*range);
 }
