@@ -148,23 +148,29 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* The one that serves other values, too. */
-static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
+/* The one that serves other values, too, LAST at the most. Of those below the size it is an odd one below: what a plan does from the size
+ * on, such as storing past the caches, need not be right for them. */
+static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, int64_t last) {
   int bucket = bucket_of(b, size);
-  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
-  return schedule_of(b, is_tuned ? size : odd_size(b, size));
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0, is_above = last < size && size % 2 == 0;
+  return schedule_of(b, is_tuned ? size : is_above ? size - 1 : odd_size(b, size));
 }
 
-/* One schedule for all pieces that a size serves, so that they are one function: its program's limits hold all of them. */
-static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
-  int64_t first = INT64_MAX, last = 0;
+/* Of several values each, and served by one size on the same side of it. */
+static bool is_served_alike(const bucket_piece *a, const bucket_piece *b) {
+  return a->size == b->size && (a->last < a->size) == (b->last < b->size) && a->first < a->last && b->first < b->last;
+}
+
+/* One schedule for all pieces that are served as one is, so that they are one function: its program's limits hold all of them. */
+static const tn_schedule *schedule_of_pieces(const bucketing *b, const bucket_piece *one) {
+  int64_t first = INT64_MAX, last = 0, size = one->size;
   for (int i = 0; i < b->pieces.n; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (p->size != size || p->first == p->last) continue;
+    if (!is_served_alike(p, one)) continue;
     first = RUNTIME_MIN(first, p->first);
     last = RUNTIME_MAX(last, p->last);
   }
-  const tn_schedule *best = serving_schedule_of(b, size);
+  const tn_schedule *best = serving_schedule_of(b, size, last);
   tn_program *program = best ? te_within(b->program, 0, first, last) : NULL;
   tn_schedule *s = program ? tn_schedule_new(program) : NULL;
   int bucket = bucket_of(b, size);
@@ -172,11 +178,11 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
   return s && schedule_range(b, s, best, bucket >= 0 ? &b->out[bucket] : &own) == TN_OK ? s : NULL;
 }
 
-/* A piece before that the same size serves has the schedule. NULL: there is none. */
+/* A piece before that is served alike has the schedule. NULL: there is none. */
 static const tn_schedule *made_before(const bucketing *b, int at) {
   for (int i = 0; i < at; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (p->size == b->pieces.data[at].size && p->first < p->last) return b->whole->variants[i].schedule;
+    if (is_served_alike(p, &b->pieces.data[at])) return b->whole->variants[i].schedule;
   }
   return NULL;
 }
@@ -200,7 +206,7 @@ static bool loses_unrolling(const tn_schedule *s) {
 /* Whether a symbol takes all of the steps that serve a piece. */
 static bool takes_steps(const bucketing *b, const bucket_piece *p) {
   runtime_quiet quiet = runtime_quiet_begin(b->ctx);
-  const tn_schedule *best = serving_schedule_of(b, p->size);
+  const tn_schedule *best = serving_schedule_of(b, p->size, p->last);
   tn_program *program = best ? te_within(b->program, 0, p->first, p->last) : NULL;
   tn_schedule *s = program ? tn_schedule_new(program) : NULL;
   bool takes = s && schedule_replay_symbolic(s, best, b->machine.threads) == TN_OK && !loses_unrolling(s);
@@ -227,7 +233,7 @@ static void take_apart(bucketing *b) {
 static tn_status add_variant(const bucketing *b, int at) {
   const bucket_piece *p = &b->pieces.data[at];
   const tn_schedule *s = p->first < p->last ? made_before(b, at) : schedule_of(b, p->first);
-  if (!s && p->first < p->last) s = schedule_of_pieces(b, p->size);
+  if (!s && p->first < p->last) s = schedule_of_pieces(b, p);
   return s ? tn_schedule_add_variant(b->whole, p->first, p->last, s) : tn_context_status(b->ctx);
 }
 

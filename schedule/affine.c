@@ -1,8 +1,9 @@
 /* affine.c: by what a schedule divides its loops. A block that begins at o*8 can begin at M - 8 as well where nothing is divided. Where
  * something is, the simplifier makes use of o*8 being a multiple of 8, and what is left is right for such blocks only:
  *     A[(o*8 + i) % 2] is A[i % 2], which is right where a block begins at a multiple of 2
- * That o*8 is a multiple of m can only matter where m divides 8 and what is divided by: a block may begin at every multiple of the
- * greatest common divisor of its length and of all that loops are divided by, one inside of the other. */
+ * Let R be the product of what is divided by, one inside of the other. What is left depends on where a block begins by sums and by the
+ * remainder of R alone; and for every multiple of the greatest common divisor of 8 and R there is an o such that o*8 has the same remainder.
+ * So a block may begin at each of these. */
 #include "schedule/lowering.h"
 
 /* More than this, or more divisions inside of each other, is as good as anything. */
@@ -64,27 +65,30 @@ static int64_t divisor_of(const tn_program *program, const tir_expr *e, int dept
   return d.by;
 }
 
-/* A loop that is several is divided by the extents of those inside. */
-static int64_t divisor_of_fused(const schedule_stage *st, const schedule_relation *r) {
-  int64_t by = 1;
+/* A loop that is several is divided by the extents of those inside: those of the axes where the whole tensor is computed. */
+static int64_t divisor_of_fused(const schedule_stage *st, const schedule_relation *r, bool is_whole) {
+  int64_t by = is_whole;
   for (int i = 1; i < r->n; i++) by = st->axes[r->many[i]].size ? 0 : nested(by, st->axes[r->many[i]].extent);
   return by;
 }
 
 /* Indices of a layout and of a buffer that goes round are divided. */
-static int64_t divisor_of_stage(const tn_program *program, const schedule_stage *st) {
+static int64_t divisor_of_stage(const tn_schedule *s, int stage) {
+  const tn_program *program = s->program;
+  const schedule_stage *st = &s->stages[stage];
   bool is_plain = st->op->kind == TE_PLACEHOLDER || st->op->kind == TE_COMPUTE;
   if (!is_plain || st->buffering != SCHEDULE_BUFFER_ONCE || st->intrin != NULL) return 0;
   if (st->layout != NULL && (strchr(st->layout, '/') != NULL || strchr(st->layout, '%') != NULL)) return 0;
   int64_t by = joined(divisor_of(program, st->op->body, 0), divisor_of(program, st->predicate, 0));
   for (int i = 0; i < st->n_relations; i++)
-    if (st->relations[i].is_fuse) by = nested(by, divisor_of_fused(st, &st->relations[i]));
+    if (st->relations[i].is_fuse)
+      by = nested(by, divisor_of_fused(st, &st->relations[i], schedule_is_output(s, stage)));
   return by;
 }
 
 /* What is computed inside of a loop is divided inside of what is divided there. */
 int64_t schedule_divisor(const tn_schedule *s) {
   int64_t by = 1;
-  for (int i = 0; i < s->n_stages && by > 0; i++) by = nested(by, divisor_of_stage(s->program, &s->stages[i]));
+  for (int i = 0; i < s->n_stages && by > 0; i++) by = nested(by, divisor_of_stage(s, i));
   return by;
 }

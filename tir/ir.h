@@ -125,7 +125,7 @@ typedef enum tir_rule {
   X(GE, ">=", 2, COMPARISON, ge)                                                                                    \
   X(AND, "&&", 2, LOGIC, and)                                                                                       \
   X(OR, "||", 2, LOGIC, or)                                                                                         \
-  X(NOT, "!", 1, LOGIC, not )                                                                                       \
+  X(NOT, "!", 1, LOGIC, not)                                                                                        \
   X(SELECT, "select", 3, SELECT, none)                                                                              \
   X(CAST, "cast", 1, CAST, none) /* to the node's dtype */                                                          \
   X(RAMP, "ramp", 1, RAMP, none) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                    \

@@ -131,6 +131,9 @@ static const struct regression {
      "fuse(S, i, j); split(S, i.j.fused, 64, tail=peel); vectorize(S, i.j.fused.inner)"},
     {"an end of rows that are one, and not alike", "symbol M<=70\ninput A: f32[M]\nS[i<M, j<6] = A[i] * f32(j % 4)",
      "fuse(S, i, j); split(S, i.j.fused, 16, tail=peel); vectorize(S, i.j.fused.inner)"},
+    {"an end of rows of a part that are one", /* of 100 columns 6 are computed */
+     "P[i<7, j<100] = A[i, j] * f32(j % 5); S[i<7, j<6] = P[i, j] + 1",
+     "fuse(P, i, j); split(P, i.j.fused, 12, tail=peel); vectorize(P, i.j.fused.inner)"},
     {"blocks of symbols that overlap",
      "symbol 8<=M<=70, 9<=N<=40\nP[i<M + 2, j<N] = A[i, j] * 2; S[i<M, j<N] = P[i, j] + P[i + 1, j] + P[i + 2, j]",
      "cache_write(S, local); split(S, i, 8, tail=overlap); split(S, j, 8, tail=overlap); reorder(S, i.outer, j.outer, "
