@@ -148,17 +148,36 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* The one that serves other values, too, LAST at the most. Of those below the size it is an odd one below: what a plan does from the size
- * on, such as storing past the caches, need not be right for them. */
-static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, int64_t last) {
-  int bucket = bucket_of(b, size);
-  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0, is_above = last < size && size % 2 == 0;
-  return schedule_of(b, is_tuned ? size : is_above ? size - 1 : odd_size(b, size));
+/* Whether vectors are stored past the caches. */
+static bool streams(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; ++i)
+    for (int l = 0; l < s->stages[i].n_leaves; ++l)
+      if (schedule_pragma_value(schedule_leaf(&s->stages[i], l), SCHEDULE_PRAGMA_STREAM) > 0) return true;
+  return false;
 }
 
-/* Of several values each, and served by one size on the same side of it. */
-static bool is_served_alike(const bucket_piece *a, const bucket_piece *b) {
-  return a->size == b->size && (a->last < a->size) == (b->last < b->size) && a->first < a->last && b->first < b->last;
+/* Whether values below SIZE, LAST at the most, are served by an odd one below it: where those of the size and more are stored past the
+ * caches, these need not be. */
+static bool is_served_below(const bucketing *b, int64_t size, int64_t last) {
+  int bucket = bucket_of(b, size);
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  const tn_schedule *odd = is_tuned || size % 2 == 1 || last >= size ? NULL : schedule_of(b, odd_size(b, size));
+  return odd && streams(odd);
+}
+
+/* The one that serves other values, too. */
+static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, int64_t last) {
+  int bucket = bucket_of(b, size);
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  if (is_served_below(b, size, last)) return schedule_of(b, size - 1);
+  return schedule_of(b, is_tuned ? size : odd_size(b, size));
+}
+
+/* Of several values each, and served by one schedule. */
+static bool is_served_alike(const bucketing *b, const bucket_piece *x, const bucket_piece *y) {
+  bool is_same = x->size == y->size && x->first < x->last && y->first < y->last;
+  if (!is_same || (x->last < x->size) == (y->last < y->size)) return is_same;
+  return !is_served_below(b, x->size, RUNTIME_MIN(x->last, y->last));
 }
 
 /* One schedule for all pieces that are served as one is, so that they are one function: its program's limits hold all of them. */
@@ -166,7 +185,7 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, const bucket_pi
   int64_t first = INT64_MAX, last = 0, size = one->size;
   for (int i = 0; i < b->pieces.n; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (!is_served_alike(p, one)) continue;
+    if (!is_served_alike(b, p, one)) continue;
     first = RUNTIME_MIN(first, p->first);
     last = RUNTIME_MAX(last, p->last);
   }
@@ -182,7 +201,7 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, const bucket_pi
 static const tn_schedule *made_before(const bucketing *b, int at) {
   for (int i = 0; i < at; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (is_served_alike(p, &b->pieces.data[at])) return b->whole->variants[i].schedule;
+    if (is_served_alike(b, p, &b->pieces.data[at])) return b->whole->variants[i].schedule;
   }
   return NULL;
 }
