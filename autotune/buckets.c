@@ -156,24 +156,48 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* The schedule of a size that also serves other values. */
-static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size) {
+/* Whether vectors are stored past the caches. */
+static bool streams(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; ++i)
+    for (int l = 0; l < s->stages[i].n_leaves; ++l)
+      if (schedule_pragma_value(schedule_leaf(&s->stages[i], l), SCHEDULE_PRAGMA_STREAM) > 0) return true;
+  return false;
+}
+
+/* Whether values below SIZE, LAST at the most, are served by an odd one below it: where those of the size and more are stored past the
+ * caches, these need not be. */
+static bool is_served_below(const bucketing *b, int64_t size, int64_t last) {
   int bucket = bucket_of(b, size);
   bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  const tn_schedule *odd = is_tuned || size % 2 == 1 || last >= size ? NULL : schedule_of(b, odd_size(b, size));
+  return odd && streams(odd);
+}
+
+/* The schedule of a size that also serves other values, LAST at the most. */
+static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, int64_t last) {
+  int bucket = bucket_of(b, size);
+  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
+  if (is_served_below(b, size, last)) return schedule_of(b, size - 1);
   return schedule_of(b, is_tuned ? size : odd_size(b, size));
 }
 
-/* One schedule for all pieces that a size serves, so that they share one function. The limits of its
- * program's symbol cover all of them. */
-static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
-  int64_t first = INT64_MAX, last = 0;
+/* Of several values each, and served by one schedule. */
+static bool is_served_alike(const bucketing *b, const bucket_piece *x, const bucket_piece *y) {
+  bool is_same = x->size == y->size && x->first < x->last && y->first < y->last;
+  if (!is_same || (x->last < x->size) == (y->last < y->size)) return is_same;
+  return !is_served_below(b, x->size, RUNTIME_MIN(x->last, y->last));
+}
+
+/* One schedule for all pieces that are served as one is, so that they are one function: its program's limits hold all of them. */
+static const tn_schedule *schedule_of_pieces(const bucketing *b, const bucket_piece *one) {
+  int64_t first = INT64_MAX, last = 0, size = one->size;
   for (int i = 0; i < b->pieces.n; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (p->size != size || p->first == p->last) continue;
+    if (!is_served_alike(b, p, one)) continue;
     first = RUNTIME_MIN(first, p->first);
     last = RUNTIME_MAX(last, p->last);
   }
-  const tn_schedule *best = serving_schedule_of(b, size);
+  const tn_schedule *best = serving_schedule_of(b, size, last);
   tn_program *program = best ? te_within(b->program, 0, first, last) : NULL;
   tn_schedule *s = program ? tn_schedule_new(program) : NULL;
   int bucket = bucket_of(b, size);
@@ -181,21 +205,64 @@ static const tn_schedule *schedule_of_pieces(const bucketing *b, int64_t size) {
   return s && schedule_range(b, s, best, bucket >= 0 ? &b->out[bucket] : &own) == TN_OK ? s : NULL;
 }
 
-/* The schedule of an earlier piece that the same size serves; NULL: none. */
+/* The schedule of an earlier piece that is served alike. NULL: there is none. */
 static const tn_schedule *made_before(const bucketing *b, int at) {
   for (int i = 0; i < at; ++i) {
     const bucket_piece *p = &b->pieces.data[i];
-    if (p->size == b->pieces.data[at].size && p->first < p->last) return b->whole->variants[i].schedule;
+    if (is_served_alike(b, p, &b->pieces.data[at])) return b->whole->variants[i].schedule;
   }
   return NULL;
 }
 
+static tir_walk find_lost(void *user, const tir_stmt *s) {
+  int64_t extent;
+  (void)user;
+  bool is_unrolled = s->kind == TIR_FOR && s->u.loop.kind == TIR_UNROLLED;
+  return is_unrolled && !tir_is_int(s->u.loop.extent, &extent) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether a loop that was to be unrolled has an extent now that the symbol decides. */
+static bool loses_unrolling(const tn_schedule *s) {
+  runtime_arena arena = {0};
+  const tir_func *f = schedule_lower(s, "piece", &arena);
+  bool loses = f && !tir_walk_stmt(f->body, &(tir_visitor){.stmt = find_lost});
+  runtime_arena_free(&arena);
+  return loses;
+}
+
+/* Whether a symbol takes all of the steps that serve a piece. */
+static bool takes_steps(const bucketing *b, const bucket_piece *p) {
+  runtime_quiet quiet = runtime_quiet_begin(b->ctx);
+  const tn_schedule *best = serving_schedule_of(b, p->size, p->last);
+  tn_program *program = best ? te_within(b->program, 0, p->first, p->last) : NULL;
+  tn_schedule *s = program ? tn_schedule_new(program) : NULL;
+  bool takes = s && schedule_replay_symbolic(s, best, b->machine.threads) == TN_OK && !loses_unrolling(s);
+  tn_schedule_free(s);
+  if (tn_context_status(b->ctx) != TN_ERROR_MEMORY) tn_context_clear(b->ctx);
+  runtime_quiet_end(&quiet);
+  return takes;
+}
+
+/* Rows that are short enough to be unrolled, and such: where a symbol does not take the steps, each value has its own up to here. */
+static void take_apart(bucketing *b) {
+  enum { UP_TO = 2 * BUCKET_EACH_UP_TO };
+  bucketing old = *b;
+  b->pieces.data = NULL, b->pieces.n = b->pieces.cap = 0;
+  for (int i = 0; i < old.pieces.n; ++i) {
+    bucket_piece p = old.pieces.data[i];
+    bool is_apart = p.first < p.last && p.last <= UP_TO && !takes_steps(b, &p);
+    if (!is_apart) add_piece(b, p);
+    for (int64_t m = p.first; is_apart && m <= p.last; ++m) add_piece(b, (bucket_piece){m, m, m});
+  }
+  RUNTIME_VEC_FREE(&old.pieces);
+}
+
 /* Adds piece AT as a variant. A piece of one value has the schedule of that size; a longer one shares a
- * schedule with pieces of the same size. */
+ * schedule with pieces that are served alike. */
 static tn_status add_variant(const bucketing *b, int at) {
   const bucket_piece *p = &b->pieces.data[at];
   const tn_schedule *s = p->first < p->last ? made_before(b, at) : schedule_of(b, p->first);
-  if (!s && p->first < p->last) s = schedule_of_pieces(b, p->size);
+  if (!s && p->first < p->last) s = schedule_of_pieces(b, p);
   return s ? tn_schedule_add_variant(b->whole, p->first, p->last, s) : tn_context_status(b->ctx);
 }
 
@@ -219,6 +286,7 @@ static tn_status make(bucketing *b, const int64_t *sizes) {
     first = sizes[i] + 1;
   }
   if (status == TN_OK) status = cut_between(b, first, symbol->extent, b->n - 1, -1);
+  if (status == TN_OK) take_apart(b);
   if (b->failed) status = runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for a kernel of several");
   for (int i = 0; i < b->pieces.n && status == TN_OK; ++i) status = add_variant(b, i);
   RUNTIME_VEC_FREE(&b->pieces);

@@ -4,7 +4,8 @@
  * Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]
  * LOG: records of the sizes (tenon tune -p M=...). Without it (-), and at sizes that it does not have, the
  * static kernels have the generic schedule. SEED: draws DRAWN sizes between the least and the most; 0: the
- * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table; "": all. TARGET: as in threads=1. */
+ * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table; "": all. TARGET: as in threads=1; with
+ * costs=... nothing is measured, so that two runs choose alike. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -505,13 +506,14 @@ static void run(tn_context *ctx, const struct workload *w, const tn_target *targ
 int main(int argc, char **argv) {
   tn_context *ctx = tn_context_new(NULL);
   tn_target *target = ctx ? tn_target_new(ctx, argc > 6 ? argv[6] : NULL) : NULL;
-  const char *costs = target ? tn_measure_costs(ctx) : NULL;
+  bool has_costs = argc > 6 && strstr(argv[6], "costs=") != NULL;
+  const char *costs = target && !has_costs ? tn_measure_costs(ctx) : NULL;
   question q = {.log = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL,
                 .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
                 .n_drawn = argc > 3 ? atoi(argv[3]) : 12,
                 .sizes = argc > 5 && argv[5][0] ? argv[5] : NULL};
   double at = 0, between = 0;
-  if (!costs || tn_target_set_costs(target, costs) != TN_OK) die(ctx);
+  if (!target || (!has_costs && (!costs || tn_target_set_costs(target, costs) != TN_OK))) die(ctx);
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)
     if (argc <= 4 || !argv[4][0] || strcmp(argv[4], workloads[i].name) == 0)
       run(ctx, &workloads[i], target, &q, &at, &between);

@@ -1,5 +1,5 @@
 /* emit_parallel.c: parallel loops, and variants. The body becomes a function of its own,
- *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
+ *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)       (a variant's has no begin and end)
  * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure and calls it. In a file
  * that leaves home the trampoline is called by libgomp on each thread and computes the thread's contiguous share; a
  * kernel in memory hands it to the threads of its context (runtime/parallel.h), which call it with a range. A body that
@@ -28,10 +28,11 @@ typedef struct outline {
   LLVMTypeRef body_type;
   LLVMValueRef body, trampoline;
   tir_interval range, extent;
+  bool is_variant; /* it gets nothing that lives in the function around: the call of it may be a jump */
 } outline;
 
-/* Captures, begin and end. */
-static int n_params(const outline *o) { return o->captures.n + 2; }
+/* Captures, and begin and end of a loop. */
+static int n_params(const outline *o) { return o->captures.n + (o->loop != NULL ? 2 : 0); }
 
 /* ---- finding captures -------------------------------------------------------------------------------------------- */
 
@@ -66,11 +67,30 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Which parameter of the function around VALUE is; behind all of them: none. */
+static unsigned place_of(const outline *o, LLVMValueRef value) {
+  unsigned n = LLVMCountParams(o->m->frame->function), i = 0;
+  while (i < n && LLVMGetParam(o->m->frame->function, i) != value) i++;
+  return i;
+}
+
+/* Parameters keep their places: a call that hands all of them on moves none. */
+static void sort_captures(outline *o) {
+  capture *c = o->captures.data;
+  for (int i = 1; i < o->captures.n; i++)
+    for (int k = i; k > 0 && place_of(o, c[k].outer.value) < place_of(o, c[k - 1].outer.value); k--) {
+      capture kept = c[k];
+      c[k] = c[k - 1];
+      c[k - 1] = kept;
+    }
+}
+
 /* Also makes the types of closure and body from what was found. False: no memory, which is noted. */
 static bool find_captures(outline *o) {
   tir_visitor visitor = {capture_stmt, capture_expr, o};
   tir_walk_stmt(o->inside, &visitor);
   runtime_map_free(&o->seen);
+  if (o->loop == NULL) sort_captures(o);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return codegen_no_memory(o->m), false;
   for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
@@ -297,9 +317,9 @@ static void note_failure(codegen_emitter *m, LLVMValueRef failed) {
   LLVMBuildStore(m->builder, LLVMBuildOr(m->builder, old, failed, ""), flag);
 }
 
-/* begin, end and the captures as the body takes them. */
+/* The captures, and what stands behind them in a closure: begin, end, that nothing failed. */
 static LLVMValueRef *call_args(outline *o, LLVMValueRef begin, LLVMValueRef end) {
-  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMValueRef, n_params(o) + 1);
+  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMValueRef, o->captures.n + 3);
   if (args == NULL) return NULL;
   for (int i = 0; i < o->captures.n; i++) args[i] = o->captures.data[i].outer.value;
   args[o->captures.n] = begin;
@@ -360,7 +380,9 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   }
   LLVMValueRef paused = codegen_stages_pause(m);
   if (o->trampoline == NULL) {
-    note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
+    LLVMValueRef call = LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), "");
+    if (o->is_variant) LLVMSetTailCallKind(call, LLVMTailCallKindTail);
+    note_failure(m, call);
   } else {
     call_threads(o, args, begin, end);
   }
@@ -418,15 +440,15 @@ bool codegen_is_apart(const codegen_emitter *m, const tir_stmt *s) {
 
 /* Loops, scratch and stack are the function's, so that a call pays for the one variant that it runs, and each nest has room for its
  * tiles. Its parameters are a parallel body's; begin and end say nothing. */
-static void emit_apart(outline *o, bool is_variant) {
+static void emit_apart(outline *o) {
   codegen_emitter *m = o->m;
   if ((o->body = runtime_map_get(&m->apart, o->inside)) != NULL) {
     emit_call(o, codegen_index_int(m, 0), codegen_index_int(m, 1));
     return;
   }
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
-  codegen_frame frame = {.has_parts = is_variant && codegen_has_parts(o->inside)}, *outer = m->frame;
-  begin_body(o, is_variant ? "%s.variant.%d" : "%s.part.%d", m->n_parallel++, &frame);
+  codegen_frame frame = {.has_parts = o->is_variant && codegen_has_parts(o->inside)}, *outer = m->frame;
+  begin_body(o, o->is_variant ? "%s.variant.%d" : "%s.part.%d", m->n_parallel++, &frame);
   codegen_emit_stmt(m, o->inside);
   end_body(m, &frame, outer);
   LLVMPositionBuilderAtEnd(m->builder, here);
@@ -436,7 +458,7 @@ static void emit_apart(outline *o, bool is_variant) {
 
 void codegen_emit_apart(codegen_emitter *m, const tir_stmt *s) {
   bool is_variant = s->kind == TIR_ATTR;
-  outline o = {.m = m, .inside = is_variant ? s->u.attr.body : s};
-  if (find_captures(&o) && !m->failed) emit_apart(&o, is_variant);
+  outline o = {.m = m, .inside = is_variant ? s->u.attr.body : s, .is_variant = is_variant};
+  if (find_captures(&o) && !m->failed) emit_apart(&o);
   RUNTIME_VEC_FREE(&o.captures);
 }

@@ -183,10 +183,25 @@ static void emit_streaming(codegen_emitter *m, const tir_stmt *s) {
   m->streams = outer;
 }
 
+/* The symbol has its range back behind it. */
+static void emit_at_least(codegen_emitter *m, const tir_stmt *s) {
+  codegen_binding *symbol = NULL;
+  for (int i = 0; i < m->func->n_scalars; i++)
+    if (m->func->scalars[i].is_symbol) symbol = codegen_find(m, m->func->scalars[i].var);
+  int64_t least = symbol != NULL ? symbol->range.lo : 0;
+  if (symbol != NULL) symbol->range.lo = RUNTIME_MAX(least, s->u.attr.value);
+  codegen_emit_stmt(m, s->u.attr.body);
+  if (symbol != NULL) symbol->range.lo = least;
+}
+
 /* Loops bound to a GPU's threads have none to run on. */
 static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
   if (strcmp(s->u.attr.key, TIR_STREAM_STORES) == 0) {
     emit_streaming(m, s);
+    return;
+  }
+  if (strcmp(s->u.attr.key, TIR_SYMBOL_LEAST) == 0) {
+    emit_at_least(m, s);
     return;
   }
   if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) {

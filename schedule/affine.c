@@ -1,7 +1,13 @@
-/* affine.c: whether all that a schedule computes goes by sums of its loops. Then a block that begins at o*8 can begin at M - 8 as well: where
- * something is divided, the simplifier makes use of o*8 being a multiple of 8, and what is left is right for such blocks only:
- *     A[(o*8 + i) % 2] is A[i % 2] */
+/* affine.c: by what a schedule divides its loops. A block that begins at o*8 can begin at M - 8 as well where nothing is divided. Where
+ * something is, the simplifier makes use of o*8 being a multiple of 8, and what is left is right for such blocks only:
+ *     A[(o*8 + i) % 2] is A[i % 2], which is right where a block begins at a multiple of 2
+ * Let R be the product of what is divided by, one inside of the other. What is left depends on where a block begins by sums and by the
+ * remainder of R alone; and for every multiple of the greatest common divisor of 8 and R there is an o such that o*8 has the same remainder.
+ * So a block may begin at each of these. */
 #include "schedule/lowering.h"
+
+/* More than this, or more divisions inside of each other, is as good as anything. */
+enum { MOST = 1 << 20, MAX_DEPTH = 4 };
 
 static bool is_symbol(const tn_program *program, const tir_var *var) {
   for (int i = 0; i < program->n_symbols; i++)
@@ -19,29 +25,70 @@ static bool has_axis(const tn_program *program, const tir_expr *e) {
   return !tir_walk_expr(e, find_axis, (void *)program);
 }
 
+/* What divisors have in common: all of them divide it. 0: it is too large, or one of them is 0. */
+static int64_t joined(int64_t a, int64_t b) {
+  int64_t x = a, y = b;
+  while (y != 0) {
+    int64_t rest = x % y;
+    x = y, y = rest;
+  }
+  int64_t multiple = x == 0 || b == 0 ? 0 : a / x * b;
+  return multiple <= MOST ? multiple : 0;
+}
+
+/* Divisions by both, one inside of the other. */
+static int64_t nested(int64_t a, int64_t b) { return a > 0 && b > 0 && a <= MOST / b ? a * b : 0; }
+
+typedef struct dividing {
+  const tn_program *program;
+  int depth;
+  int64_t by; /* 0: it cannot be said */
+} dividing;
+
+static int64_t divisor_of(const tn_program *program, const tir_expr *e, int depth);
+
 static tir_walk find_division(void *user, const tir_expr *e) {
-  const tn_program *program = user;
+  dividing *d = user;
   tir_class is = tir_class_of(e);
   bool divides = is == TIR_CLASS_DIVISION || is == TIR_CLASS_BITS || is == TIR_CLASS_SHIFT || is == TIR_CLASS_COUNT;
-  return divides && has_axis(program, e) ? TIR_WALK_STOP : TIR_WALK_ON;
+  int64_t by = 0;
+  if (!divides || !has_axis(d->program, e)) return TIR_WALK_ON;
+  bool is_known = is == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &by) && by > 0 && by <= MOST;
+  d->by = is_known ? joined(d->by, nested(by, divisor_of(d->program, e->arg[0], d->depth + 1))) : 0;
+  return d->by > 0 ? TIR_WALK_PRUNE : TIR_WALK_STOP;
 }
 
-static bool divides_nothing(const tn_program *program, const tir_expr *e) {
-  return e == NULL || tir_walk_expr(e, find_division, (void *)program);
+/* By what axes are divided in an expression, which may be NULL. */
+static int64_t divisor_of(const tn_program *program, const tir_expr *e, int depth) {
+  dividing d = {program, depth, depth < MAX_DEPTH};
+  if (e && d.by > 0) (void)tir_walk_expr(e, find_division, &d);
+  return d.by;
 }
 
-/* Loops that are one after being two, indices of a layout and of a buffer that goes round are divided. */
-static bool is_stage_affine(const tn_program *program, const schedule_stage *st) {
+/* A loop that is several is divided by the extents of those inside: those of the axes where the whole tensor is computed. */
+static int64_t divisor_of_fused(const schedule_stage *st, const schedule_relation *r, bool is_whole) {
+  int64_t by = is_whole;
+  for (int i = 1; i < r->n; i++) by = st->axes[r->many[i]].size ? 0 : nested(by, st->axes[r->many[i]].extent);
+  return by;
+}
+
+/* Indices of a layout and of a buffer that goes round are divided. */
+static int64_t divisor_of_stage(const tn_schedule *s, int stage) {
+  const tn_program *program = s->program;
+  const schedule_stage *st = &s->stages[stage];
   bool is_plain = st->op->kind == TE_PLACEHOLDER || st->op->kind == TE_COMPUTE;
-  if (!is_plain || st->buffering != SCHEDULE_BUFFER_ONCE || st->intrin != NULL) return false;
-  if (st->layout != NULL && (strchr(st->layout, '/') != NULL || strchr(st->layout, '%') != NULL)) return false;
+  if (!is_plain || st->buffering != SCHEDULE_BUFFER_ONCE || st->intrin != NULL) return 0;
+  if (st->layout != NULL && (strchr(st->layout, '/') != NULL || strchr(st->layout, '%') != NULL)) return 0;
+  int64_t by = joined(divisor_of(program, st->op->body, 0), divisor_of(program, st->predicate, 0));
   for (int i = 0; i < st->n_relations; i++)
-    if (st->relations[i].is_fuse || st->relations[i].tail == TN_TAIL_OVERLAP) return false;
-  return divides_nothing(program, st->op->body) && divides_nothing(program, st->predicate);
+    if (st->relations[i].is_fuse)
+      by = nested(by, divisor_of_fused(st, &st->relations[i], schedule_is_output(s, stage)));
+  return by;
 }
 
-bool schedule_is_affine(const tn_schedule *s) {
-  for (int i = 0; i < s->n_stages; i++)
-    if (!is_stage_affine(s->program, &s->stages[i])) return false;
-  return true;
+/* What is computed inside of a loop is divided inside of what is divided there. */
+int64_t schedule_divisor(const tn_schedule *s) {
+  int64_t by = 1;
+  for (int i = 0; i < s->n_stages && by > 0; i++) by = nested(by, divisor_of_stage(s, i));
+  return by;
 }

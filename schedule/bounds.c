@@ -104,6 +104,12 @@ static void infer_axis_extents(lowering *l, lower_stage *ls) {
   }
 }
 
+/* The last place where a block of LENGTH begins. */
+static const tir_expr *last_begin(lowering *l, const lower_stage *ls, int axis, int64_t length) {
+  if (!ls->axis_size[axis]) return schedule_index_int(l, ls->axis_extent[axis] - length);
+  return schedule_index_binary(l, TIR_SUB, ls->axis_size[axis], schedule_index_int(l, length));
+}
+
 /* parent = (child0 * extent1 + child1) * extent2 + ...; with tail overlap the last block begins where it just fits. */
 static void split_value(lowering *l, const lower_stage *ls, const schedule_relation *r, const tir_expr **values) {
   const tir_expr *value = values[r->many[0]];
@@ -111,7 +117,7 @@ static void split_value(lowering *l, const lower_stage *ls, const schedule_relat
     int64_t extent = ls->axis_extent[r->many[k]];
     value = schedule_index_binary(l, TIR_MUL, value, schedule_axis_extent(l, ls, r->many[k]));
     if (k == r->n - 1 && r->tail == TN_TAIL_OVERLAP && !schedule_is_exact(ls, r))
-      value = schedule_index_binary(l, TIR_MIN, value, schedule_index_int(l, ls->axis_extent[r->one] - extent));
+      value = schedule_index_binary(l, TIR_MIN, value, last_begin(l, ls, r->one, extent));
     value = schedule_index_binary(l, TIR_ADD, value, values[r->many[k]]);
   }
   values[r->one] = value;

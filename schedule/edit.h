@@ -26,6 +26,8 @@ void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64
 /* The extent of the child that takes what the lengths leave, where symbols decide the parent's: SIZE divided by all of
  * them, rounded up. */
 const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths);
+/* The shortest that a loop can be: all symbols at their least (symbolic.c). */
+int64_t schedule_least_extent(const tn_schedule *s, const schedule_axis *axis);
 /* The extent of a loop for a message: a number, or symbols. */
 const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
 /* One for each tensor of a stage. */

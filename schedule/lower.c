@@ -552,7 +552,7 @@ static tir_func *first_form(lowering *l, const char *name, const tir_pass_option
 /* Debug builds check the IR between passes. */
 static tir_func *through_passes(lowering *l, tir_func *f, const tir_pass_options *options) {
   tir_pass_context p = {.ctx = l->ctx, .arena = l->arena, .options = *options};
-  p.options.moves_ends = options->masks_are_dear && schedule_is_affine(l->s);
+  p.options.end_divisor = options->masks_are_dear ? schedule_divisor(l->s) : 0;
 #ifndef NDEBUG
   p.options.check = true;
 #endif

@@ -170,7 +170,8 @@ const tir_expr *schedule_fill_unless(lowering *l, const tir_expr *cond, const ti
 /* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
 bool schedule_wants_peel(const lower_stage *ls, int axis);
 
-/* Whether all loops, reads and conditions are sums of axes: nothing is divided but numbers and data (affine.c). */
-bool schedule_is_affine(const tn_schedule *s);
+/* What loops, in reads, conditions and values, are divided by at the most (affine.c). 1: nothing is divided but numbers and data; 0: that
+ * cannot be said. */
+int64_t schedule_divisor(const tn_schedule *s);
 
 #endif

@@ -1,13 +1,16 @@
 /* symbolic.c: the steps of a schedule whose extents were numbers, on loops whose extents a symbol decides. */
 #include "schedule/edit.h"
 
-/* A step that was whole, or moved its last block, where the extent was a number. */
+/* A step that was whole, or moved its last block, where the extent was a number. What moved does so still where the loop is as long as a
+ * block for every value of the symbols. */
 static schedule_step symbolic_step(const tn_schedule *s, const schedule_step *step) {
   schedule_step out = *step;
   const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
   bool is_split = step->kind == SCHEDULE_STEP_SP && st && step->iter >= 0 && step->iter < st->n_leaves;
   if (!is_split || !schedule_leaf(st, step->iter)->size) return out;
-  if (out.tail == TN_TAIL_GUARD || out.tail == TN_TAIL_OVERLAP) out.tail = TN_TAIL_PEEL;
+  bool moves = out.tail == TN_TAIL_OVERLAP && out.inner_to_outer &&
+               out.list[out.n - 1] <= schedule_least_extent(s, schedule_leaf(st, step->iter));
+  if (!moves && (out.tail == TN_TAIL_GUARD || out.tail == TN_TAIL_OVERLAP)) out.tail = TN_TAIL_PEEL;
   return out;
 }
 
@@ -171,8 +174,7 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
 /* Parts for each thread that are enough: one more or less of them is then a small matter. */
 enum { PARTS_PER_THREAD = 8 };
 
-/* The shortest that a loop can be: all symbols at their least. */
-static int64_t least_extent(const tn_schedule *s, const schedule_axis *axis) {
+int64_t schedule_least_extent(const tn_schedule *s, const schedule_axis *axis) {
   int64_t least[RUNTIME_MAX_SYMBOLS];
   for (int i = 0; i < s->program->n_symbols; i++) least[i] = s->program->symbols[i]->least;
   return axis->size ? te_size_value(s->program, axis->size, least) : axis->extent;
@@ -208,7 +210,8 @@ static int64_t part_length(const tn_schedule *s, const schedule_stage *st, const
   if (r->is_fuse || r->n != 2 || !r->inner_to_outer || !st->axes[r->one].size || is_attached_at(s, st, r->many[0]))
     return 0;
   int64_t length = st->axes[r->many[1]].extent, block = block_of(st, r->many[1], shared);
-  int64_t shortest = least_extent(s, &st->axes[r->one]), wanted = threads > 1 ? (int64_t)PARTS_PER_THREAD * threads : 1;
+  int64_t shortest = schedule_least_extent(s, &st->axes[r->one]),
+          wanted = threads > 1 ? (int64_t)PARTS_PER_THREAD * threads : 1;
   if (block < 1 || length <= block || (shortest + length - 1) / length >= wanted) return 0;
   int64_t blocks = RUNTIME_MAX(shortest / wanted / block, 1);
   return RUNTIME_MIN(blocks * block, length);
@@ -254,7 +257,7 @@ static int64_t block_length(const tn_schedule *s, const schedule_stage *st, cons
   enum { FEW = 4, MANY = 32 };
   bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;
   if (!is_cut || !counts_blocks(st, r)) return 0;
-  int64_t length = st->axes[r->many[1]].extent, shortest = least_extent(s, &st->axes[r->one]);
+  int64_t length = st->axes[r->many[1]].extent, shortest = schedule_least_extent(s, &st->axes[r->one]);
   if (length < 2 || shortest >= FEW * length || is_attached_at(s, st, r->many[0])) return 0;
   return RUNTIME_MAX(shortest / MANY, 1);
 }
@@ -269,7 +272,7 @@ static int64_t row_length(const tn_schedule *s, const schedule_stage *st, const 
   if (!inner || inner->is_fuse || inner->n != 2) return 0;
   const schedule_axis *lanes = &st->axes[inner->many[1]];
   if (lanes->annotation != SCHEDULE_VECTORIZE || tile->extent <= IN_FLIGHT * lanes->extent) return 0;
-  return least_extent(s, &st->axes[r->one]) < FEW * tile->extent ? IN_FLIGHT * lanes->extent : 0;
+  return schedule_least_extent(s, &st->axes[r->one]) < FEW * tile->extent ? IN_FLIGHT * lanes->extent : 0;
 }
 
 static bool shorten_blocks(const tn_schedule *s, const schedule_stage *st, const made_split *made, int n,

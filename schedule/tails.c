@@ -17,15 +17,20 @@ const char *const schedule_tail_words[TN_TAIL_COUNT] = {
 
 /* ---- which splits ------------------------------------------------------------------------------------------------ */
 
-/* The last block would move before the axis's first point where the extent is not known. */
+/* The last block would move before the axis's first point where the loop is shorter. */
+static bool can_be_short(const schedule_call *c, const schedule_axis *axis) {
+  return axis->size && (!c->step.inner_to_outer || c->step.list[c->step.n - 1] > schedule_least_extent(c->s, axis));
+}
+
 static tn_status check_overlap(const schedule_call *c, int stage, int iter) {
   const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   char extent[64];
-  if (axis->size)
+  if (can_be_short(c, axis))
     return schedule_refuse(c,
                            "tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a "
-                           "call: there is nothing to move the last block back to; take guard, peel, mask or pad",
+                           "call: there is nothing to move the last block back to; take guard, peel, mask or pad, or "
+                           "give the symbol a lower limit",
                            axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
   if (axis->kind != SCHEDULE_SPATIAL)
     return schedule_refuse(c,

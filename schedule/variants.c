@@ -160,7 +160,9 @@ static const tir_stmt *lower_variant(const schedule_variant *v, const tir_func *
   own.marks_stages = false;
   const tir_func *f = schedule_lower_part(v->schedule, to->name, arena, &own, SCHEDULE_WHOLE, NULL);
   adoption a = {.arena = arena, .from = f, .to = to};
-  return f ? adopt(&a, f->body) : NULL;
+  const tn_program *p = v->schedule->program;
+  const tir_stmt *body = f ? adopt(&a, f->body) : NULL;
+  return body && p->n_symbols == 1 ? tir_attr(arena, TIR_SYMBOL_LEAST, p->symbols[0]->least, body) : body;
 }
 
 static const tir_scalar *symbol_of(const tir_func *f) {
@@ -195,14 +197,24 @@ static const tir_stmt *choose_one(const choice *c, int i, int64_t least, int64_t
   return tir_if(c->arena, tir_binary(c->arena, TIR_AND, from, to), c->bodies[i], c->other);
 }
 
-/* N variants from FIRST, in halves:  if (M < 16) ... else ... */
+/* How many of N variants from FIRST are below the first question. Those of one value in front, of which there may be many, are asked for
+ * apart: they are short, and what follows has fewer. */
+static int below_first(const choice *c, int first, int n) {
+  enum { MANY = 8 };
+  int singles = 0;
+  while (singles < n && c->variants[first + singles].least == c->variants[first + singles].most) singles++;
+  return singles >= MANY && singles < n ? singles : n / 2;
+}
+
+/* N variants from FIRST:  if (M < 16) ... else ... */
 static const tir_stmt *choose(const choice *c, int first, int n, int64_t least, int64_t most) {
   if (n == 1) return choose_one(c, first, least, most);
-  int64_t middle = c->variants[first + n / 2].least;
+  int n_below = below_first(c, first, n);
+  int64_t middle = c->variants[first + n_below].least;
   const tir_expr *value = tir_var_expr(c->arena, c->symbol);
   const tir_expr *is_below = tir_binary(c->arena, TIR_LT, value, tir_int(c->arena, c->symbol->dtype, middle));
-  const tir_stmt *below = choose(c, first, n / 2, least, middle - 1);
-  const tir_stmt *above = choose(c, first + n / 2, n - n / 2, middle, most);
+  const tir_stmt *below = choose(c, first, n_below, least, middle - 1);
+  const tir_stmt *above = choose(c, first + n_below, n - n_below, middle, most);
   return above ? tir_if(c->arena, is_below, below, above) : NULL;
 }
 

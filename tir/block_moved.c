@@ -1,6 +1,9 @@
 /* block_moved.c: a block of a loop's iterations that begins elsewhere. What is left at the end of a loop is as long as a block when it begins
  * earlier: iterations that were done already are done once more, which changes nothing where none reads what they store:
- *     for (i, 0, 8) { if (o*8 + i < M) C[o*8 + i] = A[o*8 + i] + 1 }   ->   for (i, 0, 8) C[M - 8 + i] = A[M - 8 + i] + 1 */
+ *     for (i, 0, 8) { if (o*8 + i < M) C[o*8 + i] = A[o*8 + i] + 1 }   ->   for (i, 0, 8) C[M - 8 + i] = A[M - 8 + i] + 1
+ * Where iterations are divided, o*8 was taken for a multiple of what they are divided by, and so must M - 8 be:
+ *     A[o*4 + i//2]   ->   A[(M - 8)//2 + i//2], where M is a sum of even terms */
+#include "tir/linear.h"
 #include "tir/passes.h"
 
 /* ---- what may be done twice -------------------------------------------------------------------------------------- */
@@ -36,18 +39,33 @@ typedef struct moving {
   const tir_expr *begin;
 } moving;
 
-/* var * (length * k) is begin * k. */
+/* Whether an expression is a multiple of N by its terms. */
+static bool is_multiple(const tir_expr *e, int64_t n) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  if (!tir_linear_add_expr(&form, e, 1) || form.constant % n != 0) return false;
+  for (int i = 0; i < form.n; i++)
+    if (form.terms[i].coef % n != 0) return false;
+  return true;
+}
+
+/* var * factor is begin * factor / length, where that is a whole number. */
 static const tir_expr *move_product(void *user, const tir_expr *e) {
   const moving *m = user;
   int64_t factor;
   bool is_product = e->op == TIR_MUL && e->lanes == 1 && e->arg[0]->op == TIR_VAR && e->arg[0]->u.var == m->var;
-  if (!is_product || !tir_is_int(e->arg[1], &factor) || factor % m->length != 0) return e;
-  return tir_binary(m->arena, TIR_MUL, m->begin, tir_int(m->arena, e->dtype, factor / m->length));
+  if (!is_product || !tir_is_int(e->arg[1], &factor)) return e;
+  int64_t common = tir_common_divisor(m->length, factor), part = m->length / common;
+  if (!is_multiple(m->begin, part)) return e;
+  const tir_expr *begin = m->begin;
+  if (part > 1) begin = tir_binary(m->arena, TIR_FLOORDIV, begin, tir_int(m->arena, e->dtype, part));
+  return tir_binary(m->arena, TIR_MUL, begin, tir_int(m->arena, e->dtype, factor / common));
 }
 
 const tir_stmt *tir_block_moved(runtime_arena *arena, const tir_stmt *s, const tir_var *var, int64_t length,
-                                const tir_expr *begin) {
+                                const tir_expr *begin, int64_t divisor) {
   moving m = {arena, var, length, begin};
+  if (!is_multiple(begin, tir_common_divisor(length, divisor))) return NULL;
   const tir_stmt *moved = tir_rewrite_stmt(&(tir_rewriter){arena, NULL, move_product, &m}, s);
   return moved != NULL && !tir_stmt_uses_var(moved, var) ? moved : NULL;
 }

@@ -151,6 +151,32 @@ static tir_interval bounds_by_fact(tir_known *known, const tir_linear *form, int
   return TIR_UNBOUNDED;
 }
 
+/* FORM with one of its least or greatest of two for term AT, which has them. False: too long a form. */
+static bool with_choice(tir_known *known, const tir_linear *form, int at, int choice, tir_linear *out) {
+  const tir_term *t = &form->terms[at];
+  tir_linear part;
+  *out = *form;
+  tir_exact_form(known, t->atom->arg[choice], &part);
+  return tir_linear_add_atom(out, t->atom, -t->coef) && tir_linear_add(out, &part, t->coef);
+}
+
+/* min(a, b) - c is at most a - c, and at most b - c: either may be known better, as min(o*8, M - 8) - M is. */
+static tir_interval bounds_by_choice(tir_known *known, const tir_linear *form, int at) {
+  const tir_term *t = &form->terms[at];
+  bool is_upper = (t->atom->op == TIR_MIN) == (t->coef > 0);
+  tir_interval r = TIR_UNBOUNDED;
+  for (int choice = 0; choice < 2; choice++) {
+    tir_linear chosen;
+    if (--known->budget < 0 || !with_choice(known, form, at, choice, &chosen)) break;
+    tir_interval other = tir_linear_bounds(known, &chosen);
+    if (is_upper)
+      r.hi = RUNTIME_MIN(r.hi, other.hi);
+    else
+      r.lo = RUNTIME_MAX(r.lo, other.lo);
+  }
+  return r;
+}
+
 /* Facts of one term have done their work when the atoms were bounded; those of several terms are
  * subtracted from the form one at a time. */
 tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form) {
@@ -159,6 +185,9 @@ tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form) {
   for (int i = 0; i < n && form->n > 0; i++) {
     if (known->facts[i].form.n > 1) r = tir_interval_meet(r, bounds_by_fact(known, form, i));
   }
+  for (int i = 0; i < form->n && form->n > 1; i++)
+    if (tir_class_of(form->terms[i].atom) == TIR_CLASS_EXTREMUM && form->terms[i].atom->lanes == 1)
+      r = tir_interval_meet(r, bounds_by_choice(known, form, i));
   return r;
 }
 

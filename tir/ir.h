@@ -410,6 +410,8 @@ typedef struct tir_operand {
 #define TIR_STREAM_STORES "stream_stores"
 /* Around the body of a variant: it becomes a function of its own, with its own scratch and stack (schedule/variants.c). */
 #define TIR_VARIANT "variant"
+/* Around what runs only where the function's one symbol is that or more: loops that then have an iteration need no test. */
+#define TIR_SYMBOL_LEAST "symbol_least"
 /* Marks of stages, in builds that ask for them; the value is the stage's number among those that compute. STAGE stands
  * around its loop nest; POINT around the store of one of its points (a reduction's: of its init); UPDATE around a store
  * that updates a reduction; RUN around the reduction loops in which one element is updated, where they are not all
@@ -466,7 +468,7 @@ struct tir_stmt {
       const tir_stmt *const *stmts;
     } seq;
     struct
-    { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_STREAM_STORES; TIR_VARIANT; TIR_THREAD_EXTENT
+    { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_STREAM_STORES; TIR_VARIANT; TIR_SYMBOL_LEAST; TIR_THREAD_EXTENT
               * "threadIdx.x" around a bound loop; TIR_STAGE; TIR_TENSORIZE
                * "dot4_u8i8" */
       const char *key;
@@ -637,7 +639,8 @@ typedef struct tir_pass_options {
   bool
       versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
   bool masks_are_dear; /* code with masks is to be avoided, even by more code */
-  bool moves_ends; /* a block at the end of a loop may begin at any iteration, not only at multiples of its length */
+  int64_t
+      end_divisor; /* a block at the end of a loop may begin at multiples of what its length and this have in common; 0: of its length */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */

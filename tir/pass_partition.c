@@ -203,6 +203,7 @@ typedef struct block {
       begin; /* FULL is BEGIN + LOST < END, END a symbol: a rest of 1 .. LOST begins there. NULL: it is not of that form */
   const tir_expr *end;
   int64_t lost;
+  int64_t span;           /* of the iterations of a block: see sides */
   const tir_stmt *vector; /* the vectorized loop that the walk is in, or NULL */
   const tir_stmt *body;
   bool takes_numbers;     /* conditions with numbers on one side are looked at, too */
@@ -226,16 +227,6 @@ static const tir_expr *add_part(runtime_arena *arena, const tir_expr *sum, const
   return sum != NULL ? tir_binary(arena, TIR_ADD, sum, part) : part;
 }
 
-/* Whether a term is of the loops inside: then it is put at the end where the form is greatest, or LEAST. */
-static bool at_extreme(const block *b, const tir_term *t, bool least, tir_linear *form) {
-  for (const tir_env *at = b->env; at != NULL; at = at->outer) {
-    if (t->atom->op != TIR_VAR || at->var != t->atom->u.var) continue;
-    if (at->range.lo == INT64_MIN || at->range.hi == INT64_MAX) return false;
-    return tir_linear_add_const(form, t->coef * ((t->coef > 0) != least ? at->range.hi : at->range.lo));
-  }
-  return false;
-}
-
 /* Whether a value changes with a loop between the block and the condition. */
 static bool uses_inner(const block *b, const tir_expr *e) {
   for (const tir_env *at = b->env; at != NULL; at = at->outer) {
@@ -244,10 +235,25 @@ static bool uses_inner(const block *b, const tir_expr *e) {
   return false;
 }
 
+/* Stops at a variable that is of none of the loops inside, and at what is no sum of them. */
+static tir_walk find_outer(void *user, const tir_expr *e) {
+  const block *b = user;
+  if (!tir_is_index_op((tir_op)e->op)) return TIR_WALK_STOP;
+  return e->op == TIR_VAR && !uses_inner(b, e) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What a term is that is of the loops inside alone. False: it is not. */
+static bool range_inside(const block *b, const tir_term *t, tir_interval *range) {
+  if (!uses_inner(b, t->atom) || !tir_walk_expr(t->atom, find_outer, (void *)b)) return false;
+  *range = tir_interval_scale(tir_bounds(b->env, t->atom), t->coef);
+  return tir_interval_is_closed(*range);
+}
+
 /* left - right < 0 for an iteration inside: LEFT + LOST < RIGHT, neither of which changes inside. */
 typedef struct sides {
   const tir_expr *left, *right;
   int64_t lost;
+  int64_t span; /* from the first iteration inside to the last; -1: a part such as i % 4 may not reach its ends */
 } sides;
 
 /* o*32 + 31 - 1024 < 0 is o*32 + 31 < 1024. */
@@ -268,7 +274,12 @@ static bool sides_of(const block *b, const tir_expr *less, bool first, sides *ou
   tir_linear_add_const(&constant, form.constant);
   for (int i = 0; i < form.n; i++) {
     const tir_term *t = &form.terms[i];
-    if (at_extreme(b, t, first, &constant)) continue;
+    tir_interval inside;
+    if (range_inside(b, t, &inside)) {
+      if (!tir_linear_add_const(&constant, first ? inside.lo : inside.hi)) return false;
+      out->span = t->atom->op == TIR_VAR && out->span >= 0 ? out->span + inside.hi - inside.lo : -1;
+      continue;
+    }
     if (uses_inner(b, t->atom)) return false;
     if (t->coef > 0)
       out->left = add_part(b->arena, out->left, t->atom, t->coef);
@@ -289,7 +300,7 @@ static const tir_expr *less_expr(const block *b, const sides *s) {
 static const tir_expr *for_last(block *b, const tir_expr *less) {
   sides s;
   if (!sides_of(b, less, false, &s)) return NULL;
-  b->begin = s.left, b->end = s.right, b->lost = s.lost;
+  b->begin = s.left, b->end = s.right, b->lost = s.lost, b->span = s.span;
   return less_expr(b, &s);
 }
 
@@ -323,13 +334,26 @@ static bool is_part_of(const tir_expr *all, const tir_expr *part) {
   return all != NULL && (all->op == TIR_AND || tir_equal(all, part));
 }
 
+/* BEGIN + LOST < END of a block that begins at o*LENGTH and has as many iterations, as o*LENGTH + LENGTH - 1 < an end.
+ * FULL is NULL where it has more, or less. */
+static void end_of_block(const block *b, struct guard *g) {
+  int64_t length;
+  bool is_block = g->begin->op == TIR_MUL && tir_is_int(g->begin->arg[1], &length) && b->span == length - 1;
+  if (!is_block) g->full = NULL;
+  if (!is_block || g->lost == length - 1) return;
+  g->end = tir_binary(b->arena, TIR_ADD, g->end, tir_int(b->arena, g->end->dtype, length - 1 - g->lost));
+  g->lost = length - 1;
+}
+
 /* The condition that for_last has looked at. */
 static void note_guard(block *b, const tir_expr *full) {
   struct guard *g = &b->guard;
-  if (!g->is_any)
+  if (!g->is_any) {
     g->full = full, g->begin = b->begin, g->end = b->end, g->lost = b->lost;
-  else if (g->full != NULL && !tir_equal(g->full, full))
+    end_of_block(b, g);
+  } else if (g->full != NULL && !tir_equal(g->full, full)) {
     g->full = NULL;
+  }
   g->is_any = g->is_around = true;
 }
 
@@ -412,7 +436,8 @@ static const tir_stmt *version_of_length(const rests *r, int64_t n, const tir_st
   const tir_expr *end = tir_binary(arena, TIR_ADD, r->b->begin, tir_int(arena, r->b->begin->dtype, n));
   tir_binding is_end = {r->b->end->u.var, end};
   const tir_expr *cond = tir_binary(arena, TIR_EQ, r->b->end, end);
-  return tir_if(arena, cond, partition_under(r->at, *r->env, tir_substitute_stmt(arena, r->body, 1, &is_end)), rest);
+  const tir_stmt *body = tir_substitute_stmt(arena, r->body, 1, &is_end);
+  return tir_if(arena, cond, partition_under(r->at, tir_env_cond(r->env, cond), body), rest);
 }
 
 /* COND, and the limit that follows from it. */
@@ -506,7 +531,7 @@ static bool may_move(const state *at, const block *b, const tir_stmt *s) {
   const struct guard *g = &b->guard;
   int64_t min, length;
   bool is_known = g->full != NULL && !g->is_not_of_all && g->end->dtype == b->var->dtype;
-  if (!at->p->options.moves_ends || !is_known || b->lanes == 0 || s->u.loop.kind == TIR_PARALLEL) return false;
+  if (at->p->options.end_divisor == 0 || !is_known || b->lanes == 0 || s->u.loop.kind == TIR_PARALLEL) return false;
   bool is_block = g->begin->op == TIR_MUL && g->begin->arg[0]->op == TIR_VAR && g->begin->arg[0]->u.var == b->var &&
                   tir_is_int(g->begin->arg[1], &length) && length == g->lost + 1;
   return is_block && tir_is_int(s->u.loop.min, &min) && min == 0 && tir_may_repeat(s->u.loop.body);
@@ -524,7 +549,8 @@ static const tir_expr *fits_in(const ends *v, int64_t n) {
 static const tir_stmt *version_moved(const ends *v, int64_t n, const tir_expr *fits) {
   runtime_arena *arena = v->at->p->arena;
   const tir_expr *end = v->b->guard.end, *begin = tir_binary(arena, TIR_SUB, end, tir_int(arena, end->dtype, n));
-  const tir_stmt *body = tir_block_moved(arena, tir_with_own_buffers(arena, v->b->body), v->b->var, v->length, begin);
+  const tir_stmt *body = tir_block_moved(arena, tir_with_own_buffers(arena, v->b->body), v->b->var, v->length, begin,
+                                         v->at->p->options.end_divisor);
   return body != NULL ? partition_under(v->at, tir_env_cond(v->env, fits), body) : NULL;
 }
 
@@ -586,20 +612,35 @@ static const tir_stmt *without_masks(state *at, const block *b, const tir_env *e
   return version_choices(at, b, env, rest);
 }
 
-/* The one block that is left behind whole ones, iteration AT_BLOCK. NULL: with masks, if any. */
+/* A block of which a symbol decides how much there is, all or less. NULL: no memory, or it would be too much code. */
+static const tir_stmt *version_lengths(state *at, const block *b, const tir_env *env) {
+  int64_t growth = tir_count_stores(b->body);
+  if (at->stores + growth > at->p->options.max_unrolled_body) return NULL;
+  at->stores += growth;
+  const tir_stmt *rest = version_rests(at, b, env, b->body, partition_under(at, *env, b->body));
+  const tir_stmt *whole = tir_with_own_buffers(at->p->arena, b->body);
+  if (rest == NULL || whole == NULL) return NULL;
+  return tir_if(at->p->arena, b->full, partition_under(at, tir_env_cond(env, b->full), whole), rest);
+}
+
+/* The one block that is left behind whole ones, iteration AT_BLOCK: without masks, or in versions where a symbol decides how much of it
+ * there is. NULL: as it is. */
 static const tir_stmt *last_block(state *at, const tir_stmt *s, int64_t at_block) {
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {at_block, at_block}};
   runtime_arena *arena = at->p->arena;
   tn_dtype dtype = s->u.loop.var->dtype;
-  if (!at->p->options.moves_ends) return NULL;
+  const tir_stmt *end = NULL;
+  if (!at->p->options.masks_are_dear) return NULL;
   block b = {.arena = arena,
              .var = s->u.loop.var,
              .body = s->u.loop.body,
              .takes_numbers = true,
              .most_lanes = lanes_of(at, s)};
   look_at_block(&b, b.body);
-  if (b.n_full != 1 || b.has_choices || !may_move(at, &b, s) || !is_long(at, &b, &env)) return NULL;
-  const tir_stmt *end = version_ends(at, &b, &env, tir_count_stores(b.body));
+  if (b.n_full == 1 && !b.has_choices && may_move(at, &b, s) && is_long(at, &b, &env))
+    end = version_ends(at, &b, &env, tir_count_stores(b.body));
+  else if (b.full != NULL && at->p->options.versions_rests)
+    end = version_lengths(at, &b, &env);
   return end == NULL ? NULL
                      : tir_for(arena, s->u.loop.var, tir_int(arena, dtype, at_block), tir_int(arena, dtype, 1),
                                TIR_SERIAL, end);
@@ -657,6 +698,36 @@ static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, i
   return whole_of(at, s, tir_if(arena, tir_binary(arena, TIR_LT, var, end), main_part, rest));
 }
 
+/* How many blocks of loop S are full, where these come first and one at the most is not. NULL: that is not known. */
+static const tir_expr *count_full(const state *at, const tir_stmt *s, const block *b) {
+  runtime_arena *arena = at->p->arena;
+  int64_t min, length;
+  bool is_one = b->n_full == 1 && b->begin->op == TIR_MUL && b->begin->arg[0]->op == TIR_VAR &&
+                b->begin->arg[0]->u.var == b->var && tir_is_int(b->begin->arg[1], &length) && length > 0;
+  if (!is_one || s->u.loop.kind == TIR_PARALLEL || !tir_is_int(s->u.loop.min, &min) || min != 0) return NULL;
+  tn_dtype dtype = b->var->dtype;
+  const tir_expr *end = tir_binary(arena, TIR_ADD, b->end, tir_int(arena, dtype, length - 1 - b->lost));
+  const tir_expr *up = tir_binary(arena, TIR_ADD, end, tir_int(arena, dtype, length - 1));
+  const tir_expr *blocks = tir_binary(arena, TIR_FLOORDIV, up, tir_int(arena, dtype, length));
+  bool is_whole = b->end->dtype == dtype && tir_bounds(at->env, end).lo >= 0 &&
+                  tir_prove(arena, at->env, tir_binary(arena, TIR_EQ, s->u.loop.extent, blocks));
+  return is_whole ? tir_binary(arena, TIR_FLOORDIV, end, tir_int(arena, dtype, length)) : NULL;
+}
+
+/*   for (o, 0, M//16) S without checks; if (M//16 < (M + 15)//16) REST, where o is M//16
+ * N: how many blocks are full, which FULL knows. */
+static const tir_stmt *rest_behind(const state *at, const tir_stmt *s, const tir_expr *n, const tir_env *full,
+                                   const tir_stmt *main_part, const tir_stmt *rest) {
+  runtime_arena *arena = at->p->arena;
+  const tir_var *var = s->u.loop.var;
+  const tir_expr *zero = tir_int(arena, var->dtype, 0), *one = tir_int(arena, var->dtype, 1);
+  const tir_expr *is_left = tir_binary(arena, TIR_LT, n, s->u.loop.extent);
+  const tir_stmt *body = tir_simplify_stmt(arena, full, NULL, main_part);
+  const tir_stmt *parts[] = {tir_for(arena, var, zero, n, s->u.loop.kind, body),
+                             tir_if(arena, is_left, tir_for(arena, var, n, one, TIR_SERIAL, rest), NULL)};
+  return body != NULL ? tir_seq(arena, 2, parts) : NULL;
+}
+
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
  *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
  * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
@@ -666,17 +737,17 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
   int64_t growth = tir_count_stores(body);
   look_at_block(&b, body);
-  if (b.full != NULL && at->stores + growth <= at->p->options.max_unrolled_body) {
-    at->stores += growth;
-    tir_env full = tir_env_cond(&env, b.full);
-    const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
-    rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
-    rest = rest != NULL ? without_masks(at, &b, &env, s, rest) : NULL;
-    body = main_part != NULL && rest != NULL ? tir_if(at->p->arena, b.full, main_part, rest) : NULL;
-  } else {
-    body = partition_under(at, env, body);
-  }
-  return body;
+  if (b.full == NULL || at->stores + growth > at->p->options.max_unrolled_body)
+    return whole_of(at, s, partition_under(at, env, body));
+  at->stores += growth;
+  tir_env full = tir_env_cond(&env, b.full);
+  const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
+  rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
+  rest = rest != NULL ? without_masks(at, &b, &env, s, rest) : NULL;
+  if (main_part == NULL || rest == NULL) return NULL;
+  const tir_expr *n = at->p->options.masks_are_dear ? count_full(at, s, &b) : NULL;
+  if (n != NULL) return rest_behind(at, s, n, &full, main_part, rest);
+  return whole_of(at, s, tir_if(at->p->arena, b.full, main_part, rest));
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
@@ -697,10 +768,8 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
     const tir_stmt *parts = in_parts(at, s, min, extent, false);
     if (parts != NULL) return parts;
   }
-  const tir_stmt *body = !tir_const_loop(s, &min, &extent)
-                             ? version_for(at, s)
-                             : partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
-  return whole_of(at, s, body);
+  if (s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)) return version_for(at, s);
+  return whole_of(at, s, partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body));
 }
 
 /* From outside inwards, so that the inner loops are parted in each part with what is known there. */

@@ -56,10 +56,10 @@ const tir_stmt *tir_with_own_buffers(runtime_arena *arena, const tir_stmt *s);
 bool tir_allocates(const tir_stmt *s, const tir_buffer *buffer);
 /* Whether doing S twice is doing it once: it reads nothing that it stores, but for what it allocates, and calls nothing. */
 bool tir_may_repeat(const tir_stmt *s);
-/* S, a block of LENGTH iterations whose first is VAR * LENGTH, with BEGIN as the first. NULL: S uses VAR in another way, or there is no
- * memory. */
+/* S, a block of LENGTH iterations whose first is VAR * LENGTH, with BEGIN as the first. DIVISOR: by what iterations are divided in S, 1: by
+ * nothing. NULL: what S makes of VAR is not right for BEGIN, or there is no memory. */
 const tir_stmt *tir_block_moved(runtime_arena *arena, const tir_stmt *s, const tir_var *var, int64_t length,
-                                const tir_expr *begin);
+                                const tir_expr *begin, int64_t divisor);
 /* S, or NOP when it is a loop, branch, allocation or attribute around nothing. */
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
 /* Number of STOREs and CALLs below S. */

@@ -858,7 +858,7 @@ static void any_program(generator *g) {
 
 bool fuzz_generate(runtime_rng *rng, runtime_str *out) {
   static const char *const symbols[] = {"symbol M, N\n", "symbol M<=40, N<=40\n", "symbol 2<=M<=30, N\n",
-                                        "symbol M<=1000, N<=60\n"};
+                                        "symbol M<=1000, N<=60\n", "symbol 9<=M<=50, 5<=N<=40\n"};
   generator g = {.rng = rng, .prefer = -1};
   bool is_of_family = chance(&g, 15) || getenv("TENON_FUZZ_FAMILIES");
   (is_of_family ? fuzz_family_program : any_program)(&g);

@@ -118,6 +118,37 @@ static const struct regression {
     {"an end of two tensors that are joined",
      "symbol M<=70\ninput A: f32[M], B: f32[40]\nS[i<M + 40] = select(i < M, A[i], B[i - M])",
      "split(S, i, 32, tail=peel); vectorize(S, i.inner)"},
+    {"an end of pairs", "symbol M<=70\ninput A: f32[M], B: f32[M]\nS[i<2*M] = select(i % 2 == 0, A[i//2], B[i//2])",
+     "split(S, i, 32, tail=peel); vectorize(S, i.inner)"},
+    {"an end of pairs and one more",
+     "symbol M<=70\ninput A: f32[M]\nS[i<2*M + 1] = select(i//2 < M, A[i//2], 0) * f32(i % 2 + 1)",
+     "split(S, i, 16, tail=peel); vectorize(S, i.inner)"},
+    {"an end of pairs, backwards", "symbol M<=70\ninput A: f32[M]\nS[i<2*M] = select(i//2 < M, A[M - 1 - i//2], 0)",
+     "split(S, i, 16, tail=peel); vectorize(S, i.inner)"},
+    {"an end of three colours", "symbol M<=70\ninput A: f32[M]\nS[i<3*M] = select(i//3 < M, A[i//3], 0) + f32(i % 3)",
+     "split(S, i, 32, tail=peel); vectorize(S, i.inner)"},
+    {"an end that divides what is divided",
+     "symbol M<=70\ninput A: f32[M]\nS[i<2*M] = select(i//2//3 < M, A[i//2//3], 0) + f32(i//2 % 2)",
+     "split(S, i, 16, tail=peel); vectorize(S, i.inner)"},
+    {"an end of rows that are one", "symbol M<=70\ninput A: u8[M, 20]\nS[i<M, j<20] = A[i, j] * 2",
+     "fuse(S, i, j); split(S, i.j.fused, 64, tail=peel); vectorize(S, i.j.fused.inner)"},
+    {"an end of rows that are one, and not alike", "symbol M<=70\ninput A: f32[M]\nS[i<M, j<6] = A[i] * f32(j % 4)",
+     "fuse(S, i, j); split(S, i.j.fused, 16, tail=peel); vectorize(S, i.j.fused.inner)"},
+    {"an end of rows of a part that are one", /* of 100 columns 6 are computed */
+     "P[i<7, j<100] = A[i, j] * f32(j % 5); S[i<7, j<6] = P[i, j] + 1",
+     "fuse(P, i, j); split(P, i.j.fused, 12, tail=peel); vectorize(P, i.j.fused.inner)"},
+    {"blocks of symbols that overlap",
+     "symbol 8<=M<=70, 9<=N<=40\nP[i<M + 2, j<N] = A[i, j] * 2; S[i<M, j<N] = P[i, j] + P[i + 1, j] + P[i + 2, j]",
+     "cache_write(S, local); split(S, i, 8, tail=overlap); split(S, j, 8, tail=overlap); reorder(S, i.outer, j.outer, "
+     "i.inner, j.inner); vectorize(S, j.inner); unroll(S, i.inner); compute_at(S.local, S, j.outer); "
+     "vectorize(S.local, j.c); unroll(S.local, i.c); compute_at(P, S, i.outer)"},
+    {"blocks of a symbol that overlap, some together", "symbol 7<=M<=70\nS[i<M, j<5] = sum[k<4](A[i, k] * B[k, j])",
+     "split(S, i, 3, 7, tail=overlap); vectorize(S, j)"},
+    {"blocks of blocks of a symbol that overlap", "symbol 17<=M<=70\nS[i<M] = A[i] * 2",
+     "split(S, i, 4, tail=overlap); split(S, i.outer, 5, tail=overlap); vectorize(S, i.inner)"},
+    {"an end of doubled pairs in rows that are one",
+     "symbol M<=70\ninput A: f32[2*M]\nS[i<M, j<12] = select(i + j//6 < M, A[(2*i + 2*(j//6))//2], 0) + f32(i % 2)",
+     "fuse(S, i, j); split(S, i.j.fused, 16, tail=peel); vectorize(S, i.j.fused.inner)"},
 };
 
 static void agrees(void **state) {

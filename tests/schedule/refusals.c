@@ -38,7 +38,11 @@ static const struct refusal {
      "split(C, i, 16), then i.inner"},
     {"overlap: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "split(C, i, 8, tail=overlap)",
      "split(C, i): tail overlap: loop i of C has the extent M, which can be smaller than a block at a call: there is "
-     "nothing to move the last block back to; take guard, peel, mask or pad"},
+     "nothing to move the last block back to; take guard, peel, mask or pad, or give the symbol a lower limit"},
+    {"overlap: a lower limit that is less than a block", "symbol 7<=M<=99; C[i<M] = A[i] + 1", "",
+     "split(C, i, 8, tail=overlap)",
+     "split(C, i): tail overlap: loop i of C has the extent M, which can be smaller than a block at a call: there is "
+     "nothing to move the last block back to; take guard, peel, mask or pad, or give the symbol a lower limit"},
     {"fuse: three symbolic extents", "symbol M, N, K; C[i<M, j<N, k<K] = A[i,j,k]", "", "fuse(C, i, j, k)",
      "fuse(C, i, j, k): the fused extent does not fit 63 bits: fuse fewer loops"},
     {"storage_align: a symbolic row", "symbol M; P[i<4, j<M] = A[i,j]; C[i<4, j<M] = P[i,j]", "",
