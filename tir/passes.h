@@ -19,7 +19,7 @@ enum { TIR_ORDINARY_NODES = 32 };
   X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                     \
   X(flatten, "buffers of one dimension, row-major offsets")                                                       \
   X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                               \
-  X(widen_copies, "a copy of f16 or bf16 numbers that is read as f32 only holds f32")                              \
+  X(widen_copies, "a copy of f16 or bf16 numbers that is read as f32 only holds f32")                             \
   X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")             \
   X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \

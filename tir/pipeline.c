@@ -9,8 +9,7 @@
 
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
  * are flat and simple, so that vectors are ramps; then loops are expanded. */
-#define PASS(name) \
-  { #name, tir_pass_##name }
+#define PASS(name) {#name, tir_pass_##name}
 const tir_pass tir_passes[] = {
     PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds), PASS(guard_loads),  PASS(simplify),
     PASS(hoist_guards),    PASS(partition),     PASS(simplify),   PASS(hoist_guards), PASS(tighten_loops),

@@ -582,9 +582,10 @@ static void costs_what_it_moves(void **state) {
   assert_true(cost_of(COPY("2048"), POINTS("1")) >= cost_of(COPY("2048"), POINTS("0")));
   /* Only whole rows go past the caches. */
 #define SCALED "Y[i<65536, j<1024] = X[i,j] * rsqrt(V[j])"
-#define BY_COLUMNS(stream)                                                                                            \
-  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream ",\"columns\":1,\"fold\":" \
-                                                                                           "0}]"
+#define BY_COLUMNS(stream)                                                                 \
+  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream \
+  ",\"columns\":1,\"fold\":"                                                               \
+  "0}]"
   assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
   assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
   /* Of a result of two values one waits for the other: rows go together. */
