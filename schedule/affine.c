@@ -1,9 +1,8 @@
 /* affine.c: by what a schedule divides its loops. A block that begins at o*8 can begin at M - 8 as well where nothing is divided. Where
  * something is, the simplifier makes use of o*8 being a multiple of 8, and what is left is right for such blocks only:
  *     A[(o*8 + i) % 2] is A[i % 2], which is right where a block begins at a multiple of 2
- * Let R be the product of what is divided by, one inside of the other. What is left depends on where a block begins by sums and by the
- * remainder of R alone; and for every multiple of the greatest common divisor of 8 and R there is an o such that o*8 has the same remainder.
- * So a block may begin at each of these. */
+ * Let R be the product of what is divided by, one inside of the other. Where 8 is a multiple of R, what is left is a sum of a multiple of o
+ * and of what depends on i alone, and it is right for a block that begins at any multiple of R. */
 #include "schedule/lowering.h"
 
 /* More than this, or more divisions inside of each other, is as good as anything. */

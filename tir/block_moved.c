@@ -2,7 +2,8 @@
  * earlier: iterations that were done already are done once more, which changes nothing where none reads what they store:
  *     for (i, 0, 8) { if (o*8 + i < M) C[o*8 + i] = A[o*8 + i] + 1 }   ->   for (i, 0, 8) C[M - 8 + i] = A[M - 8 + i] + 1
  * Where iterations are divided, o*8 was taken for a multiple of what they are divided by, and so must M - 8 be:
- *     A[o*4 + i//2]   ->   A[(M - 8)//2 + i//2], where M is a sum of even terms */
+ *     A[o*4 + i//2]   ->   A[(M - 8)//2 + i//2], where M is a sum of even terms
+ * Where o*8 is no such multiple, the block stays where it is: ((o*8 + i)//3)%2 became ((o*2 + i)//3)%2, which is right for whole o only. */
 #include "tir/linear.h"
 #include "tir/passes.h"
 
@@ -65,7 +66,7 @@ static const tir_expr *move_product(void *user, const tir_expr *e) {
 const tir_stmt *tir_block_moved(runtime_arena *arena, const tir_stmt *s, const tir_var *var, int64_t length,
                                 const tir_expr *begin, int64_t divisor) {
   moving m = {arena, var, length, begin};
-  if (!is_multiple(begin, tir_common_divisor(length, divisor))) return NULL;
+  if (length % divisor != 0 || !is_multiple(begin, divisor)) return NULL;
   const tir_stmt *moved = tir_rewrite_stmt(&(tir_rewriter){arena, NULL, move_product, &m}, s);
   return moved != NULL && !tir_stmt_uses_var(moved, var) ? moved : NULL;
 }

@@ -640,7 +640,7 @@ typedef struct tir_pass_options {
       versions_rests; /* where a symbol decides how much of a peeled block is left: code for each such length, up to 15 */
   bool masks_are_dear; /* code with masks is to be avoided, even by more code */
   int64_t
-      end_divisor; /* a block at the end of a loop may begin at multiples of what its length and this have in common; 0: of its length */
+      end_divisor; /* a block at the end of a loop may begin at multiples of this where its length is one, too; 0: it stays where it is */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */
