@@ -155,8 +155,8 @@ def points(shape):
     return itertools.product(*map(range, shape))
 
 
-def outputs(script):
-    """What running a script stores; None: it would take too long."""
+def outputs(script, program):
+    """What running a script of the program stores; None: it would take too long."""
     tree = Rewrite().visit(ast.parse(script))
     stored = {t.value.id for n in ast.walk(tree) if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Subscript)}
     t = T()
@@ -165,6 +165,9 @@ def outputs(script):
     rng, args, annotations = random.Random(1), {}, names["kernel"].__annotations__
     words = " ".join(str(n) for a in annotations.values() if isinstance(a, tuple) for n in a[0])
     symbols = {n: 3 + i % 3 for i, n in enumerate(sorted(set(re.findall(r"[A-Za-z_]\w*", words)) & set(annotations)))}
+    for least, name in re.findall(r"(\d+) *<= *([A-Za-z_]\w*)", program):  # symbol 16<=M<=100
+        if name in symbols:
+            symbols[name] += int(least)
     for name, annotation in annotations.items():
         if name in symbols:
             args[name] = symbols[name]
@@ -211,9 +214,9 @@ for path, program, schedule in cases():
     if "T.call_extern(" in script:
         continue
     try:
-        got = outputs(script)
+        got = outputs(script, program)
         if got and program not in defaults:
-            defaults[program] = outputs(show(program, ""))
+            defaults[program] = outputs(show(program, ""), program)
         wanted = got and defaults[program]
     except Exception as error:
         wrong += 1
