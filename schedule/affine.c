@@ -4,6 +4,7 @@
  * Let R be the product of what is divided by, one inside of the other. Where 8 is a multiple of R, what is left is a sum of a multiple of o
  * and of what depends on i alone, and it is right for a block that begins at any multiple of R. */
 #include "schedule/lowering.h"
+#include "tir/linear.h"
 
 /* More than this, or more divisions inside of each other, is as good as anything. */
 enum { MOST = 1 << 20, MAX_DEPTH = 4 };
@@ -26,12 +27,7 @@ static bool has_axis(const tn_program *program, const tir_expr *e) {
 
 /* What divisors have in common: all of them divide it. 0: it is too large, or one of them is 0. */
 static int64_t joined(int64_t a, int64_t b) {
-  int64_t x = a, y = b;
-  while (y != 0) {
-    int64_t rest = x % y;
-    x = y, y = rest;
-  }
-  int64_t multiple = x == 0 || b == 0 ? 0 : a / x * b;
+  int64_t multiple = a == 0 || b == 0 ? 0 : a / tir_common_divisor(a, b) * b;
   return multiple <= MOST ? multiple : 0;
 }
 

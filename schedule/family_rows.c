@@ -429,6 +429,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (c[ROWS_THREADS] && together > 1 && f->rows % together != 0)
     return INFINITY;                                      /* blocks that overlap are not shared */
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
+  if (f->columns > 0) return columns_cost(f, c);
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
   for (int i = 0; i < f->n_sums; i++) ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
   ns += generic_rows_ends(&f->machine, f->parts * f->n_sums, c[ROWS_VECTORS], together, 1, 1);
@@ -440,7 +441,6 @@ static double cost(const void *facts, const int32_t *c) {
   double vector = fmax(f->machine.costs.load, cost_fma(&f->machine, f->machine.vector_bytes));
   ns += f->steps / c[ROWS_VECTORS] * fmax(f->machine.costs.chain - c[ROWS_VECTORS] * vector, 0);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
-  if (f->columns > 0) return columns_cost(f, c);
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
