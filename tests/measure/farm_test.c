@@ -26,10 +26,24 @@ typedef struct farm {
   tn_tune_options options;
   tn_tune_result result;
   tn_status status;
+  char flag[64];       /* a file that others wait for, see add_waiting */
+  const char *awaited; /* the words of a message at which it is made; NULL: somebody else makes it */
 } farm;
+
+static bool raise_flag(void *user, const tn_progress *progress) {
+  (void)progress;
+  const farm *f = user;
+  if (!f->awaited || !strstr(check_messages(f->ctx), f->awaited)) return false;
+  FILE *file = fopen(f->flag, "we");
+  assert_non_null(file);
+  fclose(file);
+  return false;
+}
 
 static void open_farm(farm *f, int trials) {
   *f = (farm){.ctx = check_context()};
+  snprintf(f->flag, sizeof f->flag, "/tmp/tenon-farm-flag-%d", (int)getpid());
+  unlink(f->flag);
   f->program = tn_program_parse(f->ctx, "C[i<48, j<40] = sum[k<56](A[i, k] * B[k, j])", 0, NULL);
   snprintf(f->log, sizeof f->log, "/tmp/tenon-farm-%d.json", (int)getpid());
   unlink(f->log);
@@ -37,6 +51,8 @@ static void open_farm(farm *f, int trials) {
                                  .trials = trials,
                                  .finalists = -1,
                                  .cost_model = "none",
+                                 .on_progress = raise_flag,
+                                 .user = f,
                                  .workers = {.command = (const char *const[]){PLAIN, NULL}, .jobs = 1}};
 }
 
@@ -54,6 +70,11 @@ static void add(farm *f, const char *format, ...) {
   f->hosts[i].command = f->argv[i];
 }
 
+/* A good host that comes when the flag is up. So another one has its turn before, however slowly it starts. */
+static void add_waiting(farm *f, const char *options) {
+  add(f, "until test -e %s; do sleep 0.02; done; exec %s --delay=20 %s %s", f->flag, TENON_TEST_RELAY, PLAIN, options);
+}
+
 /* The command of the workers here lives in a caller's block: it is given anew. */
 static void tune(farm *f) {
   static const char *const command[] = {PLAIN, NULL};
@@ -64,6 +85,7 @@ static void tune(farm *f) {
 
 static void close_farm(farm *f) {
   unlink(f->log);
+  unlink(f->flag);
   check_context_free(f->ctx);
 }
 
@@ -166,7 +188,11 @@ static void bad_host(void **state) {
   farm f;
   open_farm(&f, 20);
   add(&f, "%s", row->command);
-  add(&f, "exec %s --delay=20 %s", TENON_TEST_RELAY, PLAIN); /* so that the other one is asked, too */
+  if (row->phase != TN_HOST_STARTING) f.awaited = row->phase == TN_HOST_LOST ? " was lost" : " is refused";
+  if (f.awaited)
+    add_waiting(&f, "");
+  else
+    add(&f, "exec %s", PLAIN);
   tune(&f);
   expect_all(&f, 20);
   const tn_worker_host_state *bad = state_of(&f, 0);
@@ -188,8 +214,9 @@ static void slow_host_is_refused(void **state) {
   tn_target *target = tn_target_new(f.ctx, NULL);
   assert_int_equal(tn_target_set_costs(target, tn_measure_costs(f.ctx)), TN_OK);
   f.options.target = target;
+  f.awaited = " is refused";
   add(&f, "%s --inject=hello-slow@1", PLAIN);
-  add(&f, "exec %s --delay=80 %s", TENON_TEST_RELAY, PLAIN);
+  add_waiting(&f, "");
   tune(&f);
   expect_all(&f, 40);
   assert_int_equal(state_of(&f, 0)->phase, TN_HOST_REFUSED);
@@ -203,8 +230,8 @@ static void reference_is_made_elsewhere(void **state) {
   (void)state;
   farm f;
   open_farm(&f, 12);
-  add(&f, "exec %s --inject=prepare-disagree@1", PLAIN);
-  add(&f, "exec %s --delay=20 %s --inject=run-truncate@5", TENON_TEST_RELAY, PLAIN);
+  add(&f, "exec %s --asked=%s %s --inject=prepare-disagree@1", TENON_TEST_RELAY, f.flag, PLAIN);
+  add_waiting(&f, "--inject=run-truncate@5");
   tune(&f);
   expect_all(&f, 12);
   assert_int_equal(state_of(&f, 0)->timed, 0);
@@ -217,8 +244,8 @@ static void reference_kills_one_host(void **state) {
   (void)state;
   farm f;
   open_farm(&f, 12);
-  add(&f, "exec %s --inject=prepare-crash@1", PLAIN);
-  add(&f, "exec %s --delay=20 %s", TENON_TEST_RELAY, PLAIN);
+  add(&f, "exec %s --asked=%s %s --inject=prepare-crash@1", TENON_TEST_RELAY, f.flag, PLAIN);
+  add_waiting(&f, "");
   tune(&f);
   expect_all(&f, 12);
   assert_int_equal(state_of(&f, 0)->timed, 0);
@@ -299,11 +326,8 @@ static void refused_in_the_finals(void **state) {
 static void none_left_and_resumed(void **state) {
   (void)state;
   farm f;
-  char flag[64];
   open_farm(&f, 10);
-  snprintf(flag, sizeof flag, "/tmp/tenon-farm-flag-%d", (int)getpid());
-  unlink(flag);
-  add(&f, "test -e %s && exit 7; touch %s; exec %s --inject=run-truncate@4", flag, flag, PLAIN);
+  add(&f, "test -e %s && exit 7; touch %s; exec %s --inject=run-truncate@4", f.flag, f.flag, PLAIN);
   add(&f, "exit 1");
   f.options.workers.run_timeout_s = 1;
   f.options.workers.patience_s = 1;
@@ -313,14 +337,13 @@ static void none_left_and_resumed(void **state) {
   check_fails(f.ctx, TN_ERROR_WORKER, "no worker is left", "status 7", "status 1");
   counted before = count_log(f.log);
   assert_in_range(before.records, 3, 9);
-  unlink(flag);
+  unlink(f.flag);
   snprintf(f.texts[0], TEXT_BYTES, "exec %s", PLAIN);
   tune(&f);
   assert_int_equal(f.status, TN_OK);
   counted after = count_log(f.log);
   assert_int_equal(after.records, 10);
   assert_int_equal(after.distinct, 10);
-  unlink(flag);
   close_farm(&f);
 }
 
@@ -499,17 +522,13 @@ static void slow_way_is_hidden(void **state) {
 static void comes_later(void **state) {
   (void)state;
   farm f;
-  char flag[64];
   open_farm(&f, 60);
-  snprintf(flag, sizeof flag, "/tmp/tenon-farm-late-%d", (int)getpid());
-  unlink(flag);
   add(&f, "exec %s --delay=20 %s", TENON_TEST_RELAY, PLAIN);
-  add(&f, "test -e %s && exec %s; touch %s; exit 1", flag, PLAIN, flag);
+  add(&f, "test -e %s && exec %s; touch %s; exit 1", f.flag, PLAIN, f.flag);
   tune(&f);
   expect_all(&f, 60);
   assert_true(state_of(&f, 1)->lost == 1 && state_of(&f, 1)->timed > 0);
   assert_int_equal(state_of(&f, 1)->phase, TN_HOST_SERVING);
-  unlink(flag);
   close_farm(&f);
 }
 

@@ -4,14 +4,18 @@ set -euo pipefail
 source "$TENON_SOURCE/tests/scripts/common.bash"
 product='C[i<32, j<32] = sum[k<32](A[i,k] * B[k,j])'
 worker="exec '$TENON' worker"
+# A machine that comes when WORDS were said: another one has its turn before, however slowly it starts.
+after() { echo "until grep -q '$1' '$PWD/err'; do sleep 0.02; done; $worker"; }
 
-run tune "$product" --log a.json --trials 16 --worker "$worker" --worker "$worker" --worker 'exit 9' --build-on all --json
+late=$(after 'was lost')
+run tune "$product" --log a.json --trials 16 --worker "$late" --worker "$late" --worker 'exit 9' --build-on all --json
 [ "$got" -eq 0 ] || { cat out err; exit 1; }
 is_json out
 [ "$(json out 'len(o["workers"]), o["trials"], o["failed"]')" = '(3, 16, 0)' ] || complain "not two workers and a bad one: $(cat out)"
 [ "$(json out 'o["workers"][2]["state"], "status 9" in o["workers"][2]["trouble"], o["workers"][2]["command"]')" = "('lost', True, 'exit 9')" ] ||
   complain "the bad worker's line is wrong: $(json out 'o["workers"]')"
-[ "$(json out 'sum(w["timed"] for w in o["workers"]) >= 16 and o["finals_on"] in [w["name"] for w in o["workers"]]')" = True ] ||
+# On a machine that is busy with other things the finals may get too few turns: then they name nobody.
+[ "$(json out 'sum(w["timed"] for w in o["workers"]) >= 16 and o.get("finals_on") in [None] + [w["name"] for w in o["workers"][:2]]')" = True ] ||
   complain "who timed, and who the finals: $(cat out)"
 [ "$(grep -c '"machine"' a.json)" -ge 16 ] || complain "records do not say their machine"
 
@@ -23,8 +27,8 @@ name=three tags=slow exit 5
 HOSTS
 run tune "$product" --log b.json --trials 12 --hosts hosts --tags fast --target threads=1
 [ "$got" -eq 0 ] || complain "hosts: $(cat err)"
-# A second worker of a host is numbered when it has come, which it may not have when twelve trials are over.
-grep -q '^worker   one (fast,new): serving, ' out && [ "$(grep -cE '^worker   two(#[12])? \(fast\): ' out)" = 2 ] ||
+# A worker that has not come when twelve trials are over is starting, and has no number.
+grep -qE '^worker   one \(fast,new\): (serving, |starting)' out && [ "$(grep -cE '^worker   two(#[12])? \(fast\): ' out)" = 2 ] ||
   complain "no line a machine: $(cat out)"
 ! grep -q three out || complain "a machine without the tag was taken"
 # So small a product may be tuned before the second machine has answered.
@@ -41,7 +45,7 @@ grep -q "go on with: tenon tune .* --worker 'exit 1' --worker 'echo hello, stran
 grep -q '"reason": *"no_workers"' c.json || complain "the log does not say why the run ended"
 
 # A worker that is refused says what differs.
-run tune "$product" --log d.json --trials 4 --worker "$worker --inject=hello-old@1" --worker "$worker"
+run tune "$product" --log d.json --trials 4 --worker "$worker --inject=hello-old@1" --worker "$(after 'is refused')"
 [ "$got" -eq 0 ] && grep -q 'is refused: it has Tenon 0.0.1, this is' err || complain "another version: $(cat err)"
 run tune "$product" --log e.json --trials 4 --worker "$worker" --target 'threads=1024'
 [ "$got" -eq 1 ] && grep -q 'the target has 1024: tune for threads=' err || complain "too few threads: $(cat err)"
@@ -51,7 +55,7 @@ run tune "$product" 'B[i<64] = sum[k<128](A[i,k])' --log f.json --trials 20 --wo
 [ "$got" -eq 0 ] && [ "$(json out 'o["workers"][0]["timed"] >= 18')" = True ] || complain "tasks: $(cat out err)"
 
 # Words that are no UTF-8 do not take a host out of the object.
-run tune "$product" --log g.json --trials 4 --worker "$worker" --worker "$(printf 'echo \377; exit 3')" --json
+run tune "$product" --log g.json --trials 4 --worker "$late" --worker "$(printf 'echo \377; exit 3')" --json
 [ "$got" -eq 0 ] && [ "$(json out 'len(o["workers"])')" = 2 ] || complain "bytes that are no text: $(cat out err)"
 
 refuses 2 'is here, hosts or all' tune "$product" --log x.json --worker "$worker" --build-on there

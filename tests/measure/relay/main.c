@@ -3,6 +3,7 @@
  *
  *   --delay=MS             each byte arrives so much later
  *   --cut=AFTER_S,FOR_S    nothing passes for FOR_S seconds, once, so long after the start
+ *   --asked=FILE           made when the worker has greeted and is asked for something
  *   --faults=RATE,FILE     at each piece from the worker, with this probability, one of the faults below; a byte is appended to FILE
  *
  * Its exit status is 255 when the worker has ended, as ssh's where a signal ended it. */
@@ -40,7 +41,8 @@ typedef struct way {
 static struct relay {
   uint64_t start_ns, delay_ns, cut_ns, cut_end_ns, stalled_ns;
   double rate;
-  const char *count;
+  const char *count, *asked;
+  bool has_greeted;
   pid_t child;
   unsigned short random[3];
   way ways[2]; /* to the worker; from it */
@@ -59,15 +61,15 @@ static _Noreturn void leave(bool kills) {
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-static void count_fault(void) {
-  int fd = open(relay.count, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+static void append_byte(const char *path) {
+  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0 || write(fd, ".", 1) != 1) leave(true);
   close(fd);
 }
 
 static fault draw_fault(void) {
   if (relay.rate <= 0 || erand48(relay.random) >= relay.rate) return NONE;
-  count_fault();
+  append_byte(relay.count);
   return (fault)(1 + (int)(erand48(relay.random) * (FAULTS - 1)));
 }
 
@@ -115,6 +117,8 @@ static void pass(way *w) {
       if (written <= 0 && errno != EINTR) leave(true);
       sent += written > 0 ? (size_t)written : 0;
     }
+    if (relay.asked && relay.has_greeted && w == &relay.ways[0]) append_byte(relay.asked);
+    relay.has_greeted = relay.has_greeted || w == &relay.ways[1];
     free(p->bytes);
     w->first = (w->first + 1) % PIECES;
     w->n--;
@@ -174,6 +178,8 @@ static bool read_option(char *word) {
   } else if (sscanf(word, "--cut=%lf,%lf", &after_s, &for_s) == 2) {
     relay.cut_ns = relay.start_ns + (uint64_t)(after_s * 1e9);
     relay.cut_end_ns = relay.cut_ns + (uint64_t)(for_s * 1e9);
+  } else if (strncmp(word, "--asked=", 8) == 0) {
+    relay.asked = word + 8;
   } else if (sscanf(word, "--faults=%lf,%n", &relay.rate, &used) == 1 && used > 0) {
     relay.count = word + used;
   } else {
