@@ -2,6 +2,8 @@
 #ifndef TENON_AUTOTUNE_LOG_H
 #define TENON_AUTOTUNE_LOG_H
 
+#include <string.h>
+
 #include "autotune/internal.h"
 
 /* ---- a line at a glance (log_glance.c) ---------------------------------------------------------------------------- */
@@ -24,7 +26,15 @@ typedef struct log_glance {
  * tells, or it is written in an unusual way; it has to be parsed. A line that this accepts may still be
  * broken inside an array or an object. */
 bool log_look(const char *line, size_t n, log_glance *out);
-bool log_span_is(const log_span *span, const char *text);
+/* Whether the N bytes are equal. Names of fields mostly differ in their first letter, which saves a call. */
+static inline bool log_same_bytes(const char *a, const char *b, size_t n) {
+  return n == 0 || (*a == *b && memcmp(a, b, n) == 0);
+}
+static inline bool log_span_is(const log_span *span, const char *text) {
+  return span->at && strlen(text) == span->n && log_same_bytes(span->at, text, span->n);
+}
+/* Copies the span's text to OUT, which has room for N bytes; what does not fit is left out. */
+void log_copy(const log_span *span, char *out, size_t n);
 /* Whether the line, with its GLANCE, is a whole record that a parser would accept (log_valid.c). False: it
  * has to be parsed. */
 bool log_is_valid(const char *line, size_t n, const log_glance *glance);

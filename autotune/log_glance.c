@@ -2,6 +2,7 @@
  * reading those of one means skipping the lines of the others. A glance finds the fields in one pass,
  * without allocating anything. */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "autotune/log.h"
@@ -45,14 +46,14 @@ static bool take_string(glance *g, log_span *out) {
 
 /* Takes an array or an object, from its bracket on. */
 static bool take_nested(glance *g, log_span *out) {
+  static const signed char steps[256] = {['['] = 1, ['{'] = 1, [']'] = -1, ['}'] = -1};
   const char *begin = g->at;
   log_span text;
   int depth = 0;
   while (g->at < g->end) {
     char c = *g->at++;
     if (c == '"' && !take_string(g, &text)) return false;
-    depth += c == '[' || c == '{';
-    depth -= c == ']' || c == '}';
+    depth += steps[(unsigned char)c];
     if (depth > 0) continue;
     *out = (log_span){begin, (size_t)(g->at - begin)};
     return true;
@@ -62,8 +63,10 @@ static bool take_nested(glance *g, log_span *out) {
 
 /* Takes a number, true, false or null. */
 static bool take_word(glance *g, log_span *out) {
+  static const bool ends[256] = {[','] = true,  [']'] = true,  ['}'] = true, [' '] = true,
+                                 ['\t'] = true, ['\r'] = true, ['"'] = true, ['\0'] = true};
   const char *begin = g->at;
-  while (g->at < g->end && !strchr(",]} \t\r\"", *g->at)) ++g->at;
+  while (g->at < g->end && !ends[(unsigned char)*g->at]) ++g->at;
   *out = (log_span){begin, (size_t)(g->at - begin)};
   return g->at > begin;
 }
@@ -79,10 +82,6 @@ static bool take_value(glance *g, char *kind, log_span *out) {
   return take_string(g, out);
 }
 
-bool log_span_is(const log_span *span, const char *text) {
-  return span->at && strlen(text) == span->n && memcmp(span->at, text, span->n) == 0;
-}
-
 /* The value of a word that is a number; 0 for any other. A number that is too large stops growing: no field
  * that a glance reads is so large. */
 static int64_t whole_number(const log_span *word) {
@@ -96,19 +95,21 @@ static int64_t whole_number(const log_span *word) {
 /* Takes the field if it is one that a glance is for. False: its value is of the wrong kind. A text with an
  * escape is not what it looks like, which is accepted for programs only. */
 static bool take_field(log_glance *out, const log_span *name, char kind, const log_span *value, bool *is_ours) {
-  const struct {
+#define TEXT(name, kind, may_escape) {#name, sizeof #name - 1, kind, may_escape, offsetof(log_glance, name)}
+  static const struct {
     const char *name;
+    size_t n;
     char kind;
     bool may_escape;
-    log_span *place;
-  } texts[] = {{"key", '"', false, &out->key},       {"program", '"', true, &out->program},
-               {"target", '"', false, &out->target}, {"error", '"', false, &out->error},
-               {"steps", '[', true, &out->steps},    {"costs", '[', true, &out->costs},
-               {"plan", '[', true, &out->plan},      {"event", '"', true, &out->event}};
+    size_t place;
+  } texts[] = {TEXT(key, '"', false),  TEXT(program, '"', true), TEXT(target, '"', false), TEXT(error, '"', false),
+               TEXT(steps, '[', true), TEXT(costs, '[', true),   TEXT(plan, '[', true),    TEXT(event, '"', true)};
+#undef TEXT
   for (int i = 0; i < RUNTIME_COUNT(texts); ++i) {
-    if (!log_span_is(name, texts[i].name)) continue;
-    if (kind != texts[i].kind || texts[i].place->at) return false;
-    *texts[i].place = *value;
+    if (texts[i].n != name->n || !log_same_bytes(texts[i].name, name->at, name->n)) continue;
+    log_span *place = (log_span *)((char *)out + texts[i].place);
+    if (kind != texts[i].kind || place->at) return false;
+    *place = *value;
     return texts[i].may_escape || !memchr(value->at, '\\', value->n);
   }
   if (log_span_is(name, "v")) *is_ours = log_span_is(value, "1");
@@ -160,6 +161,8 @@ bool log_is_family_plan(const json_t *plan) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------- */
 
+static bool parts_costs(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\0'; }
+
 /* Reads the costs from the array's text. Each number is copied, since the line goes on behind it. */
 static int read_costs(const log_span *costs, double *out) {
   const char *at = costs->at + 1, *end = costs->at + costs->n - 1;
@@ -167,8 +170,8 @@ static int read_costs(const log_span *costs, double *out) {
   while (at < end && n < TN_MAX_COSTS) {
     char number[40];
     size_t length = 0;
-    while (at < end && strchr(", \t", *at)) ++at;
-    while (at + length < end && length < sizeof number - 1 && !strchr(", \t", at[length])) ++length;
+    while (at < end && parts_costs(*at)) ++at;
+    while (at + length < end && length < sizeof number - 1 && !parts_costs(at[length])) ++length;
     if (length == 0) break;
     memcpy(number, at, length);
     number[length] = '\0';
@@ -188,13 +191,19 @@ double log_glance_cost(const log_glance *line) {
   return runtime_quantile(costs, n, 0.5);
 }
 
+void log_copy(const log_span *span, char *out, size_t n) {
+  size_t length = RUNTIME_MIN(span->n, n - 1);
+  if (length > 0) memcpy(out, span->at, length);
+  out[length] = '\0';
+}
+
 uint64_t log_key_hash(const char *key, size_t n) { return runtime_hash(key, n, 0) | 1; }
 
 uint64_t log_target_hash(const char *target, size_t n) {
   static const char *const words[] = {"triple", "cpu", "threads"};
   char text[1024];
   uint64_t hash = 1;
-  snprintf(text, sizeof text, "%.*s", (int)RUNTIME_MIN(n, sizeof text - 1), target);
+  log_copy(&(log_span){target, n}, text, sizeof text);
   for (int i = 0; i < RUNTIME_COUNT(words); ++i) {
     char value[128] = "";
     autotune_target_word(text, words[i], value, sizeof value);

@@ -34,9 +34,9 @@ static bool scan_text(scan *s, bool *is_plain) {
   *is_plain = true;
   for (; s->at < s->end; ++s->at) {
     unsigned char c = (unsigned char)*s->at;
+    if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\') continue;
     if (c == '"') return ++s->at, true;
-    if (c < 0x20 || c >= 0x7F) return false;
-    if (c != '\\') continue;
+    if (c != '\\') return false;
     *is_plain = false;
     if (++s->at == s->end || !strchr("\"\\/bfnrt", *s->at)) return false;
   }
@@ -92,7 +92,7 @@ static bool scan_name(scan *s, int n, log_span *names) {
   if (!scan_text(s, &is_plain) || !is_plain) return false;
   names[n] = (log_span){begin, (size_t)(s->at - 1 - begin)};
   for (int i = 0; i < n; ++i)
-    if (names[i].n == names[n].n && memcmp(names[i].at, begin, names[n].n) == 0) return false;
+    if (names[i].n == names[n].n && log_same_bytes(names[i].at, begin, names[n].n)) return false;
   return take(s, ':');
 }
 
@@ -162,7 +162,7 @@ bool log_is_valid(const char *line, size_t n, const log_glance *glance) {
   char word[32];
   tn_measure_error error;
   if (glance->error.n >= sizeof word || peek(&s) != '{') return false;
-  snprintf(word, sizeof word, "%.*s", (int)glance->error.n, glance->error.at);
+  log_copy(&glance->error, word, sizeof word);
   return autotune_parse_error(word, &error) && has_good_costs(glance) && scan_object(&s, true) && peek(&s) == '\0' &&
          s.at == s.end;
 }

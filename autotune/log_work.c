@@ -18,7 +18,7 @@ log_facts log_facts_of_glance(int line, const log_glance *g) {
   f.is_final = g->is_final;
   f.is_winner = g->is_final && g->rank == 1;
   f.checked = g->checked;
-  snprintf(word, sizeof word, "%.*s", (int)RUNTIME_MIN(g->error.n, sizeof word - 1), g->error.at);
+  log_copy(&g->error, word, sizeof word);
   if (!autotune_parse_error(word, &f.error)) f.error = TN_MEASURE_UNKNOWN;
   return f;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "autotune/internal.h"
+#include "autotune/log.h"
 
 /* RECORD_VERSION: the only version of a log's lines that is written and read. MAX_MESSAGE: bytes of a failure's
  * message that a record keeps. */
@@ -180,14 +181,19 @@ typedef enum field_kind { TEXT, ARRAY, TRUTH, NUMBER, INTEGER, OBJECT } field_ki
 /* What a reader insists on: fields that it knows, their kinds, and whether they are required. */
 static const struct field {
   const char *name;
+  size_t n; /* its bytes */
   field_kind kind;
   bool required;
 } fields[] = {
-    {"program", TEXT, true},     {"key", TEXT, true},          {"target", TEXT, true},     {"steps", ARRAY, true},
-    {"costs", ARRAY, true},      {"error", TEXT, true},        {"checked", TRUTH, true},   {"message", TEXT, false},
-    {"hardware", OBJECT, false}, {"max_error", NUMBER, false}, {"build_s", NUMBER, false}, {"run_s", NUMBER, false},
-    {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
-    {"final", TRUTH, false},     {"rank", INTEGER, false},     {"machine", TEXT, false},
+#define FIELD(name, kind, required) {name, sizeof name - 1, kind, required}
+    FIELD("program", TEXT, true),      FIELD("key", TEXT, true),        FIELD("target", TEXT, true),
+    FIELD("steps", ARRAY, true),       FIELD("costs", ARRAY, true),     FIELD("error", TEXT, true),
+    FIELD("checked", TRUTH, true),     FIELD("message", TEXT, false),   FIELD("hardware", OBJECT, false),
+    FIELD("max_error", NUMBER, false), FIELD("build_s", NUMBER, false), FIELD("run_s", NUMBER, false),
+    FIELD("phases", OBJECT, false),    FIELD("seed", INTEGER, false),   FIELD("tenon", TEXT, false),
+    FIELD("time", INTEGER, false),     FIELD("final", TRUTH, false),    FIELD("rank", INTEGER, false),
+    FIELD("machine", TEXT, false),
+#undef FIELD
 };
 /* The kinds in words for messages, by field_kind. */
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
@@ -208,11 +214,11 @@ static bool is_of_kind(const json_t *value, field_kind kind) {
 
 /* An unknown field may be anything. A glance has already checked "v". */
 bool autotune_record_takes(const char *name, size_t n, char kind) {
-  static const char *const kinds[] = {
-      [TEXT] = "\"", [ARRAY] = "[", [TRUTH] = "t", [NUMBER] = "if", [INTEGER] = "i", [OBJECT] = "{"};
+  static const char kinds[][2] = {
+      [TEXT] = {'"'}, [ARRAY] = {'['}, [TRUTH] = {'t'}, [NUMBER] = {'i', 'f'}, [INTEGER] = {'i'}, [OBJECT] = {'{'}};
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
-    if (strlen(fields[i].name) == n && memcmp(fields[i].name, name, n) == 0)
-      return strchr(kinds[fields[i].kind], kind) != NULL;
+    if (fields[i].n == n && log_same_bytes(fields[i].name, name, n))
+      return kind == kinds[fields[i].kind][0] || kind == kinds[fields[i].kind][1];
   return true;
 }
 
