@@ -243,10 +243,11 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
   return changed;
 }
 
-/* Whether the loop that R cuts counts blocks: it is the outer part of another, or, in the first part of a sum that was taken apart, it
+/* Whether the loop that R cuts counts blocks, which are no lanes: it is the outer part of another, or, in the first part of a sum that was taken apart, it
  * is an axis, whose blocks are an axis beside it. */
 static bool counts_blocks(const schedule_stage *st, const schedule_relation *r) {
   const schedule_axis *whole = &st->axes[r->one], *inner = &st->axes[r->many[1]];
+  if (inner->annotation == SCHEDULE_VECTORIZE) return false;
   if (whole->made_by >= 0)
     return !st->relations[whole->made_by].is_fuse && st->relations[whole->made_by].many[0] == r->one;
   return whole->kind == SCHEDULE_REDUCE && inner->used_by < 0 && inner->annotation == SCHEDULE_NONE;
