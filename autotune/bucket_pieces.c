@@ -71,22 +71,32 @@ static void anchor_free(anchor *a) {
   tn_schedule_free(a->steps);
 }
 
-/* Whether two lengths of a split are one to a program of loops: less than twice as long. */
-static bool is_near(int64_t a, int64_t b) { return a < 2 * b && b < 2 * a; }
-
-static bool is_like_step(const schedule_step *a, const schedule_step *b) {
-  bool is_like = a->kind == b->kind && a->stage == b->stage && a->iter == b->iter && a->n == b->n;
-  if (!is_like || a->kind != SCHEDULE_STEP_SP) return is_like;
-  for (int i = 0; i < a->n; i++)
-    if (!is_near(a->list[i], b->list[i])) return false;
-  return true;
+/* Whether other lengths of blocks are other loops: of tiles, and where loops are parted at the borders of arrays, whose blocks test each
+ * element. Vectors alone may be longer: what is left of them has code for each number of registers. */
+static bool is_of_lengths(const tn_schedule *s) {
+  int splits = 0;
+  for (int i = 0; i < s->n_steps; i++) {
+    splits += s->steps[i].kind == SCHEDULE_STEP_SP;
+    if (s->steps[i].kind == SCHEDULE_STEP_PR) return true;
+  }
+  return splits > 1;
 }
 
-/* Whether both make the same loops, with blocks of about one length. Unknown ones are alike. */
+/* Less than twice as long as the other. */
+static bool is_near(int64_t a, int64_t b) { return a < 2 * b && b < 2 * a; }
+
+static bool is_like_step(const schedule_step *a, const schedule_step *b, bool by_length) {
+  bool is_like = a->kind == b->kind && a->stage == b->stage && a->iter == b->iter && a->n == b->n;
+  for (int i = 0; is_like && by_length && a->kind == SCHEDULE_STEP_SP && i < a->n; i++)
+    is_like = is_near(a->list[i], b->list[i]);
+  return is_like;
+}
+
+/* Whether both make the same loops, with blocks of about one length where that matters. Unknown ones are alike. */
 static bool is_alike(const tn_schedule *a, const tn_schedule *b) {
   if (!a || !b) return true;
-  bool is_like = a->n_steps == b->n_steps;
-  for (int i = 0; is_like && i < a->n_steps; i++) is_like = is_like_step(&a->steps[i], &b->steps[i]);
+  bool is_like = a->n_steps == b->n_steps, by_length = is_of_lengths(a);
+  for (int i = 0; is_like && i < a->n_steps; i++) is_like = is_like_step(&a->steps[i], &b->steps[i], by_length);
   return is_like;
 }
 
