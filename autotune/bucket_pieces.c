@@ -117,8 +117,8 @@ static double behind(const schedule_plans *plans, const schedule_plan *best, con
 
 /* What was found at one size. */
 typedef struct comparison {
-  double by_now, by_other; /* how far the plans of the current anchor, and of the other end's, are behind */
-  bool is_same;            /* the best plans are the current anchor's */
+  double by_now, by_other;         /* how far the plans of the current anchor, and of the other end's, are behind */
+  bool is_same;                    /* the best plans are the current anchor's */
   bool is_like_now, is_like_other; /* the loops that they make are like the anchor's, like the other end's */
 } comparison;
 

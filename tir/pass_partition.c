@@ -214,9 +214,9 @@ typedef struct block {
     bool is_any, is_around; /* there was one; the walk is under one */
     bool is_not_of_all;     /* what others see is stored without one */
   } guard;
-  const tir_env *around; /* what is known of the loop's iterations; NULL: nothing */
-  int n_full;            /* of how many conditions FULL is */
-  struct strictest { /* of these, the one that all others follow from: BEGIN + LOST < END */
+  const tir_env *around;  /* what is known of the loop's iterations; NULL: nothing */
+  int n_full;             /* of how many conditions FULL is */
+  struct strictest {      /* of these, the one that all others follow from: BEGIN + LOST < END */
     const tir_expr *full; /* NULL: there is none */
     const tir_expr *begin, *end;
     int64_t lost;
@@ -770,7 +770,8 @@ static const tir_stmt *in_full_parts(const parting *x, const tir_stmt *rest) {
   runtime_arena *arena = x->at->p->arena;
   const tir_stmt *s = x->s, *parts[3], *body = s->u.loop.body;
   const tir_expr *first = tir_int(arena, s->u.loop.var->dtype, x->side);
-  const tir_stmt *loop = tir_for(arena, s->u.loop.var, first, tir_binary(arena, TIR_SUB, x->n, first), s->u.loop.kind, body);
+  const tir_stmt *loop =
+      tir_for(arena, s->u.loop.var, first, tir_binary(arena, TIR_SUB, x->n, first), s->u.loop.kind, body);
   int n = 0;
   if (loop == NULL) return NULL;
   tir_env env = tir_env_loop(arena, x->at->env, loop), full = tir_env_cond(&env, x->b->full);
@@ -789,8 +790,7 @@ static const tir_stmt *in_full_parts(const parting *x, const tir_stmt *rest) {
 static const tir_stmt *version_for(state *at, const tir_stmt *s) {
   const tir_stmt *body = s->u.loop.body;
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
-  block b = {
-      .arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s), .around = &env};
+  block b = {.arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s), .around = &env};
   int64_t growth = tir_count_stores(body);
   look_at_block(&b, body);
   if (b.full == NULL || at->stores + growth > at->p->options.max_unrolled_body)
