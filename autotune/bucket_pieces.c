@@ -2,16 +2,19 @@
  * families' analytic costs: of the plan that serves a value, and of the best plan for that value. Costs are
  * asked only at some sizes, each a fourth away from the last. */
 #include "autotune/bucket_pieces.h"
+#include "schedule/state.h"
 
 #include <math.h>
 
 /* A plan may cost so many times the best plan for a size before another one takes over. */
 static const double most_behind = 1.1;
 
-/* The plans of one size, as text from which plans for other sizes are fitted. */
+/* The plans of one size, as text from which plans for other sizes are fitted, and the schedule that they make of the size which
+ * serves: one plan may join rows of one size and split those of another. */
 typedef struct anchor {
   int64_t size;
-  char *text; /* NULL: there are no plans, because the program has no groups or other groups there */
+  char *text;         /* NULL: there are no plans, because the program has no groups or other groups there */
+  tn_schedule *steps; /* NULL: nobody knows */
 } anchor;
 
 /* The range that is being cut, and the pieces so far. */
@@ -27,19 +30,74 @@ static schedule_plans *plans_at(const bucket_range *range, int64_t size) {
   return program ? schedule_plans_new(program, range->machine) : NULL;
 }
 
-/* An anchor for SIZE, made from the best plans of size PLANNED. */
-static anchor anchor_at(const bucket_range *range, int64_t size, int64_t planned) {
-  anchor a = {.size = size};
-  schedule_plans *plans = size > 0 ? plans_at(range, planned) : NULL;
+/* The schedule of the best plans of SIZE. NULL: there is none. *TEXT, where it is wanted, are the plans. */
+static tn_schedule *best_at(const bucket_range *range, int64_t size, char **text) {
+  schedule_plans *plans = plans_at(range, size);
   int n = plans ? schedule_plans_count(plans) : 0;
   schedule_plan *best = n > 0 ? calloc((size_t)n, sizeof *best) : NULL;
+  tn_schedule *steps = NULL;
   if (best) {
     schedule_plans_best(plans, best);
-    a.text = schedule_plans_text(plans, best);
+    if (text) *text = schedule_plans_text(plans, best);
+    steps = schedule_plans_realize(plans, best);
   }
   free(best);
   schedule_plans_free(plans);
+  return steps;
+}
+
+/* SIZE, or the one behind it, which serves in its place: see autotune/buckets.c. */
+static int64_t serving_size(const bucket_range *range, int64_t size) {
+  return size % 2 == 1 ? size : RUNTIME_MIN(size + 1, range->program->symbols[0]->extent);
+}
+
+/* An anchor for SIZE, made from the best plans of size PLANNED. */
+static anchor anchor_at(const bucket_range *range, int64_t size, int64_t planned) {
+  anchor a = {.size = size};
+  if (size <= 0) return a;
+  a.steps = best_at(range, planned, &a.text);
+  if (serving_size(range, size) == planned) return a;
+  tn_schedule_free(a.steps);
+  a.steps = best_at(range, serving_size(range, size), NULL);
   return a;
+}
+
+static anchor anchor_copy(const anchor *a) {
+  return (anchor){a->size, strdup(a->text), a->steps ? tn_schedule_copy(a->steps) : NULL};
+}
+
+static void anchor_free(anchor *a) {
+  free(a->text);
+  tn_schedule_free(a->steps);
+}
+
+/* Whether other lengths of blocks are other loops: of tiles, and where loops are parted at the borders of arrays, whose blocks test each
+ * element. Vectors alone may be longer: what is left of them has code for each number of registers. */
+static bool is_of_lengths(const tn_schedule *s) {
+  int splits = 0;
+  for (int i = 0; i < s->n_steps; i++) {
+    splits += s->steps[i].kind == SCHEDULE_STEP_SP;
+    if (s->steps[i].kind == SCHEDULE_STEP_PR) return true;
+  }
+  return splits > 1;
+}
+
+/* Less than twice as long as the other. */
+static bool is_near(int64_t a, int64_t b) { return a < 2 * b && b < 2 * a; }
+
+static bool is_like_step(const schedule_step *a, const schedule_step *b, bool by_length) {
+  bool is_like = a->kind == b->kind && a->stage == b->stage && a->iter == b->iter && a->n == b->n;
+  for (int i = 0; is_like && by_length && a->kind == SCHEDULE_STEP_SP && i < a->n; i++)
+    is_like = is_near(a->list[i], b->list[i]);
+  return is_like;
+}
+
+/* Whether both make the same loops, with blocks of about one length where that matters. Unknown ones are alike. */
+static bool is_alike(const tn_schedule *a, const tn_schedule *b) {
+  if (!a || !b) return true;
+  bool is_like = a->n_steps == b->n_steps, by_length = is_of_lengths(a);
+  for (int i = 0; is_like && i < a->n_steps; i++) is_like = is_like_step(&a->steps[i], &b->steps[i], by_length);
+  return is_like;
 }
 
 /* How many times as long as the best plans of a size the anchor's plans take there, by cost; 1 when this
@@ -59,22 +117,26 @@ static double behind(const schedule_plans *plans, const schedule_plan *best, con
 
 /* What was found at one size. */
 typedef struct comparison {
-  double by_now, by_other; /* how far the plans of the current anchor, and of the other end's, are behind */
-  bool is_same;            /* the best plans are the current anchor's */
+  double by_now, by_other;         /* how far the plans of the current anchor, and of the other end's, are behind */
+  bool is_same;                    /* the best plans are the current anchor's */
+  bool is_like_now, is_like_other; /* the loops that they make are like the anchor's, like the other end's */
 } comparison;
 
 /* OTHER has no text: by_other is INFINITY. */
 static comparison compare_at(const bucket_range *range, int64_t size, const anchor *now, const anchor *other) {
-  comparison out = {1, 1, true};
+  comparison out = {1, 1, true, true, true};
   schedule_plans *plans = plans_at(range, size);
   int n = plans ? schedule_plans_count(plans) : 0;
   schedule_plan *best = n > 0 ? calloc((size_t)n, sizeof *best) : NULL;
   if (best) {
     schedule_plans_best(plans, best);
     char *text = schedule_plans_text(plans, best);
+    tn_schedule *steps = schedule_plans_realize(plans, best);
     out.by_now = behind(plans, best, now);
     out.by_other = other->text ? behind(plans, best, other) : INFINITY;
     out.is_same = !text || strcmp(text, now->text) == 0;
+    out.is_like_now = is_alike(steps, now->steps), out.is_like_other = is_alike(steps, other->steps);
+    tn_schedule_free(steps);
     free(text);
   }
   free(best);
@@ -104,10 +166,10 @@ static int64_t odd_within(const bucket_range *range, int64_t size) {
 
 /* Whether another plan should take over at SIZE. Costs are accurate to about ten per cent, so a plan that
  * seems as good as the best may not be. Far from the size that it was made for another one takes over
- * anyway: the static kernel for that size has it, too. */
+ * anyway: the static kernel for that size has it, too. And so it does where the same plan makes other loops. */
 static bool is_worth_a_cut(const bucket_range *range, const comparison *c, const anchor *now, int64_t size) {
   bool is_far = size >= 2 * now->size || 2 * size <= now->size || size <= last_of_vectors(range);
-  return !c->is_same && (c->by_now > most_behind || is_far);
+  return c->is_same ? !c->is_like_now : c->by_now > most_behind || is_far;
 }
 
 /* The next size to look at: a fourth further away, or the next number of vectors where that is nearer, and
@@ -147,9 +209,10 @@ static void walk(cutting *c, anchor *now, const anchor *other, bool upward) {
     int64_t odd = odd_within(range, size);
     comparison at = compare_at(range, odd, now, other);
     if (!is_worth_a_cut(range, &at, now, size)) continue;
-    bool is_other = size > last_of_vectors(range) && at.by_other <= RUNTIME_MIN(at.by_now, most_behind);
-    anchor made = is_other ? (anchor){.size = other->size, .text = strdup(other->text)} : anchor_at(range, odd, odd);
-    free(now->text);
+    bool is_other = size > last_of_vectors(range) && at.by_other <= RUNTIME_MIN(at.by_now, most_behind) &&
+                    (!at.is_same || at.is_like_other);
+    anchor made = is_other ? anchor_copy(other) : anchor_at(range, odd, odd);
+    anchor_free(now);
     *now = made;
     part_at(c, size, made.size, upward);
     if (!now->text) return;
@@ -174,8 +237,8 @@ tn_status bucket_cut(const bucket_range *range, bucket_piece *out, int *n) {
   cutting c = {range, out, 1};
   out[0] = (bucket_piece){range->first, range->last, now.size};
   if (now.text) walk(&c, &now, &other, upward);
-  free(now.text);
-  free(other.text);
+  anchor_free(&now);
+  anchor_free(&other);
   runtime_quiet_end(&quiet);
   if (!upward) reverse(out, c.n);
   *n = c.n;

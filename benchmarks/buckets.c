@@ -4,8 +4,8 @@
  * Usage: buckets [LOG [SEED [DRAWN [WORKLOAD [SIZES [TARGET]]]]]]
  * LOG: records of the sizes (tenon tune -p M=...). Without it (-), and at sizes that it does not have, the
  * static kernels have the generic schedule. SEED: draws DRAWN sizes between the least and the most; 0: the
- * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table; "": all. TARGET: as in threads=1; with
- * costs=... nothing is measured, so that two runs choose alike. */
+ * named sizes, or SIZES, as in 17,40. WORKLOAD: one of the table, or a program of your own with a symbol M<=N;
+ * "": all. TARGET: as in threads=1; with costs=... nothing is measured, so that two runs choose alike. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,6 +332,33 @@ static const struct workload {
      1024,
      3,
      {16, 128, 512}},
+    {"pixels", "symbol M<=4096\ninput A: u8[3,40,M]\nC[i<40, j<M, c<3] = A[c,i,j]", 1, 4096, 3, {16, 128, 1024}},
+    {"pad_edges",
+     "symbol M<=4096\ninput A: f32[40,M]\nC[i<40, j<M+4] = select(j >= 2 && j < M+2, A[i,j-2], 0)",
+     1,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"roll",
+     "symbol 3<=M<=4096\ninput A: f32[50,M]\nC[i<50, j<M] = select(j < M-3, A[i,j+3], A[i,j+3-M])",
+     3,
+     4096,
+     3,
+     {16, 128, 1024}},
+    {"pool_width",
+     "symbol M<=1024\ninput A: f32[41,2*M+1]\nC[y<20, x<M] = max[r<3, s<3](A[2*y+r,2*x+s])",
+     1,
+     1024,
+     3,
+     {16, 128, 1024}},
+    {"filter_along",
+     "symbol M<=2048\ninput A: f32[24,M+2], W: f32[40,24,3]\nC[f<40, x<M] = sum[c<24, r<3](A[c,x+r] * W[f,c,r])",
+     1,
+     2048,
+     3,
+     {16, 128, 1024}},
+    {"rank_three", "symbol M<=1024\nC[i<M, j<M] = sum[k<3](A[i,k] * B[k,j])", 1, 1024, 3, {16, 128, 1024}},
+    {"gram", "symbol M<=1024\nC[i<M, j<M] = sum[k<48](A[i,k] * A[j,k])", 1, 1024, 3, {16, 128, 1024}},
 };
 
 static void die(tn_context *ctx) {
@@ -503,6 +530,17 @@ static void run(tn_context *ctx, const struct workload *w, const tn_target *targ
   tn_kernel_free(any);
 }
 
+/* A program that the command line gives, with buckets of 16, 128 and 1024, or those below its last value. NULL: TEXT is none. */
+static const struct workload *own_workload(const char *text) {
+  static struct workload own = {.name = "own", .least = 1, .buckets = {16, 128, 1024}};
+  const char *limit = strstr(text, "M<=");
+  if (!limit) return NULL;
+  own.program = text;
+  own.most = strtoll(limit + 3, NULL, 10);
+  while (own.n < 3 && own.buckets[own.n] <= own.most) own.n++;
+  return &own;
+}
+
 int main(int argc, char **argv) {
   tn_context *ctx = tn_context_new(NULL);
   tn_target *target = ctx ? tn_target_new(ctx, argc > 6 ? argv[6] : NULL) : NULL;
@@ -514,7 +552,9 @@ int main(int argc, char **argv) {
                 .sizes = argc > 5 && argv[5][0] ? argv[5] : NULL};
   double at = 0, between = 0;
   if (!target || (!has_costs && (!costs || tn_target_set_costs(target, costs) != TN_OK))) die(ctx);
-  for (size_t i = 0; i < sizeof workloads / sizeof *workloads; ++i)
+  const struct workload *own = argc > 4 ? own_workload(argv[4]) : NULL;
+  if (own) run(ctx, own, target, &q, &at, &between);
+  for (size_t i = 0; !own && i < sizeof workloads / sizeof *workloads; ++i)
     if (argc <= 4 || !argv[4][0] || strcmp(argv[4], workloads[i].name) == 0)
       run(ctx, &workloads[i], target, &q, &at, &between);
   printf("worst: %.2f at the buckets' sizes, %.2f between them\n", at, between);

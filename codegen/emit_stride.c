@@ -157,23 +157,31 @@ static int64_t origin_of(const strided_reads *r, int64_t start) {
   return origin;
 }
 
-/* Where the elements begin that hold the lanes of LOAD, and those between and behind them: a whole number of strides
- * behind the first of its row, or moved down from the end of what may be read. False: some of it may lie outside. */
-static bool find_place(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t *place) {
-  int64_t first = r != NULL ? r->first : load->constant, end = r != NULL ? r->end : end_of(load);
-  int64_t all = load->stride * load->e->lanes, ahead = (load->constant - origin_of(r, load->constant)) % load->stride;
+/* What may be read: from *FIRST to in front of *END, as the constants of LOAD's neighbours count. False: that is not known for its
+ * condition. */
+static bool find_limits(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t *first,
+                        int64_t *end) {
   const tir_buffer *buffer = load->e->u.buffer;
   tir_interval range;
   bool is_known = buffer->ndim == 1 && buffer->shape[0] > 0;
-  if (load->predicate != NULL && (!is_known || buffer->shape[0] < all)) return false;
-  if (load->predicate == NULL && is_known && codegen_index_range(m, load->e->arg[0], &range)) {
-    first = RUNTIME_MIN(first, load->constant - range.lo);
-    end = RUNTIME_MAX(end, end_of(load) + buffer->shape[0] - 1 - range.hi);
-  }
-  *place = load->constant - ahead;
+  *first = r != NULL ? r->first : load->constant, *end = r != NULL ? r->end : end_of(load);
+  if (load->predicate != NULL) return is_known && buffer->shape[0] >= load->stride * load->e->lanes;
+  if (!is_known || !codegen_index_range(m, load->e->arg[0], &range)) return true;
+  *first = RUNTIME_MIN(*first, load->constant - range.lo);
+  *end = RUNTIME_MAX(*end, end_of(load) + buffer->shape[0] - 1 - range.hi);
+  return true;
+}
+
+/* Where the elements begin that hold the lanes from START on, and those between and behind them: a whole number of strides
+ * behind the first of its row, or moved down from the end of what may be read. False: some of it may lie outside. */
+static bool find_place(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t start,
+                       int64_t *place) {
+  int64_t first, end, all = load->stride * load->e->lanes, ahead = (start - origin_of(r, start)) % load->stride;
+  if (!find_limits(m, load, r, &first, &end)) return false;
+  *place = start - ahead;
   if (*place >= first && *place + all <= end) return true;
   *place = end - all;
-  return *place >= first && *place <= load->constant && *place > load->constant - load->stride;
+  return *place >= first && *place <= start && *place > start - load->stride;
 }
 
 /* Whether shuffles of elements of BYTES take any two registers. */
@@ -185,19 +193,19 @@ int codegen_block_bytes(const codegen_emitter *m, int bytes, int lanes) {
   return has_whole(m, bytes) ? lanes * bytes : RUNTIME_MIN(lanes * bytes, BLOCK_BYTES);
 }
 
-/* Whether one vector only is taken out of what lies from PLACE on. */
-static bool is_alone(const strided_load *load, const strided_reads *r, int64_t place) {
-  int n = 0;
+/* Whether one vector only is taken out of what lies from PLACE on: others that lie there may be taken from elsewhere. */
+static bool is_alone(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t place) {
+  int64_t other;
   for (int i = 0; r != NULL && i < r->n; i++)
-    n += r->starts[i] != load->constant && r->starts[i] >= place && r->starts[i] < place + r->stride;
-  return n == 0;
+    if (r->starts[i] != load->constant && find_place(m, load, r, r->starts[i], &other) && other == place) return false;
+  return true;
 }
 
 /* Elements of a block. Where registers of words are put in order as a whole, once for a vector, halves are not worth loading. */
-static int block_of(const codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t place) {
+static int block_of(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t place) {
   int bytes = (int)codegen_element_bytes(load->e->u.buffer);
   bool orders = m->target->has_avx2 && bytes >= 4, has_three = load->stride == 3 && bytes == 4;
-  if (orders && (has_three || (load->stride == 2 && is_alone(load, r, place)))) return load->lanes;
+  if (orders && (has_three || (load->stride == 2 && is_alone(m, load, r, place)))) return load->lanes;
   return codegen_block_bytes(m, bytes, load->lanes) / bytes;
 }
 
@@ -322,7 +330,7 @@ LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
   int64_t place;
   if (e->lanes < 2 || !take_apart(m, e, &load)) return NULL;
   strided_reads *r = find_reads(m->strides, &load);
-  if (!find_place(m, &load, r, &place)) return NULL;
+  if (!find_place(m, &load, r, load.constant, &place)) return NULL;
   int n = block_of(m, &load, r, place), phase = (int)(load.constant - place);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, e->u.buffer->dtype, e->lanes));
   load.base = codegen_linear_base(m, e->arg[0]);

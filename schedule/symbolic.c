@@ -243,10 +243,11 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
   return changed;
 }
 
-/* Whether the loop that R cuts counts blocks: it is the outer part of another, or, in the first part of a sum that was taken apart, it
+/* Whether the loop that R cuts counts blocks, which are no lanes: it is the outer part of another, or, in the first part of a sum that was taken apart, it
  * is an axis, whose blocks are an axis beside it. */
 static bool counts_blocks(const schedule_stage *st, const schedule_relation *r) {
   const schedule_axis *whole = &st->axes[r->one], *inner = &st->axes[r->many[1]];
+  if (inner->annotation == SCHEDULE_VECTORIZE) return false;
   if (whole->made_by >= 0)
     return !st->relations[whole->made_by].is_fuse && st->relations[whole->made_by].many[0] == r->one;
   return whole->kind == SCHEDULE_REDUCE && inner->used_by < 0 && inner->annotation == SCHEDULE_NONE;
@@ -262,17 +263,26 @@ static int64_t block_length(const tn_schedule *s, const schedule_stage *st, cons
   return RUNTIME_MAX(shortest / MANY, 1);
 }
 
-/* Tiles of one row of vectors. A tail is computed as a whole tile with masks, so that a tile is to be a small part of the loop; and as many
- * vectors as additions are in flight lose nothing by being fewer. */
-static int64_t row_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
-  enum { FEW = 4, IN_FLIGHT = 8 };
+/* The loop over lanes that the blocks of relation R are split into. NULL: there is none, or R cuts no loop that a symbol decides. */
+static const schedule_axis *lanes_inside(const schedule_stage *st, const schedule_relation *r) {
   bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;
   const schedule_axis *tile = is_cut ? &st->axes[r->many[1]] : NULL;
   const schedule_relation *inner = tile && tile->used_by >= 0 ? &st->relations[tile->used_by] : NULL;
-  if (!inner || inner->is_fuse || inner->n != 2) return 0;
+  if (!inner || inner->is_fuse || inner->n != 2) return NULL;
   const schedule_axis *lanes = &st->axes[inner->many[1]];
-  if (lanes->annotation != SCHEDULE_VECTORIZE || tile->extent <= IN_FLIGHT * lanes->extent) return 0;
-  return schedule_least_extent(s, &st->axes[r->one]) < FEW * tile->extent ? IN_FLIGHT * lanes->extent : 0;
+  return lanes->annotation == SCHEDULE_VECTORIZE ? lanes : NULL;
+}
+
+/* Tiles of one row of vectors. A tail is computed as a whole tile with masks, so that a tile is to be a small part of the loop; and as many
+ * vectors as additions are in flight lose nothing by being fewer. And a tile of a part of a vector fitted a number, of which it was a
+ * divisor. */
+static int64_t row_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
+  enum { FEW = 4, IN_FLIGHT = 8 };
+  const schedule_axis *lanes = lanes_inside(st, r);
+  int64_t length = lanes ? st->axes[r->many[1]].extent : 0, least = schedule_least_extent(s, &st->axes[r->one]);
+  if (lanes && length > IN_FLIGHT * lanes->extent && least < FEW * length) return IN_FLIGHT * lanes->extent;
+  bool is_part = lanes && length > lanes->extent && length % lanes->extent != 0;
+  return is_part ? (length + lanes->extent - 1) / lanes->extent * lanes->extent : 0;
 }
 
 static bool shorten_blocks(const tn_schedule *s, const schedule_stage *st, const made_split *made, int n,

@@ -214,7 +214,13 @@ typedef struct block {
     bool is_any, is_around; /* there was one; the walk is under one */
     bool is_not_of_all;     /* what others see is stored without one */
   } guard;
-  int n_full; /* of how many conditions FULL is */
+  const tir_env *around;  /* what is known of the loop's iterations; NULL: nothing */
+  int n_full;             /* of how many conditions FULL is */
+  struct strictest {      /* of these, the one that all others follow from: BEGIN + LOST < END */
+    const tir_expr *full; /* NULL: there is none */
+    const tir_expr *begin, *end;
+    int64_t lost;
+  } strictest;
   const tir_expr
       *none; /* that the block takes the second side of selects between two loads. NULL: there are none, or several */
   bool has_choices;          /* there is such a select */
@@ -361,6 +367,19 @@ static void note_store(block *b, const tir_buffer *buffer) {
   b->guard.is_not_of_all |= !b->guard.is_around && !tir_allocates(b->body, buffer);
 }
 
+/* FULL, which for_last has looked at, is one more condition. */
+static void note_strictest(block *b, const tir_expr *full) {
+  struct strictest *s = &b->strictest, new = {full, b->begin, b->end, b->lost};
+  bool is_alike = s->full != NULL && tir_equal(s->begin, new.begin);
+  tir_env this = tir_env_cond(b->around, full);
+  if (b->n_full == 0 || (is_alike && tir_prove(b->arena, &this, s->full))) {
+    *s = new;
+    return;
+  }
+  tir_env that = s->full != NULL ? tir_env_cond(b->around, s->full) : this;
+  if (!is_alike || !tir_prove(b->arena, &that, full)) s->full = NULL;
+}
+
 /* Conditions that are no comparisons with < are left in: the version is then checked as before, only
  * not faster. */
 static void look_at_cond(block *b, const tir_expr *cond, bool is_guard) {
@@ -372,6 +391,7 @@ static void look_at_cond(block *b, const tir_expr *cond, bool is_guard) {
     if (full != NULL) note_lanes(b, part);
     if (full != NULL && is_guard) note_guard(b, full);
     if (full == NULL || is_part_of(b->full, full)) continue;
+    note_strictest(b, full);
     b->full = b->full != NULL ? tir_binary(b->arena, TIR_AND, b->full, full) : full;
     b->n_full++;
   }
@@ -698,34 +718,70 @@ static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, i
   return whole_of(at, s, tir_if(arena, tir_binary(arena, TIR_LT, var, end), main_part, rest));
 }
 
-/* How many blocks of loop S are full, where these come first and one at the most is not. NULL: that is not known. */
-static const tir_expr *count_full(const state *at, const tir_stmt *s, const block *b) {
+/* How many blocks of loop S are full, where these come first. NULL: that is not known. *IS_ONE: one at the most is not. */
+static const tir_expr *count_full(const state *at, const tir_stmt *s, const block *b, bool *is_one) {
   runtime_arena *arena = at->p->arena;
+  const struct strictest *of = &b->strictest;
   int64_t min, length;
-  bool is_one = b->n_full == 1 && b->begin->op == TIR_MUL && b->begin->arg[0]->op == TIR_VAR &&
-                b->begin->arg[0]->u.var == b->var && tir_is_int(b->begin->arg[1], &length) && length > 0;
-  if (!is_one || s->u.loop.kind == TIR_PARALLEL || !tir_is_int(s->u.loop.min, &min) || min != 0) return NULL;
+  bool is_block = of->full != NULL && of->begin->op == TIR_MUL && of->begin->arg[0]->op == TIR_VAR &&
+                  of->begin->arg[0]->u.var == b->var && tir_is_int(of->begin->arg[1], &length) && length > 0;
+  if (!is_block || s->u.loop.kind == TIR_PARALLEL || !tir_is_int(s->u.loop.min, &min) || min != 0) return NULL;
   tn_dtype dtype = b->var->dtype;
-  const tir_expr *end = tir_binary(arena, TIR_ADD, b->end, tir_int(arena, dtype, length - 1 - b->lost));
+  const tir_expr *end = tir_binary(arena, TIR_ADD, of->end, tir_int(arena, dtype, length - 1 - of->lost));
   const tir_expr *up = tir_binary(arena, TIR_ADD, end, tir_int(arena, dtype, length - 1));
   const tir_expr *blocks = tir_binary(arena, TIR_FLOORDIV, up, tir_int(arena, dtype, length));
-  bool is_whole = b->end->dtype == dtype && tir_bounds(at->env, end).lo >= 0 &&
-                  tir_prove(arena, at->env, tir_binary(arena, TIR_EQ, s->u.loop.extent, blocks));
-  return is_whole ? tir_binary(arena, TIR_FLOORDIV, end, tir_int(arena, dtype, length)) : NULL;
+  const tir_expr *n = tir_binary(arena, TIR_FLOORDIV, end, tir_int(arena, dtype, length));
+  if (of->end->dtype != dtype || tir_bounds(at->env, end).lo < 0) return NULL;
+  *is_one = b->n_full == 1 && tir_prove(arena, at->env, tir_binary(arena, TIR_EQ, s->u.loop.extent, blocks));
+  bool is_less = *is_one || tir_prove(arena, at->env, tir_binary(arena, TIR_LE, n, s->u.loop.extent));
+  return is_less ? n : tir_binary(arena, TIR_MIN, n, s->u.loop.extent);
+}
+
+/* How many iterations meet an array's first border, of at least N of loop S. 0: none, or nothing is gained by parting them. */
+static int64_t first_of_unknown(state *at, const tir_stmt *s, const tir_expr *n) {
+  enum { MOST_OF_SIDE = 4 };
+  if (tir_bounds(at->env, n).lo < MOST_OF_SIDE || holds_for(at, s, 0, 1, true, NULL)) return 0;
+  return first_side(at, s, 0, MOST_OF_SIDE, true);
+}
+
+/* A loop whose first blocks are full, in parts. */
+typedef struct parting {
+  state *at;
+  const tir_stmt *s;
+  const block *b;
+  const tir_expr *n; /* of blocks that are full */
+  bool is_one;       /* one at the most is not */
+  int64_t side;      /* iterations at a border, in front of those */
+} parting;
+
+/* What is left is one iteration, or a loop. */
+static const tir_stmt *behind_full(const parting *x, const tir_stmt *rest) {
+  runtime_arena *arena = x->at->p->arena;
+  const tir_var *var = x->s->u.loop.var;
+  const tir_expr *one = tir_int(arena, var->dtype, 1), *left = tir_binary(arena, TIR_SUB, x->s->u.loop.extent, x->n);
+  if (!x->is_one) return tir_for(arena, var, x->n, left, x->s->u.loop.kind, rest);
+  const tir_expr *is_left = tir_binary(arena, TIR_LT, x->n, x->s->u.loop.extent);
+  return tir_if(arena, is_left, tir_for(arena, var, x->n, one, TIR_SERIAL, rest), NULL);
 }
 
 /*   for (o, 0, M//16) S without checks; if (M//16 < (M + 15)//16) REST, where o is M//16
- * N: how many blocks are full, which FULL knows. */
-static const tir_stmt *rest_behind(const state *at, const tir_stmt *s, const tir_expr *n, const tir_env *full,
-                                   const tir_stmt *main_part, const tir_stmt *rest) {
-  runtime_arena *arena = at->p->arena;
-  const tir_var *var = s->u.loop.var;
-  const tir_expr *zero = tir_int(arena, var->dtype, 0), *one = tir_int(arena, var->dtype, 1);
-  const tir_expr *is_left = tir_binary(arena, TIR_LT, n, s->u.loop.extent);
-  const tir_stmt *body = tir_simplify_stmt(arena, full, NULL, main_part);
-  const tir_stmt *parts[] = {tir_for(arena, var, zero, n, s->u.loop.kind, body),
-                             tir_if(arena, is_left, tir_for(arena, var, n, one, TIR_SERIAL, rest), NULL)};
-  return body != NULL ? tir_seq(arena, 2, parts) : NULL;
+ * An array's first border is in front of that in a part of its own. */
+static const tir_stmt *in_full_parts(const parting *x, const tir_stmt *rest) {
+  runtime_arena *arena = x->at->p->arena;
+  const tir_stmt *s = x->s, *parts[3], *body = s->u.loop.body;
+  const tir_expr *first = tir_int(arena, s->u.loop.var->dtype, x->side);
+  const tir_stmt *loop =
+      tir_for(arena, s->u.loop.var, first, tir_binary(arena, TIR_SUB, x->n, first), s->u.loop.kind, body);
+  int n = 0;
+  if (loop == NULL) return NULL;
+  tir_env env = tir_env_loop(arena, x->at->env, loop), full = tir_env_cond(&env, x->b->full);
+  if (x->side > 0) parts[n++] = part_of(x->at, again(x->at, s), 0, x->side, x->side == 1 ? TIR_SERIAL : s->u.loop.kind);
+  const tir_stmt *main_part = partition_under(x->at, full, body);
+  main_part = main_part != NULL ? tir_simplify_stmt(arena, &full, NULL, main_part) : NULL;
+  if (main_part == NULL) return NULL;
+  parts[n++] = tir_for_with(arena, loop, loop->u.loop.min, loop->u.loop.extent, main_part);
+  parts[n++] = behind_full(x, rest);
+  return tir_seq(arena, n, parts);
 }
 
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
@@ -733,21 +789,24 @@ static const tir_stmt *rest_behind(const state *at, const tir_stmt *s, const tir
  * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
 static const tir_stmt *version_for(state *at, const tir_stmt *s) {
   const tir_stmt *body = s->u.loop.body;
-  block b = {.arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s)};
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
+  block b = {.arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s), .around = &env};
   int64_t growth = tir_count_stores(body);
   look_at_block(&b, body);
   if (b.full == NULL || at->stores + growth > at->p->options.max_unrolled_body)
     return whole_of(at, s, partition_under(at, env, body));
   at->stores += growth;
-  tir_env full = tir_env_cond(&env, b.full);
-  const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
+  const tir_stmt *rest = partition_under(at, env, body);
   rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
   rest = rest != NULL ? without_masks(at, &b, &env, s, rest) : NULL;
-  if (main_part == NULL || rest == NULL) return NULL;
-  const tir_expr *n = at->p->options.masks_are_dear ? count_full(at, s, &b) : NULL;
-  if (n != NULL) return rest_behind(at, s, n, &full, main_part, rest);
-  return whole_of(at, s, tir_if(at->p->arena, b.full, main_part, rest));
+  if (rest == NULL) return NULL;
+  parting x = {at, s, &b, NULL, false, 0};
+  if (at->p->options.masks_are_dear) x.n = count_full(at, s, &b, &x.is_one);
+  if (x.n != NULL && at->stores + growth <= at->p->options.max_unrolled_body) x.side = first_of_unknown(at, s, x.n);
+  if (x.side > 0) at->stores += growth;
+  if (x.n != NULL) return in_full_parts(&x, rest);
+  const tir_stmt *main_part = partition_under(at, tir_env_cond(&env, b.full), body);
+  return main_part == NULL ? NULL : whole_of(at, s, tir_if(at->p->arena, b.full, main_part, rest));
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
