@@ -64,15 +64,21 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
   return 0;
 }
 
+/* A vector times a matrix: there is no tile of rows, only sums of columns. */
+static bool is_single_row(const tile_facts *f) { return extent_of(f, f->u) == 1; }
+
 /* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
- * no use where the second cache holds that operand. */
+ * no use where the second cache holds that operand. A matrix of the third cache that a single row goes over is read nearly as
+ * it lies, in blocks of few steps, whose sums stay in the first cache. */
 static void add_depths(const tile_facts *f, plan_space *s) {
-  enum { LEAST = 16, MOST = 512 };
+  enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
   plan_add(s, TILE_DEPTH, 0);
-  if (!f->can_cut || cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) <= 2) return;
-  for (int64_t depth = LEAST; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
+  int level = f->can_cut ? cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) : 0;
+  if (level <= 2) return;
+  int64_t least = is_single_row(f) && level == 3 ? LEAST_OF_ROW : LEAST;
+  for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
     int64_t near = depth_near(&f->reads, depth);
-    if (near >= LEAST) plan_add(s, TILE_DEPTH, near);
+    if (near >= least) plan_add(s, TILE_DEPTH, near);
   }
 }
 
@@ -342,7 +348,11 @@ static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) 
   bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
   if (is_asked) return costs->asked - costs->line3;
-  return is_guessed || is_followed(f, c, s, ROWS, COST_PAGE / 4) ? 0 : (costs->stray - costs->line3) / lines;
+  if (is_guessed) return 0;
+  if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return (costs->stray - costs->line3) / lines;
+  bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
+  double run = c[TILE_PANELS] * lines; /* where a block has parts of a single row's matrix, each begins with a wait */
+  return is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, 3, run) / run;
 }
 
 /* From memory: where rows are left before the page ends, what was fetched ahead is for nothing. */
@@ -373,7 +383,8 @@ static double added_ns(const tile_facts *f, const nest *n, const double *extent,
   double all = (double)f->bytes;
   for (int a = 0; a < f->reads.n_data; a++) all *= (double)f->reads.extent[a];
   double lines = fmax(all / COST_LINE, extent[f->v] > 0 ? all / f->bytes / extent[f->v] : 0);
-  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) * cost_line_at(&f->machine, fmax(place, 2), false);
+  return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) *
+         cost_line_at(&f->machine, is_single_row(f) ? place : fmax(place, 2), false);
 }
 
 /* What all tiles read, from the level where it was since it was used last. */
@@ -549,7 +560,8 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
   double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
-  double ends = 4 * f->machine.costs.chain + test_ns(f, c), store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
+  double waits = is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
+  double ends = waits * f->machine.costs.chain + test_ns(f, c), store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
   double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;

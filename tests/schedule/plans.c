@@ -419,6 +419,10 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
      "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":64,\"threa"
      "ds\":0,\"parity\":0}]"},
+    {"short_blocks_of_a_single_row", "C[i<1, j<500] = sum[k<600](A[i,k] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":32,\"vectors\":4,\"rows\":1,\"rows2\":1,\"pack\":0,\"panels\":"
+     "16,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":4,\"threa"
+     "ds\":0,\"parity\":0}]"},
     {"packed_for_both_reads", "S[h<2, i<64, j<64] = sum[d<16](P[i, h*16+d] * P[j, 32+h*16+d])",
      "[{\"stage\":\"S\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":2,\"panels\":"
      "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threa"
