@@ -191,17 +191,20 @@ static bool read_steps(run *r, const tir_stmt *s, place_list *list);
 
 static bool read_loop(run *r, const tir_stmt *s, place_list *list) {
   place_list inner = {0};
-  bool ok = s->u.loop.kind != TIR_PARALLEL && r->n_loops < MOST_LOOPS;
-  if (!ok) return false;
+  const int n_steps = r->n_steps;
+  if (s->u.loop.kind == TIR_PARALLEL || r->n_loops == MOST_LOOPS) return false;
   r->loops[r->n_loops++] = s;
-  ok = read_steps(r, s->u.loop.body, &inner);
+  bool ok = read_steps(r, s->u.loop.body, &inner);
   r->n_loops--;
-  for (int i = 0; ok && i < inner.n; i++) ok = repeat(&inner.data[i], s) && add_place(list, &inner.data[i]);
+  for (int i = 0; ok && i < inner.n; i++) ok = repeat(&inner.data[i], s);
+  if (!ok) r->n_steps = n_steps;
+  for (int i = 0; ok && i < inner.n; i++) ok = add_place(list, &inner.data[i]);
   RUNTIME_VEC_FREE(&inner);
   return ok;
 }
 
-/* Adds what S does. False: it is something else than steps and loops of them, or goes back. */
+/* Adds what S does. False: it is something else than steps and loops of them, or goes back; if there are more steps than before, LIST is
+ * spoilt. */
 static bool read_steps(run *r, const tir_stmt *s, place_list *list) {
   place p = {0};
   bool ok = true;
@@ -211,8 +214,10 @@ static bool read_steps(run *r, const tir_stmt *s, place_list *list) {
     return ok;
   }
   if (r->n_steps == MOST_STEPS || !read_step(s, &r->steps[r->n_steps])) return false;
-  p.step = &r->steps[r->n_steps++];
-  return read_position(r, p.step, &p.first) && add_place(list, &p);
+  p.step = &r->steps[r->n_steps];
+  bool grows = read_position(r, p.step, &p.first) && add_place(list, &p);
+  r->n_steps += grows;
+  return grows;
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */

@@ -47,9 +47,14 @@ static const first_row first_rows[] = {
      TN_F32, true, true, false, UPWARDS},
     {"another order, written out", COLUMNS_OF("f32", "argmax"),
      STEPS_BY("6", "k.inner, k.outer") "unroll(I, k.outer); unroll(I, k.inner); vectorize(I, i.inner)", TN_F32, true,
-     true, false, UPWARDS},
+     true, true, UPWARDS},
     {"lanes of rows", ROWS_OF("f32", "argmax"), LANES, TN_F32, true, false, true, UPWARDS},
     {"lanes of rows, the least", ROWS_OF("f32", "argmin"), LANES, TN_F32, false, false, true, UPWARDS},
+    {"lanes of rows with a rest", ROWS_OF("f32", "argmax"),
+     "split(I, k, 10, tail=peel); rfactor(I, k.inner, 1); reorder(I.rf, i, k.outer, k.inner); vectorize(I.rf, "
+     "k.inner); "
+     "compute_at(I.rf, I, i)",
+     TN_F32, true, false, false, UPWARDS},
     {"positions backwards", COUNTED("47 - k"), BLOCKS, TN_F32, true, true, false, BACKWARDS},
     {"positions that begin below 0", COUNTED("k - 3"), BLOCKS, TN_F32, true, true, false, FROM_BELOW},
     {"positions that stand still", COUNTED("k//2"), BLOCKS, TN_F32, true, true, false, BY_PAIRS},
@@ -68,7 +73,7 @@ static tn_schedule *scheduled(const first_row *r) {
   return s;
 }
 
-/* Each step compares twice; the quick ones are there once more without it. */
+/* Each step compares twice; the quick ones, which may be the first of several alone, are there once more without it. */
 static void comparisons(void **state) {
   const first_row *r = *state;
   tn_schedule *s = scheduled(r);

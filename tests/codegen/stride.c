@@ -106,7 +106,7 @@ static const stride_row narrow_rows[] = {
     {"parts that need 17 bits of a whole that does not", OF_BYTES("i16(i32(X[i])*200 - i32(Y[i]) - i32(X[i])*100)"),
      WHOLE, "haswell", "vpmullw", "vpmulld"},
     {"what is greatest between its ends", OF_BYTES("u8((u32(X[i])*(255 - u32(X[i]))*5 + u32(Y[i])) // 512)"), WHOLE,
-     "haswell", "vpmulld", NULL},
+     "haswell", "vpmovzxbd", NULL},
     {"the low half of a number that is wider", "input X: i32[128], Y: i32[128]\nC[i<128] = u8((X[i] + Y[i]) // 2)",
      WHOLE, "haswell", "vpaddd", NULL},
 };
