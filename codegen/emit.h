@@ -246,6 +246,12 @@ bool codegen_can_stream(const codegen_emitter *m);
 /* Where M streams: waits until what was stored so is seen by other threads. */
 void codegen_end_streaming(codegen_emitter *m);
 
+/* ---- emit_first.c ------------------------------------------------------------------------------------------------ */
+
+/* Of the first of N statements, which follow N_BEFORE others in a row, those that are steps of argmax or argmin in the order of their
+ * positions: emits them with one comparison a step. Returns how many; 0: they are none. */
+int codegen_emit_firsts(codegen_emitter *m, int n_before, int n, const tir_stmt *const *stmts);
+
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 
 /* The builder ends where the statement does, perhaps in another block. */

@@ -2,11 +2,15 @@
  *
  *     u8((u32(X[..]) * 77 + u32(Y[..]) * 150) // 256)
  *
- * It is done in 16 bits where every part of it is shown to fit these: a register then holds twice as many lanes. */
+ * It is done in 16 bits where that is shown to give the same: a register then holds twice as many lanes. Of sums and products it is enough that
+ * the whole fits: modulo 2^16 they are right whatever their parts are. What a whole can be is looked at in the corners of its atoms, since it is
+ * linear in each of them, so that two weights that make up 255 are not taken for two that can both be 255:
+ *
+ *     u8((u32(X[..]) * u32(A[..]) + u32(Y[..]) * (255 - u32(A[..]))) // 255) */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { MOST_DEPTH = 24, MOST_NODES = 200 };
+enum { MOST_DEPTH = 24, MOST_NODES = 200, MOST_LEAVES = 24, MOST_ATOMS = 8 };
 
 /* One cast's argument. */
 typedef struct narrowing {
@@ -17,6 +21,85 @@ typedef struct narrowing {
 } narrowing;
 
 static const tir_expr *narrow(narrowing *n, const tir_expr *e, int depth, tir_interval *range);
+
+/* ---- sums and products ------------------------------------------------------------------------------------------- */
+
+/* A whole of sums and products: its leaves from left to right, each with its atom. Leaves that are equal share one. */
+typedef struct polynomial {
+  int n, n_atoms;
+  int atoms[MOST_LEAVES];
+  const tir_expr *leaves[MOST_LEAVES];
+  tir_interval ranges[MOST_ATOMS];
+} polynomial;
+
+/* A number is an atom, too, of one value. False: too many of them. */
+static bool add_leaf(polynomial *p, const tir_expr *e, tir_interval range) {
+  int atom = p->n_atoms;
+  for (int i = 0; i < p->n; i++)
+    if (tir_equal(p->leaves[i], e)) atom = p->atoms[i];
+  if (p->n == MOST_LEAVES || atom == MOST_ATOMS) return false;
+  p->leaves[p->n] = e, p->atoms[p->n++] = atom;
+  p->ranges[atom] = range;
+  p->n_atoms = RUNTIME_MAX(p->n_atoms, atom + 1);
+  return true;
+}
+
+/* The factor of leaves FIRST to MIDDLE - 1 gets atoms of its own for those that the other one has, which only adds to the values that the product
+ * can have: a product is linear in every atom then. */
+static bool part_factors(polynomial *p, int first, int middle) {
+  for (int i = first; i < middle; i++) {
+    bool is_shared = false;
+    const int atom = p->atoms[i];
+    for (int k = middle; k < p->n; k++) is_shared |= p->atoms[k] == atom;
+    if (!is_shared) continue;
+    if (p->n_atoms == MOST_ATOMS) return false;
+    p->ranges[p->n_atoms] = p->ranges[atom];
+    for (int k = i; k < middle; k++)
+      if (p->atoms[k] == atom) p->atoms[k] = p->n_atoms;
+    p->n_atoms++;
+  }
+  return true;
+}
+
+/* The same in few bits, leaf by leaf. NULL: a leaf is something else, or not shown to fit. */
+static const tir_expr *narrow_terms(narrowing *n, polynomial *p, const tir_expr *e, int depth) {
+  tir_interval range;
+  if (tir_class_of(e) != TIR_CLASS_SUM || depth > MOST_DEPTH) {
+    const tir_expr *leaf = narrow(n, e, depth, &range);
+    return leaf != NULL && add_leaf(p, e, range) ? leaf : NULL;
+  }
+  const int first = p->n;
+  const tir_expr *x = narrow_terms(n, p, e->arg[0], depth + 1);
+  const int middle = p->n;
+  const tir_expr *y = x != NULL ? narrow_terms(n, p, e->arg[1], depth + 1) : NULL;
+  if (y == NULL || (e->op == TIR_MUL && !part_factors(p, first, middle))) return NULL;
+  return tir_binary(n->arena, (tir_op)e->op, x, y);
+}
+
+/* At CORNER, whose bits say which end of its interval each atom has. *LEAF goes on from leaf to leaf. */
+static tir_interval value_at(const polynomial *p, const tir_expr *e, int corner, int *leaf) {
+  if (tir_class_of(e) != TIR_CLASS_SUM) {
+    const int atom = p->atoms[(*leaf)++];
+    const int64_t end = (corner >> atom & 1) != 0 ? p->ranges[atom].hi : p->ranges[atom].lo;
+    return (tir_interval){end, end};
+  }
+  tir_interval a = value_at(p, e->arg[0], corner, leaf);
+  return tir_interval_apply((tir_op)e->op, a, value_at(p, e->arg[1], corner, leaf));
+}
+
+static const tir_expr *narrow_whole(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
+  polynomial p = {.n = 0};
+  const tir_expr *done = narrow_terms(n, &p, e, depth);
+  if (done == NULL) return NULL;
+  for (int corner = 0; corner < 1 << p.n_atoms; corner++) {
+    int leaf = 0;
+    tir_interval value = value_at(&p, e, corner, &leaf);
+    *range = corner == 0 ? value : tir_interval_hull(*range, value);
+  }
+  return done;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 /* NULL: something else, or not shown to fit. */
 static const tir_expr *narrow_binary(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
@@ -58,7 +141,8 @@ static const tir_expr *narrow_any(narrowing *n, const tir_expr *e, int depth, ti
     const tir_expr *one = narrow(n, e->arg[0], depth + 1, range);
     return one != NULL ? tir_broadcast(n->arena, one, e->lanes) : NULL;
   }
-  bool is_known = of == TIR_CLASS_SUM || of == TIR_CLASS_DIVISION || of == TIR_CLASS_EXTREMUM;
+  if (of == TIR_CLASS_SUM) return narrow_whole(n, e, depth, range);
+  bool is_known = of == TIR_CLASS_DIVISION || of == TIR_CLASS_EXTREMUM;
   return is_known ? narrow_binary(n, e, depth, range) : NULL;
 }
 

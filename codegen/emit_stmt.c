@@ -154,6 +154,11 @@ static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts)
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n && !m->failed;) {
     const tir_stmt *const *stmts = s->u.seq.stmts + i;
+    int n_firsts = codegen_emit_firsts(m, i, s->u.seq.n - i, stmts);
+    if (n_firsts > 0) {
+      i += n_firsts;
+      continue;
+    }
     int n_stores = codegen_nears_begin(m, s->u.seq.n - i, stmts);
     codegen_strides_begin(m, n_stores, stmts);
     emit_stores(m, n_stores, stmts);
