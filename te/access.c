@@ -40,16 +40,43 @@ static bool add_end_of(tir_known *known, tir_linear *f, const tir_term *t, const
   return tir_linear_add_const(&end, -1) && tir_linear_add(f, &end, t->coef);
 }
 
-/* Replaces axes in F by the values at which F is greatest (or least), so that only symbols and what is not
+static bool at_ends(tir_known *known, const tir_linear *f, bool greatest, bool all, tir_linear *out);
+static tir_walk stop_at_symbolic(void *user, const tir_expr *e);
+
+/* The greatest (or least) value of the quotient ATOM, whose axes depend on symbols: as a form only where the divisor goes into what
+ * it divides, but for a constant. (i // 2 of i < 2*M ends at (2*M - 1) // 2 = M - 1.) False: ATOM is something else. */
+static bool end_of_quotient(tir_known *known, const tir_expr *atom, bool greatest, tir_linear *end) {
+  int64_t by;
+  tir_linear f;
+  bool is_quotient = atom->op == TIR_FLOORDIV && tir_is_int(atom->arg[1], &by) && by > 0 &&
+                     !tir_walk_expr(atom->arg[0], stop_at_symbolic, NULL);
+  if (!is_quotient) return false;
+  tir_exact_form(known, atom->arg[0], &f);
+  if (!at_ends(known, &f, greatest, true, end)) return false;
+  for (int i = 0; i < end->n; i++) {
+    if (end->terms[i].coef % by != 0) return false;
+    end->terms[i].coef /= by;
+  }
+  end->constant = runtime_floordiv(end->constant, by);
+  return true;
+}
+
+/* Replaces axes in F, and quotients of them, by the values at which F is greatest (or least), so that only symbols and what is not
  * linear remain. Axes of constant extent are replaced only if ALL. False: the form is too long. */
 static bool at_ends(tir_known *known, const tir_linear *f, bool greatest, bool all, tir_linear *out) {
   tir_linear_zero(out);
   out->constant = f->constant;
   for (int i = 0; i < f->n; i++) {
-    const tn_axis *axis = axis_of(f->terms[i].atom);
-    bool is_end = axis && (axis->size || all);
-    bool ok = is_end ? add_end_of(known, out, &f->terms[i], axis, greatest)
-                     : tir_linear_add_atom(out, f->terms[i].atom, f->terms[i].coef);
+    const tir_term *t = &f->terms[i];
+    const tn_axis *axis = axis_of(t->atom);
+    tir_linear end;
+    bool ok;
+    if (axis && (axis->size || all))
+      ok = add_end_of(known, out, t, axis, greatest);
+    else if (end_of_quotient(known, t->atom, (t->coef > 0) == greatest, &end))
+      ok = tir_linear_add(out, &end, t->coef);
+    else
+      ok = tir_linear_add_atom(out, t->atom, t->coef);
     if (!ok) return false;
   }
   return true;

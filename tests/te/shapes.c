@@ -67,6 +67,22 @@ static const struct access_row {
     {"product of small axes", "input A: f32[82]; C[i<10, j<10] = A[i*j]", NULL},
     {"modulo by an axis", "input A: f32[10]; C[i<10] = A[i%(i+1)]", NULL},
     {"negative modulo", "input A: f32[3]; C[i<10] = A[(i - 5)%3]", NULL},
+    {"half of a symbol's axis", "symbol M; input A: f32[M]; C[i<2*M] = A[i//2]", NULL},
+    {"half of it, too far", "symbol M; input A: f32[M]; C[i<2*M + 1] = A[i//2]",
+     "index 0 is not known to be in 0 .. M - 1"},
+    {"half of it and one more", "symbol M; input A: f32[M]; C[i<2*M] = A[i//2 + 1]",
+     "index 0 is not known to be in 0 .. M - 1"},
+    {"half of it, below zero", "symbol M; input A: f32[M]; C[i<2*M] = A[i//2 - 1]",
+     "index 0 is not known to be in 0 .. M - 1"},
+    {"half of it from the end", "symbol M; input A: f32[M]; C[i<2*M] = A[M - 1 - i//2]", NULL},
+    {"from the end, one less", "symbol M; input A: f32[M]; C[i<2*M] = A[M - 2 - i//2]",
+     "index 0 is not known to be in 0 .. M - 1"},
+    {"a third of what it does not divide", "symbol M; input A: f32[M]; C[i<2*M] = A[i//3]",
+     "index 0 is not known to be in 0 .. M - 1"},
+    {"half of two axes", "symbol M; input A: f32[M + 1], B: f32[M]; C[i<2*M, r<3] = A[(i + r)//2] + B[i//2]", NULL},
+    {"half of two axes, too far", "symbol M; input A: f32[M + 1], B: f32[M]; C[i<2*M, r<4] = A[(i + r)//2] + B[i//2]",
+     "index 0 is not known to be in 0 .. M + 1 - 1"},
+    {"a half's half", "symbol M; input A: f32[M]; C[i<4*M] = A[(i//2)//2]", NULL},
 };
 
 static void access(void **state) {
