@@ -94,13 +94,23 @@ static bool read_step(const tir_stmt *alloc, step *s) {
 
 /* ---- positions that grow ----------------------------------------------------------------------------------------- */
 
+/* The first iteration, and how many there are at most: a symbol may decide how many. */
+static bool iterations(run *r, const tir_stmt *loop, int64_t *min, int64_t *most) {
+  tir_interval range;
+  if (!tir_is_int(loop->u.loop.min, min)) return false;
+  if (tir_is_int(loop->u.loop.extent, most)) return *most >= 1;
+  bool is_known = codegen_index_range(r->m, loop->u.loop.extent, &range);
+  *most = is_known ? range.hi : 0;
+  return *most >= 1 && *most <= INT32_MAX;
+}
+
 /* Of a loop around the step, or one that is being emitted. */
 static bool range_of(run *r, const tir_var *var, tir_interval *range) {
-  int64_t min, extent;
+  int64_t min, most;
   for (int i = 0; i < r->n_loops; i++) {
     if (r->loops[i]->u.loop.var != var) continue;
-    if (!tir_is_int(r->loops[i]->u.loop.min, &min) || !tir_is_int(r->loops[i]->u.loop.extent, &extent)) return false;
-    return *range = (tir_interval){min, min + extent - 1}, extent >= 1;
+    if (!iterations(r, r->loops[i], &min, &most)) return false;
+    return *range = (tir_interval){min, min + most - 1}, true;
   }
   codegen_binding *binding = codegen_find(r->m, var);
   if (binding != NULL) *range = binding->range;
@@ -170,10 +180,10 @@ static bool add_place(place_list *list, const place *next) {
 }
 
 /* All iterations instead of one. */
-static bool repeat(place *p, const tir_stmt *loop) {
-  int64_t min, extent, by = 0;
+static bool repeat(run *r, place *p, const tir_stmt *loop) {
+  int64_t min, most, by = 0;
   const tir_var *var = loop->u.loop.var;
-  if (!tir_is_int(loop->u.loop.min, &min) || !tir_is_int(loop->u.loop.extent, &extent)) return false;
+  if (!iterations(r, loop, &min, &most)) return false;
   for (int i = 0; i < p->first.n; i++)
     if (p->first.terms[i].atom->u.var == var) by = p->first.terms[i].coef;
   if (by <= p->span || tir_uses_var(p->step->place, var)) return false;
@@ -182,7 +192,7 @@ static bool repeat(place *p, const tir_stmt *loop) {
   for (int i = 0; i < whole.n; i++)
     if (whole.terms[i].atom->u.var == var) atom = whole.terms[i].atom;
   int64_t more, base;
-  if (__builtin_mul_overflow(by, extent - 1, &more) || __builtin_mul_overflow(by, min, &base)) return false;
+  if (__builtin_mul_overflow(by, most - 1, &more) || __builtin_mul_overflow(by, min, &base)) return false;
   p->span += more;
   return tir_linear_add_atom(&p->first, atom, -by) && tir_linear_add_const(&p->first, base);
 }
@@ -196,7 +206,7 @@ static bool read_loop(run *r, const tir_stmt *s, place_list *list) {
   r->loops[r->n_loops++] = s;
   bool ok = read_steps(r, s->u.loop.body, &inner);
   r->n_loops--;
-  for (int i = 0; ok && i < inner.n; i++) ok = repeat(&inner.data[i], s);
+  for (int i = 0; ok && i < inner.n; i++) ok = repeat(r, &inner.data[i], s);
   if (!ok) r->n_steps = n_steps;
   for (int i = 0; ok && i < inner.n; i++) ok = add_place(list, &inner.data[i]);
   RUNTIME_VEC_FREE(&inner);

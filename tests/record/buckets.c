@@ -63,6 +63,12 @@ static const struct row {
      2,
      {16, 64},
      90},
+    {"the greatest along the symbol, often the least there is",
+     "symbol M<=200\ninput A: u8[M,40], B: f32[40,M]\n(I, V)[i<40] = argmax[k<M](A[k,i] // 200); (J, U)[i<40] = "
+     "argmin[k<M](B[i,k])",
+     2,
+     {16, 64},
+     90},
     {"integers", "symbol M<=300\ninput A: i32[M,9]\nC[i<M] = max[k<9](A[i,k]*3 - 1)", 2, {16, 64}, 90},
     {"a scalar", "symbol M<=300\nscalar s: f32\nC[i<M, j<8] = A[i,j] * s", 2, {16, 64}, 90},
     {"layer norm",
