@@ -347,8 +347,8 @@ static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) 
   double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
   bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
-  if (is_asked) return costs->asked - costs->line3;
   if (is_guessed) return 0;
+  if (is_asked) return costs->asked - costs->line3;
   if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return (costs->stray - costs->line3) / lines;
   bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
   double run = c[TILE_PANELS] * lines; /* where a block has parts of a single row's matrix, each begins with a wait */
@@ -699,7 +699,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
-  if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
+  if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;

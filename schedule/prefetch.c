@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "schedule/index.h"
+#include "schedule/layout.h"
 
 enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
 
@@ -15,6 +16,17 @@ static bool is_read_inside(const tn_schedule *s, int stage, int iter, int tensor
   for (int i = 0; i < n; i++)
     if (schedule_inside(s, readers[i], stage) >= iter) return true;
   return false;
+}
+
+/* Whether what lies in a cache line of the tensor in row-major order does so in this layout, too: panels of whole lines. */
+static bool keeps_lines(const char *text, const tn_tensor *tensor) {
+  schedule_layout layout;
+  const char *where;
+  if (!text) return true;
+  if (schedule_layout_read(text, &layout, &where)) return false;
+  const schedule_digit *last = &layout.digits[layout.n_out - 1];
+  int64_t line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
+  return last->dim == layout.n_in - 1 && last->divisor <= 1 && last->modulus % line == 0;
 }
 
 /* The iteration is one of loop OF_ITER of stage OF. */
@@ -34,10 +46,13 @@ static tn_status check_tensor(const schedule_call *c, int of_stage, int of_iter,
                            "%s is computed inside loop %s, so that a later iteration's part is not in memory: name "
                            "what it reads, or call compute_root(%s)",
                            name, axis, name);
-  if (of->layout)
+  if (!keeps_lines(of->layout, of->tensors))
     return schedule_refuse(
-        c, "the layout of %s is %s, in which a region is no rows of memory: use one of prefetch and transform_layout",
-        name, of->layout);
+        c,
+        "the layout of %s is %s, in which a line of its rows lies in pieces: use one of prefetch and "
+        "transform_layout, or a layout whose last part is %d bytes of the last dimension or a "
+        "multiple of it, as [i, j] -> [j//16, i, j%%16] for f32",
+        name, of->layout, LINE_BYTES);
   return TN_OK;
 }
 
@@ -163,7 +178,7 @@ static const char *objection(lowering *l, const lower_stage *ls, int leaf, const
   if (!*var) return "the loop whose later iteration it is for is not around it any more";
   if ((*var)->extent == 1) return "the loop has one iteration";
   if (from->st->attach == SCHEDULE_INLINED) return "the tensor is inlined";
-  if (from->st->layout) return "the tensor's layout does not keep regions together";
+  if (!keeps_lines(from->st->layout, p->tensor)) return "the tensor's layout does not keep lines together";
   if (from->st->attach == SCHEDULE_AT && schedule_inside(l->s, of, counts) >= counts_iter)
     return "the tensor is computed inside the loop";
   return is_read_inside(l->s, stage, leaf, of) ? NULL : "nothing inside the loop reads the tensor any more";
@@ -180,13 +195,13 @@ static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *
   return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, last));
 }
 
-/* FIRST + VAR * STEP, COUNT of them from 0 on, within dimension DIM: all of them move together where they fit, so that
- * what is within is the same for all. */
-static const tir_expr *within(lowering *l, const tir_env *env, const tir_buffer *buffer, int dim, const tir_expr *first,
-                              const lower_var *var, int64_t step, int64_t count) {
+/* FIRST + VAR * STEP, COUNT of them from 0 on, within a dimension of MOST elements, or of SIZE where symbols decide: all of
+ * them move together where they fit, so that what is within is the same for all. */
+static const tir_expr *within(lowering *l, const tir_env *env, int64_t most, const tir_expr *size,
+                              const tir_expr *first, const lower_var *var, int64_t step, int64_t count) {
   int64_t length = (count - 1) * step + 1;
-  bool fits = !buffer->size[dim] && length <= buffer->shape[dim];
-  const tir_expr *extent = schedule_extent(l, buffer->shape[dim], buffer->size[dim]);
+  bool fits = !size && length <= most;
+  const tir_expr *extent = schedule_extent(l, most, size);
   const tir_expr *at = tir_binary(l->arena, TIR_MUL, tir_var_expr(l->arena, &var->var), number(l, step));
   if (count == 1) return clamped(l, env, first, extent, 1);
   if (!fits) return clamped(l, env, tir_binary(l->arena, TIR_ADD, first, at), extent, 1);
@@ -211,12 +226,14 @@ static const tir_stmt *in_loops(lowering *l, int n, lower_var *const *var, const
 static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_var *of, int32_t offset,
                                    const lower_stage *from, int v, const schedule_box *box) {
   const tir_buffer *buffer = from->buffers[v];
-  const tir_expr *index[TN_MAX_RANK], *later = tir_var_expr(l->arena, &of->var);
+  const tir_expr *index[TN_MAX_RANK], *place[TN_MAX_RANK], *later = tir_var_expr(l->arena, &of->var);
   tir_binding binding = {&of->var, tir_binary(l->arena, TIR_ADD, later, number(l, offset))};
   int64_t line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(buffer->dtype), 1), count[TN_MAX_RANK];
   lower_var *var[TN_MAX_RANK];
-  for (int i = 0; i < buffer->ndim; i++) {
-    int64_t step = i == buffer->ndim - 1 ? line : 1;
+  bool is_laid_out = from->layout != NULL;
+  int ndim = from->st->tensors[v].ndim;
+  for (int i = 0; i < ndim; i++) {
+    int64_t step = i == ndim - 1 ? line : 1;
     count[i] = (box->extent[i] + step - 1) / step;
     var[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.ahead%d", buffer->name, i), count[i], NULL);
     const tir_expr *first = tir_substitute(l->arena, box->min[i], 1, &binding);
@@ -226,9 +243,11 @@ static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_
       *inner = (tir_env){.outer = env, .var = &var[i]->var, .range = {0, count[i] - 1}};
       env = inner;
     }
-    index[i] = within(l, env, buffer, i, first, var[i], step, count[i]);
+    index[i] = within(l, env, is_laid_out ? from->extent[i] : buffer->shape[i],
+                      is_laid_out ? from->size[i] : buffer->size[i], first, var[i], step, count[i]);
   }
-  return in_loops(l, buffer->ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, index));
+  const tir_expr *const *at = is_laid_out ? schedule_place(l, from, index, place) : index;
+  return in_loops(l, ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, at));
 }
 
 /* Of a stage with several results, those that are read inside the loop. NOP where nothing is to be fetched, with the

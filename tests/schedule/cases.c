@@ -252,6 +252,9 @@ const schedule_case schedule_cases[] = {
      "vectorize(C, j.inner)"},
     {"prefetch_of_same_stage", MM,
      "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
+    {"prefetch_laid_out", MM,
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//16, k, j%16]); split(C, j, 16); "
+     "reorder(C, j.outer, i, k, j.inner); prefetch(C, B.global, k, 1, C, j.outer); vectorize(C, j.inner)"},
     {"prefetch_of_stage", BLUR,
      "tile(Q, y, x, 8, 16); reorder(Q, x.outer, y.outer, x.inner, y.inner); compute_at(P, Q, x.outer); "
      "prefetch(P, A, y, 1, Q, x.outer); parallel(Q, x.outer)"},

@@ -686,8 +686,10 @@ static const struct refusal {
      "prefetch(A, B, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
      "local, reader)"},
     {"prefetch: a tensor with a layout", CHAIN, "transform_layout(P, [i, j] -> [j, i])", "prefetch(Q, P, i, 1)",
-     "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a region is no rows of memory: use one of "
-     "prefetch and transform_layout"},
+     "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a line of its rows lies in pieces: use one of "
+     "prefetch and transform_layout, or a layout whose last part is 64 bytes of the last dimension or a multiple of "
+     "it, "
+     "as [i, j] -> [j//16, i, j%16] for f32"},
     {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
      "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
     {"prefetch: for a loop inside", MM, "reorder(C, i, k, j)", "prefetch(C, B, k, 1, C, j)",

@@ -54,7 +54,7 @@ static const struct without_effect {
     {"prefetch: read from a copy afterwards", ADD, "prefetch(C, A, i, 1); cache_read(A, local, C)",
      "prefetch(C, A, i) has no effect: nothing inside the loop reads the tensor any more"},
     {"prefetch: a layout afterwards", CHAIN, "prefetch(Q, P, i, 1); transform_layout(P, [i, j] -> [j, i])",
-     "prefetch(Q, P, i) has no effect: the tensor's layout does not keep regions together"},
+     "prefetch(Q, P, i) has no effect: the tensor's layout does not keep lines together"},
     {"set_store_predicate: always true", CHAIN, "set_store_predicate(P, i < 16 && j >= 0)",
      "set_store_predicate(P) has no effect: i < 16 && j >= 0 holds everywhere"},
     {"set_store_predicate: inlined afterwards", "P[i<18] = A[i] * 2\nQ[i<16] = P[i+1] + 1",
