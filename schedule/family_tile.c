@@ -251,6 +251,7 @@ typedef struct stream {
   bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
   double bytes;   /* of an element */
   double row;     /* bytes that lie side by side, of a tile */
+  double begins;  /* such rows begin at multiples of so many bytes, up to a line */
   double stride;  /* bytes between such rows */
   double sets[3]; /* by level, where rows are apart: sets that they begin in */
 } stream;
@@ -285,6 +286,9 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
                : f->u >= 0 && read->stride[f->u] == 1               ? extent[f->u]
                                                                     : 1;
   s.row = s.bytes * run;
+  s.begins = COST_LINE;
+  int64_t row = (int64_t)s.row;
+  if (f->u >= 0 && read->stride[f->u] == 1) s.begins = fmin((double)(row & -row), COST_LINE);
   if (s.is_packed) s.row = 1e9;
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
@@ -329,7 +333,7 @@ static double place_of(const tile_facts *f, int n, const stream *streams, const 
 /* Lines that a tile reads of a stream: each row of it begins anew. */
 static double lines_of(const stream *s, const double *extent) {
   double bytes = elements_read(s->walk, extent) * s->bytes;
-  double of_row = fmax(s->row / COST_LINE, 1) + (s->is_askew ? 1 : 0);
+  double of_row = s->is_askew ? fmax(s->row / COST_LINE, 1) + 1 : fmax((s->row + COST_LINE - s->begins) / COST_LINE, 1);
   return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * of_row;
 }
 
