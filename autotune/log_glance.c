@@ -163,20 +163,20 @@ bool log_is_family_plan(const json_t *plan) {
 
 static bool parts_costs(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\0'; }
 
-/* Reads the costs from the array's text. Each number is copied, since the line goes on behind it. */
+/* Reads the costs from the array's text; 0 where one is no number. Each is copied, since the line goes on behind it. */
 static int read_costs(const log_span *costs, double *out) {
   const char *at = costs->at + 1, *end = costs->at + costs->n - 1;
   int n = 0;
   while (at < end && n < TN_MAX_COSTS) {
-    char number[40];
+    char number[40], *stop;
     size_t length = 0;
     while (at < end && parts_costs(*at)) ++at;
     while (at + length < end && length < sizeof number - 1 && !parts_costs(at[length])) ++length;
     if (length == 0) break;
     memcpy(number, at, length);
     number[length] = '\0';
-    out[n] = runtime_parse_float(number, NULL);
-    if (!(out[n] > 0) || isinf(out[n])) return 0;
+    out[n] = runtime_parse_float(number, &stop);
+    if (*stop != '\0' || !(out[n] > 0) || isinf(out[n])) return 0; /* half a number would be a fast record */
     ++n;
     at += length;
   }

@@ -189,8 +189,14 @@ static best *best_of(compacting *c, uint64_t place) {
   return at->i > 0 ? &c->bests.data[at->i - 1] : NULL;
 }
 
+/* Whether the line that is being read is a record to its last character: a glance does not see all of it. */
+static bool is_whole(const log_reading *reading) {
+  log_glance glance;
+  return log_look(reading->text, reading->bytes, &glance) && log_is_valid(reading->text, reading->bytes, &glance);
+}
+
 /* Compares one record with those of its program and target. As in tn_apply_best, finals outweigh what came
- * before them. */
+ * before them. A broken line may be among the fastest that are kept, but not in the best one's place. */
 static void weigh_line(void *user, const log_facts *f) {
   compacting *c = user;
   if (f->is_event || !f->checked || isinf(f->cost_s)) return;
@@ -198,7 +204,7 @@ static void weigh_line(void *user, const log_facts *f) {
   best *b = best_of(c, place);
   c->failed |= !b;
   if (!b) return;
-  if (f->is_winner || (!f->is_final && f->cost_s < b->cost_s)) {
+  if ((f->is_winner || (!f->is_final && f->cost_s < b->cost_s)) && is_whole(&c->work.reading)) {
     b->line = f->line;
     b->cost_s = f->cost_s;
   }

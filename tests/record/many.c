@@ -28,6 +28,7 @@ static const struct glance_row {
     {"unknown objects", BEFORE ",\"more\":{\"key\":\"other\",\"v\":[2]},\"steps\":[]," BEHIND, true, 0.5},
     {"a failure", BEFORE ",\"steps\":[],\"costs\":[],\"error\":\"compile\"}", true, INFINITY},
     {"a cost that is no number", BEFORE ",\"steps\":[],\"costs\":[\"x\"],\"error\":\"none\"}", true, INFINITY},
+    {"half a cost", BEFORE ",\"steps\":[],\"costs\":[0.00100q993],\"error\":\"none\"}", true, INFINITY},
     {"another version", "{\"v\":2,\"key\":\"k\",\"program\":\"p\",\"target\":\"t\",\"steps\":[]," BEHIND, false, 0},
     {"no version", "{\"key\":\"k\",\"program\":\"p\",\"target\":\"t\",\"steps\":[]," BEHIND, false, 0},
     {"a key twice", BEFORE ",\"key\":\"k\",\"steps\":[]," BEHIND, false, 0},
