@@ -411,13 +411,17 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   double whole = place_of(f, n_reads, streams, extent, 0);
   for (int i = 0; i < n_reads; i++) {
     double left = 1, ns_of_line = 0;
-    for (int l = n->n - 1; l >= 0; l--) {
+    int outermost = 0;
+    double first = whole;
+    if (n->depth >= 0 && c[TILE_PACK] && i == f->shared)
+      outermost = n->depth + 1, first = greater(place[n->depth], 2); /* the block that was just copied */
+    for (int l = n->n - 1; l >= outermost; l--) {
       if (moves(f, i, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
       ns_of_line += left * (count - 1) / count * line_ns(f, c, &streams[i], place[l]);
       left /= count;
     }
-    ns_of_line += left * line_ns(f, c, &streams[i], whole);
+    ns_of_line += left * line_ns(f, c, &streams[i], first);
     double rows = elements_read(streams[i].walk, extent) * streams[i].bytes / streams[i].row;
     bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && rows > COST_LINE;
     if (is_paged && streams[i].row < COST_PAGE)
@@ -609,6 +613,7 @@ static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
     else
       since *= (double)f->reads.extent[a];
   }
+  if (n->depth >= 0) return 1; /* what does not move it is inside of the blocks of the reduction */
   if (c[TILE_THREADS]) return since * n->u_blocks;
   return blocks && !c[TILE_ORDER] ? since : times;
 }
@@ -689,7 +694,8 @@ static bool fits_registers(const tile_facts *f, const int32_t *c) {
 /* Blocks of the reduction. Results of vectors that go across lie apart in memory, where blocks would add to them. */
 static bool depth_goes(const tile_facts *f, const int32_t *c) {
   tile_cut cut;
-  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_PACK]; /* what is packed is read in order anyway */
+  /* What is packed as a whole is read in order anyway; a block of it is packed when it is used (GotoBLAS). */
+  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_DOT] || c[TILE_PACK] == 2;
   if (!c[TILE_DEPTH]) return true;
   if (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut)) return false;
   return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;

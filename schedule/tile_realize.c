@@ -142,9 +142,10 @@ static bool moves(const generic_read *read, int axis) {
   return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
 }
 
-/* The innermost shared loop along which the packed operand changes; -1: none. */
+/* The loop over blocks of the reduction, or else the innermost shared loop along which the packed operand changes; -1: none. */
 static int copy_loop(const tiling *t) {
   int found = -1;
+  if (t->depth >= 0) return t->depth;
   for (int i = 0; i < t->n_shared; i++) {
     bool changes = t->order[i] == t->v_block;
     for (int k = 0; k < t->n_outer; k++)
