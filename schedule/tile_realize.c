@@ -446,8 +446,8 @@ static bool place_padding(const tiling *t) {
   return place_apart(t, t->g->padding);
 }
 
-/* At the innermost loop of the reduction, what the tile of the next columns reads there. */
-static bool prefetch_next(const tiling *t, const tn_tensor *sums) {
+/* At the innermost loop of the reduction, what the tile of the next columns reads there of TENSOR. */
+static bool prefetch_next(const tiling *t, const tn_tensor *sums, const tn_tensor *tensor) {
   int stage = generic_stage(t->d, sums), root = generic_stage(t->d, t->root), iter = -1;
   const schedule_stage *st = &t->d->s->stages[stage], *of = &t->d->s->stages[root];
   for (int i = 0; i < st->n_leaves; i++)
@@ -458,7 +458,7 @@ static bool prefetch_next(const tiling *t, const tn_tensor *sums) {
   schedule_step step = {.kind = SCHEDULE_STEP_PF,
                         .stage = (int16_t)stage,
                         .iter = (int16_t)iter,
-                        .target_stage = (int16_t)generic_stage(t->d, packed_read(t)->tensor),
+                        .target_stage = (int16_t)generic_stage(t->d, tensor),
                         .value = 1,
                         .n = 2,
                         .list = next};
@@ -551,7 +551,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
   if (left && !place_left(&t, left)) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
-  if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
+  if (value[TILE_PREFETCH] && !prefetch_next(&t, sums, copy ? copy : packed_read(&t)->tensor)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;
   return !g->padding || place_padding(&t);
 }

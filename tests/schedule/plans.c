@@ -419,6 +419,14 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":"
      "2,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":64,\"threa"
      "ds\":0,\"parity\":0}]"},
+    {"packed_blocks", "C[i<26, j<500] = sum[k<512](A[i,k] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":13,\"rows2\":1,\"pack\":1,\"panels\":"
+     "3,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":64,\"threa"
+     "ds\":1,\"parity\":0}]"},
+    {"packed_and_asked_for", "C[i<26, j<500] = sum[k<512](A[i,k] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":13,\"rows2\":1,\"pack\":2,\"panels\":"
+     "3,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":1,\"depth\":0,\"threa"
+     "ds\":1,\"parity\":0}]"},
     {"short_blocks_of_a_single_row", "C[i<1, j<500] = sum[k<600](A[i,k] * B[k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":32,\"vectors\":4,\"rows\":1,\"rows2\":1,\"pack\":0,\"panels\":"
      "16,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":4,\"threa"
