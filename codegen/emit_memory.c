@@ -520,12 +520,12 @@ static void store_whole(codegen_emitter *m, const tir_stmt *s) {
     store_vector(m, &a, value);
 }
 
-/* Lanes in a piece where a store is done in pieces, or all of them: several of the target's vectors, but not a power of
- * two of them. */
+/* Lanes in a piece where a store is done in pieces, or all of them: more than one of the target's vectors, but not a power of
+ * two of them. LLVM would keep such a vector lane by lane from one loop's step to the next. */
 static int piece_lanes(const codegen_emitter *m, const tir_stmt *s, int lanes) {
   int native = m->target->vector_bytes / codegen_widest_bytes(s->u.store.buffer, s->u.store.value);
   bool is_power = (lanes & (lanes - 1)) == 0;
-  return is_power || native < 2 || lanes < native || lanes % native != 0 ? lanes : native;
+  return is_power || native < 2 || lanes < native ? lanes : native;
 }
 
 /* E itself after a failure, which is kept. */
@@ -537,9 +537,9 @@ static const tir_expr *piece(codegen_emitter *m, const tir_expr *e, int first, i
   return e;
 }
 
-/* All values, then all stores, as a vector's lanes are computed before any is stored. */
+/* All values, then all stores, as a vector's lanes are computed before any is stored. The last piece may be shorter. */
 static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n) {
-  int n_pieces = lanes / n;
+  int n_pieces = (lanes + n - 1) / n;
   tir_stmt *part = RUNTIME_NEW_ARRAY(&m->arena, tir_stmt, n_pieces);
   const tir_expr **index = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, n_pieces);
   if (part == NULL || index == NULL) {
@@ -547,11 +547,12 @@ static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n
     return;
   }
   for (int i = 0; i < n_pieces && !m->failed; i++) {
-    index[i] = piece(m, s->u.store.index[0], i * n, n);
+    int first = i * n, width = RUNTIME_MIN(n, lanes - first);
+    index[i] = piece(m, s->u.store.index[0], first, width);
     part[i] = *s;
     part[i].u.store.index = &index[i];
-    part[i].u.store.value = piece(m, s->u.store.value, i * n, n);
-    part[i].u.store.predicate = piece(m, s->u.store.predicate, i * n, n);
+    part[i].u.store.value = piece(m, s->u.store.value, first, width);
+    part[i].u.store.predicate = piece(m, s->u.store.predicate, first, width);
     codegen_value(m, part[i].u.store.value);
   }
   for (int i = 0; i < n_pieces && !m->failed; i++) store_whole(m, &part[i]);

@@ -333,17 +333,37 @@ static void all_or_none(void **state) {
   }
 }
 
-/* All lanes are computed before any is stored, also of a vector that is stored in pieces. */
+/* All lanes are computed before any is stored, also of a vector that is stored in pieces, of which the last may be short. */
 static void onto_itself(void **state) {
   (void)state;
-  enum { LANES = 48, BY = 8 };
-  int32_t c[LANES + BY];
-  for (int i = 0; i < LANES + BY; ++i) c[i] = i;
-  kit_begin();
-  const tir_buffer *C = kit_out("C", TN_I32, LANES + BY);
-  const tir_expr *from = kit_load(C, kit_ramp(kit_int(0), 1, LANES));
-  kit_run(kit_func("kernel", kit_store(C, kit_ramp(kit_int(BY), 1, LANES), from)), (void *[]){c});
-  for (int i = 0; i < LANES; ++i) assert_int_equal(c[BY + i], i);
+  enum { MOST = 111, BY = 8 };
+  static const int lengths[] = {48, 40, 37, 21, MOST};
+  for (int n = 0; n < (int)(sizeof lengths / sizeof *lengths); ++n) {
+    int lanes = lengths[n];
+    int32_t c[MOST + BY + 1];
+    for (int i = 0; i <= MOST + BY; ++i) c[i] = i;
+    kit_begin();
+    const tir_buffer *C = kit_out("C", TN_I32, lanes + BY);
+    const tir_expr *from = kit_load(C, kit_ramp(kit_int(0), 1, lanes));
+    kit_run(kit_func("kernel", kit_store(C, kit_ramp(kit_int(BY), 1, lanes), from)), (void *[]){c});
+    for (int i = 0; i < lanes; ++i) assert_int_equal(c[BY + i], i);
+    assert_int_equal(c[lanes + BY], lanes + BY);
+  }
+}
+
+/* Sums in 40 lanes stay in registers from step to step: LLVM takes a value of 40 lanes apart lane by lane there. */
+static void odd_sums(void **state) {
+  (void)state;
+  static const char program[] = "input X: f32[204,10]\nS[j<10] = sum[i<204](X[i,j])";
+  static const char schedule[] =
+      "split(S, i, 4); rfactor(S, i.inner); fuse(S.rf, i.inner, j); reorder(S.rf, i.outer, i.inner.j.fused); "
+      "vectorize(S.rf, i.inner.j.fused); set_scope(S.rf, local); reorder(S, i.inner.v, j); vectorize(S, j)";
+  char *assembly = kit_assembly(program, schedule, "skylake-avx512");
+  check_has(assembly, "vaddps");
+  check_has_not(assembly, "vaddss");
+  check_has_not(assembly, "vinsertps");
+  free(assembly);
+  kit_same_values("input X: i32[204,10]\nS[j<10] = sum[i<204](X[i,j])", schedule);
 }
 
 /* ---- odds -------------------------------------------------------------------------------------------------------- */
@@ -415,7 +435,8 @@ int test_memory_run(void) {
                                             cmocka_unit_test(unaligned),
                                             cmocka_unit_test(computed_ramps),
                                             cmocka_unit_test(all_or_none),
-                                            cmocka_unit_test(onto_itself)};
+                                            cmocka_unit_test(onto_itself),
+                                            cmocka_unit_test(odd_sums)};
   return CHECK_TABLE("strided loads", stride_rows, load_strided) +
          CHECK_TABLE("strided stores", stride_rows, store_strided) +
          CHECK_TABLE("masked loads", mask_rows, load_masked) + CHECK_TABLE("masked stores", mask_rows, store_masked) +
