@@ -117,14 +117,32 @@ static bool range_of(run *r, const tir_var *var, tir_interval *range) {
   return binding != NULL;
 }
 
-/* The linear form of a position in lane 0; it is none below 0, and none that its dtype does not hold or that is -1 there. */
+static tir_walk stop_at_variable(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_VAR || e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A position that goes on by the same in all lanes: *FIRST, of one lane, and what *LANES adds in each of them, NULL: nothing. Rows of few
+ * columns that are one vector have positions n + lane // columns. */
+static bool part_position(const tir_expr *e, const tir_expr **first, const tir_expr **lanes) {
+  *first = e->lanes == 1 ? e : e->arg[0], *lanes = NULL;
+  if (e->lanes == 1 || e->op == TIR_RAMP || e->op == TIR_BROADCAST) return true;
+  if (e->op != TIR_ADD || e->arg[0]->op != TIR_BROADCAST) return false;
+  *first = e->arg[0]->arg[0], *lanes = e->arg[1];
+  return tir_walk_expr(*lanes, stop_at_variable, NULL);
+}
+
+/* The linear form of a position in lane 0, or of what all lanes have in common; no lane's is below 0, or what its dtype does not
+ * hold or has for -1. */
 static bool read_position(run *r, const step *s, tir_linear *form) {
-  const tir_expr *e = s->position;
-  bool is_ramp = e->op == TIR_RAMP, is_known = e->lanes == 1 || is_ramp || e->op == TIR_BROADCAST;
+  const tir_expr *e = s->position, *first, *lanes;
+  tir_interval all = {0, 0}, range;
   tir_linear_zero(form);
-  if (!is_known || !tir_linear_add_expr(form, e->lanes == 1 ? e : e->arg[0], 1)) return false;
-  const int64_t last = is_ramp ? (e->lanes - 1) * e->u.i : 0;
-  tir_interval all = {form->constant + RUNTIME_MIN(last, 0), form->constant + RUNTIME_MAX(last, 0)}, range;
+  if (!part_position(e, &first, &lanes) || !tir_linear_add_expr(form, first, 1)) return false;
+  if (lanes != NULL && !codegen_index_range(r->m, lanes, &all)) return false;
+  const int64_t last = e->op == TIR_RAMP ? (e->lanes - 1) * e->u.i : 0;
+  all = tir_interval_add(all,
+                         (tir_interval){form->constant + RUNTIME_MIN(last, 0), form->constant + RUNTIME_MAX(last, 0)});
   for (int i = 0; i < form->n; i++) {
     const tir_term *t = &form->terms[i];
     if (t->atom->op != TIR_VAR || !range_of(r, t->atom->u.var, &range)) return false;
@@ -156,7 +174,11 @@ static bool are_disjoint(const step *a, const step *b) {
 
 /* Whether from one to the other all lanes go on by the same. */
 static bool same_lanes(const tir_expr *a, const tir_expr *b) {
-  return a->lanes == b->lanes && (a->lanes == 1 || (a->op == b->op && (a->op != TIR_RAMP || a->u.i == b->u.i)));
+  const tir_expr *first, *of_a, *of_b;
+  if (a->lanes != b->lanes || (a->lanes > 1 && a->op != b->op)) return false;
+  if (!part_position(a, &first, &of_a) || !part_position(b, &first, &of_b)) return false;
+  if (a->lanes > 1 && a->op == TIR_RAMP && a->u.i != b->u.i) return false;
+  return of_a == NULL || tir_equal(of_a, of_b);
 }
 
 /* What was done later, NEXT, to what LIST says was done. False: it may go back. */
@@ -299,29 +321,53 @@ static LLVMValueRef is_below(codegen_emitter *m, LLVMValueRef all, int bytes, in
   return LLVMBuildICmp(m->builder, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
 }
 
-/* Those of one type are looked at together. */
-static bool is_alike(const place *a, const place *b) {
-  return a->step->place->lanes == b->step->place->lanes && a->step->positions->dtype == b->step->positions->dtype;
+/* Positions of some lanes, or'ed: those of one type are looked at together. */
+typedef struct taken_lanes {
+  int lanes;
+  tn_dtype dtype;
+  LLVMValueRef all;
+} taken_lanes;
+
+enum { MOST_TYPES = 8 };
+
+static LLVMValueRef either(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
+  return a == NULL ? b : LLVMBuildOr(m->builder, a, b, "");
 }
 
-/* Whether some lane has taken nothing. */
+/* Adds N lanes of what a step has taken, from FIRST on. What has no room is looked at alone: *ANY. */
+static void add_taken(codegen_emitter *m, const step *s, int first, int n, int *n_types, taken_lanes *types,
+                      LLVMValueRef *any) {
+  const tir_expr *part = NULL;
+  const tn_dtype dtype = s->positions->dtype;
+  int at = 0;
+  if (codegen_slice(&m->arena, &m->slices, s->place, first, n, &part) != TN_OK) {
+    codegen_no_memory(m);
+    return;
+  }
+  LLVMValueRef value = codegen_value(m, tir_load(&m->arena, s->positions, 1, &part, NULL));
+  while (at < *n_types && (types[at].lanes != n || types[at].dtype != dtype)) at++;
+  if (at == MOST_TYPES) {
+    *any = either(m, *any, is_below(m, value, (int)tn_dtype_bytes(dtype), n));
+    return;
+  }
+  if (at == *n_types) types[(*n_types)++] = (taken_lanes){n, dtype, NULL};
+  types[at].all = either(m, types[at].all, value);
+}
+
+/* Whether some lane has taken nothing. Where stores are done in pieces, these are loaded. */
 static LLVMValueRef has_empty(codegen_emitter *m, const place_list *list) {
   LLVMValueRef any = NULL;
-  for (int first = 0; first < list->n; first++) {
-    LLVMValueRef all = NULL;
-    const step *of = list->data[first].step;
-    bool is_done = false;
-    for (int i = 0; i < first; i++) is_done |= is_alike(&list->data[i], &list->data[first]);
-    for (int i = first; i < list->n && !is_done; i++) {
-      const step *s = list->data[i].step;
-      if (!is_alike(&list->data[i], &list->data[first])) continue;
-      LLVMValueRef taken = codegen_value(m, tir_load(&m->arena, s->positions, 1, &s->place, NULL));
-      all = all == NULL ? taken : LLVMBuildOr(m->builder, all, taken, "");
-    }
-    if (is_done) continue;
-    LLVMValueRef below = is_below(m, all, (int)tn_dtype_bytes(of->positions->dtype), of->place->lanes);
-    any = any == NULL ? below : LLVMBuildOr(m->builder, any, below, "");
+  taken_lanes types[MOST_TYPES];
+  int n_types = 0;
+  for (int i = 0; i < list->n; i++) {
+    const step *s = list->data[i].step;
+    int lanes = s->place->lanes, n = m->target->vector_bytes / (int)tn_dtype_bytes(s->positions->dtype);
+    if ((lanes & (lanes - 1)) == 0 || n < 2) n = lanes;
+    for (int first = 0; first < lanes; first += n)
+      add_taken(m, s, first, RUNTIME_MIN(n, lanes - first), &n_types, types, &any);
   }
+  for (int i = 0; i < n_types; i++)
+    any = either(m, any, is_below(m, types[i].all, (int)tn_dtype_bytes(types[i].dtype), types[i].lanes));
   return any;
 }
 

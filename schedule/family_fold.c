@@ -8,7 +8,7 @@
 #include "schedule/plan.h"
 
 enum { FOLD_ROWS, FOLD_PARTS, FOLD_THREADS, FOLD_FIELD_COUNT };
-enum { MAX_VECTORS = 8 };
+enum { MOST_RAGGED = 8 }; /* rows that are no whole vectors */
 
 typedef struct fold_facts {
   tn_machine machine;
@@ -24,10 +24,12 @@ typedef struct fold_facts {
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
+static int64_t vectors_of(const fold_facts *f, int64_t n) { return (n * f->columns + f->lanes - 1) / f->lanes; }
+
 /* Whether N rows are a few vectors, which stay in registers with what each column reads again, and are met at least twice. */
 static bool fits(const fold_facts *f, int64_t n) {
-  int64_t vectors = (n * f->columns + f->lanes - 1) / f->lanes;
-  return n >= 2 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows &&
+  int64_t vectors = vectors_of(f, n);
+  return n >= 2 && 2 * n <= f->rows && vectors * f->values <= generic_most_columns(&f->machine) &&
          (f->n_steady == 0 || vectors * (f->values + f->n_steady) < f->machine.vector_registers);
 }
 
@@ -55,13 +57,15 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->can_have_parts = op->n_reduce == 1;
   for (int a = 0; a < r.n_axes; a++) f->points *= (double)r.extent[a];
   for (int a = 0; a + 1 < r.n_data; a++) f->outer *= (double)r.extent[a];
-  return f->lanes > 1 && f->columns > 1 && fits(f, generic_rows_of_fold(f->columns, f->lanes)) ? f : NULL;
+  return f->lanes > 1 && f->columns > 1 && fits(f, 2) ? f : NULL;
 }
 
-/* Parts only where each thread gets some steps of its own. */
+/* Rows that are whole vectors first, then others, whose last vector is a short one. Parts only where each thread gets some steps of its
+ * own. */
 static void space(const void *facts, plan_space *s) {
   const fold_facts *f = facts;
   for (int64_t n = generic_rows_of_fold(f->columns, f->lanes); fits(f, n); n *= 2) plan_add(s, FOLD_ROWS, (int32_t)n);
+  for (int64_t n = 2; fits(f, n) && n <= MOST_RAGGED; n++) plan_add(s, FOLD_ROWS, (int32_t)n);
   plan_add(s, FOLD_PARTS, 1);
   plan_add(s, FOLD_THREADS, 0);
   if (!generic_is_worth_threads_on(&f->machine, f->ns)) return;
@@ -79,11 +83,12 @@ static double cost(const void *facts, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double parts = fmax(c[FOLD_PARTS], 1), rows = fmax(c[FOLD_ROWS], 1);
   if ((parts > 1 && !c[FOLD_THREADS]) || !fits(f, c[FOLD_ROWS]) || parts * 2 * rows > (double)f->rows) return INFINITY;
-  double lanes = rows * (double)f->columns, vectors = ceil(lanes / (double)f->lanes);
+  double lanes = rows * (double)f->columns, vectors = (double)vectors_of(f, c[FOLD_ROWS]);
   double vector = f->ns / (f->points / (double)f->lanes), chain = f->values * m->costs.chain;
   double waits = f->points / lanes * fmax(chain - vectors * vector, 0);
   double ends = f->outer * parts * rows * fmax(chain, f->combined * cost_fma(m, m->vector_bytes));
-  double ns = f->ns + waits + ends;
+  double idle = f->points / lanes * (vectors - lanes / (double)f->lanes) * vector;
+  double ns = f->ns + idle + waits + ends + f->points / lanes * m->costs.load; /* a step's own */
   return c[FOLD_THREADS] ? cost_threads(m, ns, parts > 1 ? parts : f->outer) : ns;
 }
 

@@ -25,6 +25,11 @@ typedef struct first_row {
   "split(I, k, 8); rfactor(I, k.inner, 1); reorder(I.rf, i, k.outer, k.inner); vectorize(I.rf, k.inner); " \
   "compute_at(I.rf, I, i)"
 
+#define FOLDED(n)                                                                             \
+  "split(I, k, " n                                                                            \
+  "); rfactor(I, k.inner); fuse(I.rf, k.inner, i); reorder(I.rf, k.outer, k.inner.i.fused); " \
+  "vectorize(I.rf, k.inner.i.fused)"
+
 static const first_row first_rows[] = {
     {"scalars", ROWS_OF("f32", "argmax"), "", TN_F32, true, false, true, UPWARDS},
     {"scalars, the least", ROWS_OF("f32", "argmin"), "", TN_F32, false, false, true, UPWARDS},
@@ -55,6 +60,9 @@ static const first_row first_rows[] = {
      "k.inner); "
      "compute_at(I.rf, I, i)",
      TN_F32, true, false, false, UPWARDS},
+    {"rows folded into a vector", COLUMNS_OF("f32", "argmax"), FOLDED("4"), TN_F32, true, true, true, UPWARDS},
+    {"rows folded into an odd vector", COLUMNS_OF("f32", "argmin"), FOLDED("3"), TN_F32, false, true, true, UPWARDS},
+    {"folded whole numbers", COLUMNS_OF("i32", "argmax"), FOLDED("5"), TN_I32, true, true, false, UPWARDS},
     {"positions backwards", COUNTED("47 - k"), BLOCKS, TN_F32, true, true, false, BACKWARDS},
     {"positions that begin below 0", COUNTED("k - 3"), BLOCKS, TN_F32, true, true, false, FROM_BELOW},
     {"positions that stand still", COUNTED("k//2"), BLOCKS, TN_F32, true, true, false, BY_PAIRS},
