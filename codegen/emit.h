@@ -234,6 +234,8 @@ void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRe
 void codegen_strides_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 /* A load by such a stride from vectors that neighbours share; NULL: it is none, or what lies between its lanes cannot be read. */
 LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e);
+/* A cast of every third byte to 16 bits; NULL: it is none, or there are no shuffles of bytes for it. */
+LLVMValueRef codegen_strided_halves(codegen_emitter *m, const tir_expr *cast);
 /* Bytes that shuffles of LANES elements stay in: all where there are such shuffles of elements of BYTES. */
 int codegen_block_bytes(const codegen_emitter *m, int bytes, int lanes);
 /* Of the first of N statements in a row, stores by such a stride that together leave nothing out: emits them. Returns how many; 0:

@@ -3,6 +3,8 @@
 
 #include "codegen/emit.h"
 
+enum { MOST_BYTES = 64 }; /* of a register */
+
 static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
 
 static bool is_float(const tir_expr *e) { return tn_dtype_is_float(e->dtype); }
@@ -244,10 +246,34 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");
 }
 
+/* The low bytes of halves, a register of them by one shuffle of two; LLVM has two instructions for each and one for both. NULL:
+ * that is not what E does. */
+static LLVMValueRef emit_low_bytes(codegen_emitter *m, const tir_expr *e) {
+  int lanes = m->target->vector_bytes, from[MOST_BYTES];
+  const tir_expr *of = e->arg[0];
+  bool is_byte = e->dtype == TN_U8 || e->dtype == TN_I8, is_half = of->dtype == TN_U16 || of->dtype == TN_I16;
+  if (!is_byte || !is_half || !m->target->shuffles_bytes || e->lanes % lanes != 0 || lanes > MOST_BYTES) return NULL;
+  LLVMValueRef value = codegen_value(m, of), result = LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  LLVMTypeRef bytes = codegen_type(m, (tn_dtype)e->dtype, lanes);
+  for (int i = 0; i < lanes; i++) from[i] = 2 * i;
+  for (int first = 0; first < e->lanes; first += lanes) {
+    LLVMValueRef halves[2];
+    for (int k = 0; k < 2; k++)
+      halves[k] = LLVMBuildBitCast(m->builder, codegen_lane_piece(m, value, e->lanes, first + k * lanes / 2, lanes / 2),
+                                   bytes, "");
+    result =
+        codegen_put_piece(m, result, codegen_shuffle(m, halves[0], halves[1], lanes, from), e->lanes, first, lanes);
+  }
+  return result;
+}
+
 /* In 16 bits where that is all the same. */
 static LLVMValueRef emit_cast(codegen_emitter *m, const tir_expr *e) {
   const tir_expr *narrow = codegen_narrow(m, e);
-  return narrow != NULL ? codegen_value(m, narrow) : codegen_cast(m, e); /* it may need no cast any more */
+  if (narrow != NULL) return codegen_value(m, narrow); /* it may need no cast any more */
+  LLVMValueRef value = codegen_strided_halves(m, e);
+  if (value == NULL) value = emit_low_bytes(m, e);
+  return value != NULL ? value : codegen_cast(m, e);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */

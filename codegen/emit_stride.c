@@ -350,3 +350,43 @@ LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
                     : LLVMBuildSelect(m->builder, codegen_splat(m, on, e->lanes), result,
                                       LLVMConstNull(LLVMTypeOf(result)), "");
 }
+
+/* ---- bytes as halves --------------------------------------------------------------------------------------------- */
+
+/* LANES halves whose low bytes are every third one, beginning with PHASE, of the 3 * LANES from BY elements behind the load's
+ * first on: two registers hold them, and one shuffle takes each byte to the half that it is to be in. */
+static LLVMValueRef third_bytes(codegen_emitter *m, const strided_load *load, int64_t by, int phase, int lanes) {
+  int bytes = m->target->vector_bytes, from[MOST_LANES], behind = 3 * lanes - bytes;
+  LLVMValueRef first = load_block(m, load, by, bytes), second = load_block(m, load, by + behind, bytes);
+  for (int i = 0; i < lanes; i++) {
+    int at = 3 * i + phase;
+    from[2 * i] = at < bytes ? at : bytes + at - behind;
+    from[2 * i + 1] = -1;
+  }
+  return codegen_shuffle(m, first, second, bytes, from);
+}
+
+/* Widening a register of bytes costs two shuffles; here they come as halves at once. */
+LLVMValueRef codegen_strided_halves(codegen_emitter *m, const tir_expr *cast) {
+  const tir_expr *e = cast->arg[0];
+  int lanes = m->target->vector_bytes / 2;
+  int64_t place;
+  strided_load load;
+  bool is_widened = e->op == TIR_LOAD && e->dtype == TN_U8 && (cast->dtype == TN_U16 || cast->dtype == TN_I16);
+  if (!is_widened || !has_whole(m, 1) || e->lanes < lanes || 2 * lanes > MOST_LANES) return NULL;
+  if (!take_apart(m, e, &load) || load.stride != 3 || load.is_backwards || load.predicate != NULL) return NULL;
+  strided_reads *r = find_reads(m->strides, &load);
+  if (!find_place(m, &load, r, load.constant, &place)) return NULL;
+  int phase = (int)(load.constant - place);
+  LLVMTypeRef type = codegen_type(m, (tn_dtype)cast->dtype, lanes);
+  LLVMValueRef result = LLVMGetPoison(codegen_type(m, (tn_dtype)cast->dtype, e->lanes));
+  LLVMValueRef low = codegen_splat(m, LLVMConstInt(m->dtypes[cast->dtype], UINT8_MAX, false), lanes);
+  load.base = codegen_linear_base(m, e->arg[0]);
+  for (int first = 0; first < e->lanes; first += lanes) {
+    int from = RUNTIME_MIN(first, e->lanes - lanes);
+    LLVMValueRef bytes = third_bytes(m, &load, place - load.constant + 3 * from, phase, lanes);
+    LLVMValueRef halves = LLVMBuildAnd(m->builder, LLVMBuildBitCast(m->builder, bytes, type, ""), low, "");
+    result = codegen_put_piece(m, result, halves, e->lanes, from, lanes);
+  }
+  return result;
+}

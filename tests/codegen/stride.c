@@ -10,6 +10,8 @@ typedef struct stride_row {
 #define GRAY(dtype) "input X: " dtype "[64,64,3]\nC[i<64, j<64] = X[i,j,0] - X[i,j,1] - X[i,j,2]"
 #define HALF(dtype) "input X: " dtype "[64,128]\nC[i<64, j<64] = X[i,2*j] + X[i,2*j+1]"
 #define FOURTH(dtype) "input X: " dtype "[64,256]\nC[i<64, j<64] = (X[i,4*j] + X[i,4*j+1]) * (X[i,4*j+2] + X[i,4*j+3])"
+#define WEIGHED(n, red) \
+  "input X: u8[64," n ",3]\nC[i<64, j<" n "] = u8((u32(" red ")*77 + u32(X[i,j,1])*150 + u32(X[i,j,2])*29) // 256)"
 #define ROW(n) "split(C, j, " n "); vectorize(C, j.inner)"
 #define TURNS(of, dtype) \
   "input A: " dtype "[64], B: " dtype "[64]\nC[i<64, c<" of "] = select(c%2 == 0, A[i], B[i]*" dtype "(2))"
@@ -24,6 +26,17 @@ static const stride_row stride_rows[] = {
     {"colours on wide registers", GRAY("f32"), ROW("16"), "znver4", "vpermt2ps", "vinsert"},
     {"colours of bytes on wide registers", GRAY("u8"), ROW("64"), "znver4", "vpermt2b", "vpinsrb"},
     {"colours of bytes where bytes stay in blocks", GRAY("u8"), ROW("64"), "skylake-avx512", "vpshufb", "vpinsrb"},
+    {"a weighted sum of colours", WEIGHED("64", "X[i,j,0]"), ROW("64"), "znver4", "vpermt2b", "vpmovzxbw"},
+    {"a weighted sum of colours with a rest", WEIGHED("107", "X[i,j,0]"), "vectorize(C, j)", "znver4", "vpermt2b",
+     NULL},
+    {"a weighted sum of backward colours", WEIGHED("64", "X[i,63-j,0]"), ROW("64"), "znver4", NULL, "vpinsrb"},
+    {"a weighted sum of colours, narrow", WEIGHED("64", "X[i,j,0]"), ROW("32"), "haswell", "vpshufb", "vpinsrb"},
+    {"signed bytes as halves", "input X: i8[64,64,3]\nC[i<64, j<64] = i16(X[i,j,0]) - i16(X[i,j,2]) * i16(3)",
+     ROW("64"), "znver4", "vpmovsxbw", NULL},
+    {"one colour as halves, and no more", "input X: u8[190]\nC[j<64] = u16(X[3*j]) * u16(300)", ROW("64"), "znver4",
+     NULL, "vpinsrb"},
+    {"halves as bytes", "input X: i16[64,128]\nC[i<64, j<128] = i8(X[i,j] >> i16(3))", ROW("128"), "znver4", "vpermt2b",
+     "vpmovwb"},
     {"colours of narrow registers", GRAY("f32"), ROW("4"), "nehalem", "shufps", "insertps"},
     {"halves", HALF("f32"), ROW("8"), "haswell", NULL, "vpermp"},
     {"halves of f64", HALF("f64"), ROW("8"), "haswell", NULL, "vpermp"},
