@@ -115,6 +115,15 @@ static double spilled(const tn_machine *m, const strip_shape *shape, const strip
   return fmax(ratio, 1);
 }
 
+/* Rows of a sum whose lanes lie apart stay, with what is between, until the last tap that takes its lanes from between those of
+ * another; those that no register holds go to the stack, and come back for some taps. */
+static double between_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+  enum { OTHERS = 2, TIMES = 7 };
+  double rows = (shape->together - 1) * s->step + 1 + s->reach;
+  double kept = (shape->together + rows * s->between) * shape->vectors + OTHERS;
+  return s->between > 0 && s->reduces ? fmax(kept - m->vector_registers, 0) * TIMES * m->costs.load : 0;
+}
+
 /* Lines of the rows that a block shares come again from the second cache where they fall into few sets of the first. */
 static double crowded_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   const tn_machine *m = &f->machine;
@@ -157,8 +166,8 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + crowded_ns(f, shape, s) + parted_ns(f, shape, s) +
-         m->costs.chain;
+  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + between_ns(m, shape, s) + crowded_ns(f, shape, s) +
+         parted_ns(f, shape, s) + m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }

@@ -20,6 +20,8 @@ typedef struct strip_stage {
   double ops, once;            /* operations of a point, all taps; those of them that rows of a block do not share */
   double near, columns, fixed; /* loads, above */
   double near_apart, columns_apart; /* nanoseconds more of such loads whose lanes are not side by side */
+  double between,
+      step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
   double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double kept_rows, kept_more_rows; /* those of them that several taps read */
   double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */

@@ -145,6 +145,14 @@ static double apart_ns(const generic_draft *d, const generic_read *read, int col
          cost_apart(&d->machine, (double)tn_dtype_bytes(read->tensor->dtype), (int64_t)step_along(read, column));
 }
 
+/* Lanes that lie a few elements apart are taken out of registers that hold what is between them, too. */
+static void count_between(const generic_read *read, int row, int column, strip_stage *out) {
+  double apart = step_along(read, column);
+  if (apart < 2 || apart > COST_MOST_APART) return;
+  out->between = fmax(out->between, apart);
+  out->step = fmax(out->step, uses(read, row) ? step_along(read, row) : 0);
+}
+
 /* Adds the loads of one read for a point: those that rows computed together share, and those that each row makes
  * anew, as many rows as it goes on by. Reads that differ only in the row are one load of another row. */
 static void count_loads(const generic_draft *d, const generic_reads *r, int at, strip_stage *out) {
@@ -164,6 +172,7 @@ static void count_loads(const generic_draft *d, const generic_reads *r, int at, 
       out->columns += taps * row_taps;
       return;
     }
+  count_between(read, row, column, out);
   double own = uses(read, row) ? fmin(step_along(read, row), row_taps) : 0, apart = apart_ns(d, read, column, out);
   out->near += taps * own, out->near_apart += taps * own * apart;
   out->columns += taps * (row_taps - own), out->columns_apart += taps * (row_taps - own) * apart;
