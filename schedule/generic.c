@@ -461,6 +461,7 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
     else
       fall_back(&draft, &pg->group, pg->kind, "");
   }
+  if (ok) generic_join_siblings(&draft);
   runtime_quiet_end(&quiet);
   if (plans->arena.failed) ok = runtime_fail(plans->draft.s->ctx, TN_ERROR_MEMORY, "out of memory for a plan") == TN_OK;
   if (ok) return draft.s;
@@ -611,6 +612,7 @@ tn_status schedule_plans_complete(schedule_plans *plans, const bool *done, tn_sc
   draft.s = s;
   for (int g = 0; g < plans->groups.n; g++)
     if (!done[g]) schedule_group(&draft, plans->groups.data[g]);
+  generic_join_siblings(&draft);
   if (!plans->arena.failed) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
 }
@@ -633,6 +635,7 @@ static void schedule_here(void *data) {
   a->status = plans ? TN_OK : tn_context_status(s->ctx);
   if (!plans) return;
   for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
+  generic_join_siblings(&plans->draft);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
   if (plans->arena.failed) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
   if (was_ok) a->status = tn_context_status(s->ctx);

@@ -148,6 +148,11 @@ static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
   return generic_is_worth_threads_on(&p->machine, ns);
 }
 
+/* ---- groups that read the same (generic_siblings.c) -------------------------------------------------------------- */
+
+/* Outputs whose outermost loops are alike run together where that saves reading from far away. All groups are scheduled. */
+void generic_join_siblings(generic_draft *p);
+
 /* ---- families: each schedules a group of stages ------------------------------------------------------------------ */
 
 /* How a root's axes are made of its anchor's: an anchor's axis is an axis of the root, or axis // BY, or axis % BY (a

@@ -360,12 +360,20 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* allocate(buffer) { produce; rest } for each tensor of a stage that is not an argument. */
-static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
+/* Whether the stage's outermost loop was asked to run with the one before it. */
+static bool wants_join(const lower_stage *ls) {
+  return ls->st->n_leaves > 0 && schedule_pragma_value(schedule_leaf(ls->st, 0), SCHEDULE_PRAGMA_JOIN) > 0;
+}
+
+/* allocate(buffer) { produce; rest } for each tensor of a stage that is not an argument. NEXT: the stage that REST begins with, where it is
+ * to run together with this one; or NULL. */
+static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest, const lower_stage *next) {
   const lower_stage *ls = &l->stages[stage];
-  const tir_stmt *both[] = {emit_stage(l, stage), rest};
+  const tir_stmt *both[] = {emit_stage(l, stage), rest}, *body = NULL;
   if (ls->is_doubled) both[0] = tir_attr(l->arena, TIR_DOUBLE_BUFFER, 1, both[0]);
-  const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
+  if (next) body = schedule_join_loops(l, both[0], rest);
+  if (next && !body) schedule_warn_join(l, next);
+  if (!body) body = tir_seq(l->arena, rest ? 2 : 1, both);
   for (int v = ls->st->n_tensors - 1; v >= 0; v--)
     if (!ls->buffers[v]->is_param && !ls->roll.by) body = tir_alloc(l->arena, ls->buffers[v], body);
   return body;
@@ -376,7 +384,7 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
   for (int i = stage - 1; i >= 0; i--) {
     const lower_stage *ls = &l->stages[i];
     if (ls->is_live && ls->st->attach == SCHEDULE_AT && ls->st->at_stage == stage && ls->st->at_axis == axis)
-      body = produce_then(l, i, body);
+      body = produce_then(l, i, body, NULL);
   }
   return body;
 }
@@ -497,9 +505,14 @@ static tir_func *lower(lowering *l, const char *name) {
       schedule_warn_masks(l, &l->stages[i]);
       schedule_warn_loops(l, &l->stages[i]);
     }
-  for (int i = l->s->n_stages - 1; i >= 0; i--)
-    if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT && schedule_in_part(l, i))
-      body = produce_then(l, i, body);
+  const lower_stage *next = NULL;
+  for (int i = l->s->n_stages - 1; i >= 0; i--) {
+    const lower_stage *ls = &l->stages[i];
+    if (!ls->is_live || ls->st->attach != SCHEDULE_ROOT || !schedule_in_part(l, i)) continue;
+    body = produce_then(l, i, body, next);
+    next = wants_join(ls) ? ls : NULL;
+  }
+  if (next) schedule_warn_join(l, next);
   if (body) schedule_prove_body(l, body);
   if (l->unfit.what) return schedule_widen(l) ? lower(l, name) : NULL;
   return make_func(l, name, body);

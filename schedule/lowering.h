@@ -137,6 +137,11 @@ bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
 /* Says which annotations and pragmas of loops have no effect (pragmas.c). */
 void schedule_warn_loops(lowering *l, const lower_stage *ls);
+/* Says that the stage's pragma join_loop_before does nothing. */
+void schedule_warn_join(lowering *l, const lower_stage *ls);
+/* LOOP and then REST, of which the first statement runs together with LOOP. NULL: they are no loops over the same iterations, or one
+ * needs or changes what the other stores. */
+const tir_stmt *schedule_join_loops(lowering *l, const tir_stmt *loop, const tir_stmt *rest);
 /* Whether a split's children count no further than its parent. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. SIZE may be NULL. */

@@ -17,6 +17,7 @@ static const struct pragma_row {
     [SCHEDULE_PRAGMA_PARTITION] = {"loop_partition_hint", 1, 1, "1"},
     [SCHEDULE_PRAGMA_STRIDE] = {"parallel_stride_pattern", 1, 1, "1"},
     [SCHEDULE_PRAGMA_STREAM] = {"stream_stores", 1, 1, "1"},
+    [SCHEDULE_PRAGMA_JOIN] = {"join_loop_before", 1, 1, "1"},
 };
 
 /* Pragmas that TVM has and Tenon has not: the word, and why, with what to do instead. */
@@ -134,6 +135,10 @@ tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter) {
   return pragma_set(s, stage, iter, SCHEDULE_PRAGMA_STREAM);
 }
 
+tn_status schedule_pragma_join(tn_schedule *s, int stage, int iter) {
+  return pragma_set(s, stage, iter, SCHEDULE_PRAGMA_JOIN);
+}
+
 tn_status schedule_pragma_partition(tn_schedule *s, int stage, int iter) {
   return pragma_set(s, stage, iter, SCHEDULE_PRAGMA_PARTITION);
 }
@@ -205,6 +210,12 @@ static void warn_pragmas(lowering *l, const lower_stage *ls, int leaf) {
     warn(l, ls, leaf, "pragma", "no condition depends on the loop, so loop_partition_hint has nothing to part");
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) >= 0 && axis->annotation != SCHEDULE_PARALLEL)
     warn(l, ls, leaf, "pragma", "parallel_stride_pattern is for a parallel loop");
+}
+
+void schedule_warn_join(lowering *l, const lower_stage *ls) {
+  warn(l, ls, 0, "pragma",
+       "no loop over the same iterations stands right before it that neither needs nor changes what it computes, so "
+       "join_loop_before has nothing to join");
 }
 
 /* Once for each lowering of a schedule, for live stages. */

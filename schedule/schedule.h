@@ -132,6 +132,9 @@ TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, co
  *                            of n; without it each gets one run of iterations
  *   stream_stores            1: vectors that are stored to outputs inside AXIS go to memory past the caches: for outputs
  *                            that no cache holds. x86, where a vector's address is a multiple of its size; else as usual
+ *   join_loop_before         1: AXIS, the outermost loop of a stage at the root, runs together with the one that stands right
+ *                            before it, where both have the same iterations and neither needs what the other computes.
+ *                            Halide: compute_with
  * Other keys of TVM's are refused with the reason. */
 TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value);
 

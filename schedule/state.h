@@ -35,6 +35,7 @@ typedef enum schedule_pragma_kind {
   SCHEDULE_PRAGMA_PARTITION, /* the loop is parted where a condition holds throughout, as with tail peel */
   SCHEDULE_PRAGMA_STRIDE,    /* a parallel loop's iterations go to the threads in turn */
   SCHEDULE_PRAGMA_STREAM,    /* vectors stored to outputs inside go past the caches */
+  SCHEDULE_PRAGMA_JOIN,      /* the loop runs together with the one right before it */
   SCHEDULE_PRAGMA_COUNT
 } schedule_pragma_kind;
 
@@ -183,6 +184,8 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 /* stream_stores. */
 tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter);
+/* join_loop_before. */
+tn_status schedule_pragma_join(tn_schedule *s, int stage, int iter);
 /* pragma(iter, "loop_partition_hint", 1) by position. */
 tn_status schedule_pragma_partition(tn_schedule *s, int stage, int iter);
 /* TARGET_ITER is a position among the target's loops. */

@@ -144,7 +144,7 @@ static void draw_pragma(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   (void)kind;
   static const char *const others[] = {"unroll_explicit", "loop_partition_hint", "parallel_stride_pattern",
-                                       "stream_stores"};
+                                       "stream_stores", "join_loop_before"};
   const char *loop = loop_of(st, any_loop(d, st));
   int other = (int)below(d, RUNTIME_COUNT(others));
   if (chance(d, 50))

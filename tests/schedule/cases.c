@@ -263,6 +263,11 @@ const schedule_case schedule_cases[] = {
      "split(C, j, 4); reorder(C, i, j.outer, k, j.inner); pragma(C, i, auto_unroll_max_step, 8); "
      "pragma(C, j.outer, unroll_explicit, 0)"},
     {"partition_hint", "C[i<100, j<4] = A[i,j] + 1", "split(C, i, 16); pragma(C, i.outer, loop_partition_hint, 1)"},
+    {"joined_loops", "P[i<16] = sum[k<8](A[i,k])\nQ[i<16] = max[k<8](A[i,k])",
+     "split(P, i, 4); split(Q, i, 4); parallel(P, i.outer); parallel(Q, i.outer); pragma(Q, i.outer, join_loop_before, "
+     "1)"},
+    {"joined_three", "P[i<16] = A[i] + 1\nQ[i<16] = A[i] * 2\nR[i<16] = A[i] - 3",
+     "pragma(Q, i, join_loop_before, 1); pragma(R, i, join_loop_before, 1)"},
     {"stride_pattern", ADD, "parallel(C, i); pragma(C, i, parallel_stride_pattern, 1)"},
     {"stride_pattern_peeled", "C[i<100, j<4] = A[i,j] + 1",
      "split(C, i, 16, tail=peel); parallel(C, i.outer); pragma(C, i.outer, parallel_stride_pattern, 1)"},

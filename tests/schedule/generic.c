@@ -68,6 +68,8 @@ static const generic_case cases[] = {
     {"interleaved",
      "input I: f32[514,514,3]\nC[y<512, x<512, c<3] = I[y,x,c] + I[y,x+1,c]*2 + I[y,x+2,c] + I[y+1,x+1,c]", "C",
      "injective"},
+    {"sums_and_extrema", "input I: f32[500,1000]\nS[n<500] = sum[c<1000](I[n,c])\nM[n<500] = max[c<1000](I[n,c])", "M",
+     "reduce"},
     {"max_pool_planes", "input I: f32[1,8,64,64]\nO[n<1, c<8, h<31, w<31] = max[r<3, s<3](I[n, c, 2*h+r, 2*w+s])", "O",
      "pool"},
     {"max_pool_padded",

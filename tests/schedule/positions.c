@@ -144,7 +144,7 @@ static const struct position {
     {"NULL for a stage", name_none, "split(): no stage is called \"\": name one of A, P, Q"},
     {"NULL for an axis", axis_none, "unroll(P, ): axis \"\" is not part of stage P: name one of its loops, i, j"},
     {"NULL for a key", key_none,
-     "pragma(P, i): key \"\" is unknown: use stream_stores, unroll_explicit, loop_partition_hint, "
+     "pragma(P, i): key \"\" is unknown: use stream_stores, unroll_explicit, join_loop_before, loop_partition_hint, "
      "auto_unroll_max_step or parallel_stride_pattern"},
     {"NULL for a target", target_none, "compute_at(): no stage is called \"\": name one of A, P, Q"},
     {"NULL for a scope", scope_none_by_name, "cache_write(P): scope \"\" is unknown: use \"global\" or \"local\""},

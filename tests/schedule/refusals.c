@@ -433,7 +433,7 @@ static const struct refusal {
      "reader)"},
     {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
      "pragma(C, i): key \"unroll_implicit\" is unknown: use unroll_explicit, auto_unroll_max_step, stream_stores, "
-     "loop_partition_hint or parallel_stride_pattern"},
+     "join_loop_before, loop_partition_hint or parallel_stride_pattern"},
     {"pragma: a negative number", MM, "", "pragma(C, i, auto_unroll_max_step, -1)",
      "pragma(C, i): auto_unroll_max_step -1: give 0 to 65535 statements, for example 64"},
     {"pragma: too large a number", MM, "", "pragma(C, i, auto_unroll_max_step, 9000000000)",
