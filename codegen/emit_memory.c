@@ -64,35 +64,8 @@ static LLVMValueRef offset(codegen_emitter *m, LLVMValueRef base, int64_t by) {
 
 /* ---- plain accesses ---------------------------------------------------------------------------------------------- */
 
-static bool is_input(const codegen_emitter *m, const tir_buffer *buffer) {
-  bool is = false;
-  for (int i = 0; i < m->func->n_inputs; i++) is |= m->func->params[i] == buffer;
-  return is;
-}
-
-/* Fewer lanes than a register has, no power of two: LLVM puts them together from several loads. Inputs
- * only: scratch has to be seen to be registers, and a masked load waits for stores right before it. */
-static bool is_ragged(const codegen_emitter *m, const access *a, int lanes) {
-  return lanes > 2 && (lanes & (lanes - 1)) != 0 && lanes * (int)a->align < m->target->vector_bytes &&
-         codegen_has_cheap_masks(m->target) && is_input(m, a->buffer);
-}
-
-/* By one load whose mask lets the first LANES through. */
-static LLVMValueRef load_ragged(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes) {
-  int n = 4;
-  while (n < lanes) n *= 2;
-  LLVMValueRef *on = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
-  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, n), m->ptr};
-  if (on == NULL) return codegen_no_memory(m), LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
-  for (int i = 0; i < n; i++) on[i] = LLVMConstInt(m->i1, i < lanes, false);
-  LLVMValueRef args[] = {element(m, a, index, false), LLVMConstInt(m->i32, a->align, false),
-                         LLVMConstVector(on, (unsigned)n), LLVMConstNull(types[0])};
-  return codegen_lane_piece(m, codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args), n, 0, lanes);
-}
-
 /* LANES elements from INDEX on. */
 static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes) {
-  if (is_ragged(m, a, lanes)) return load_ragged(m, a, index, lanes);
   LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, lanes);
   LLVMValueRef value = LLVMBuildLoad2(m->builder, type, element(m, a, index, true), "");
   LLVMSetAlignment(value, a->align);
