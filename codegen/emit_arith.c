@@ -95,6 +95,45 @@ static LLVMValueRef divide_lanes(codegen_emitter *m, const tir_expr *e, LLVMValu
   return result;
 }
 
+/* VALUE of an index, in the type of E's lanes. */
+static LLVMValueRef lane_of(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
+  return LLVMBuildIntCast2(m->builder, value, codegen_type(m, (tn_dtype)e->dtype, 1), true, "");
+}
+
+/* base, base + STEP, ... */
+static LLVMValueRef steps_from(codegen_emitter *m, const tir_expr *e, LLVMValueRef base, int64_t step) {
+  LLVMTypeRef type = codegen_type(m, (tn_dtype)e->dtype, 1);
+  LLVMValueRef *by = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, e->lanes);
+  if (by == NULL) return codegen_no_memory(m), LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  for (int i = 0; i < e->lanes; i++) by[i] = LLVMConstInt(type, (uint64_t)(i * step), true);
+  return LLVMBuildAdd(m->builder, codegen_splat(m, base, e->lanes), LLVMConstVector(by, (unsigned)e->lanes), "");
+}
+
+/* How often lanes that ascend by *STEP pass a multiple of the divisor at the most, which a symbol decides. -1: it is no such division. */
+static int64_t most_wraps(codegen_emitter *m, const tir_expr *e, int64_t *step) {
+  tir_interval a, b;
+  bool is_uniform = e->lanes > 1 && e->arg[1]->op == TIR_BROADCAST && e->arg[1]->arg[0]->lanes == 1;
+  if (!is_uniform || !tn_dtype_is_signed(e->dtype) || !codegen_is_linear(m, e->arg[0], step) || *step < 0) return -1;
+  if (!codegen_index_range(m, e->arg[0], &a) || !codegen_index_range(m, e->arg[1], &b) || a.lo < 0 || b.lo < 1)
+    return -1;
+  return (b.lo - 1 + *step * (e->lanes - 1)) / b.lo;
+}
+
+/* Ascending lanes by what is the same on all: one division, of the first. The remainders of the others ascend from its remainder, less
+ * the divisor for each multiple of it that they pass:   0 1 2 0 1 2 0 1  is  0 1 2 3 4 5 6 7  less 3 from the fourth on and from the seventh on. */
+static LLVMValueRef divide_ascending(codegen_emitter *m, const tir_expr *e, int64_t wraps, int64_t step) {
+  LLVMValueRef first = codegen_linear_base(m, e->arg[0]), by = codegen_index(m, e->arg[1]->arg[0]);
+  LLVMValueRef quotient = lane_of(m, e, LLVMBuildUDiv(m->builder, first, by, ""));
+  LLVMValueRef rest = steps_from(m, e, lane_of(m, e, LLVMBuildURem(m->builder, first, by, "")), step);
+  LLVMValueRef quotients = codegen_splat(m, quotient, e->lanes), bys = codegen_splat(m, lane_of(m, e, by), e->lanes);
+  for (int64_t i = 0; i < wraps; i++) {
+    LLVMValueRef passes = LLVMBuildICmp(m->builder, LLVMIntSGE, rest, bys, "");
+    rest = LLVMBuildSelect(m->builder, passes, LLVMBuildSub(m->builder, rest, bys, ""), rest, "");
+    quotients = LLVMBuildSub(m->builder, quotients, LLVMBuildSExt(m->builder, passes, LLVMTypeOf(rest), ""), "");
+  }
+  return e->op == TIR_FLOORMOD ? rest : quotients;
+}
+
 /* bool: b is 1 (the quotient is a, the remainder 0) or 0 (both are 0). */
 static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
   return op == TIR_FLOORMOD ? LLVMConstNull(LLVMTypeOf(a)) : LLVMBuildAnd(m->builder, a, b, "");
@@ -102,6 +141,9 @@ static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, L
 
 /* The usual divisor is a positive constant, the usual dividend an index that is known not to be negative. */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
+  enum { FEW_WRAPS = 6 };
+  int64_t step, wraps = most_wraps(m, e, &step);
+  if (wraps >= 0 && wraps <= FEW_WRAPS) return divide_ascending(m, e, wraps, step);
   LLVMValueRef a = codegen_value(m, e->arg[0]);
   tir_interval range;
   int64_t by;

@@ -282,6 +282,20 @@ static void shapes_beyond_memory(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* The lanes of a vector ascend, so that one of them is divided, and not each of 64. */
+static void divisions_of_one_lane(void **state) {
+  (void)state;
+  enum { FEW = 4 };
+  char *text =
+      kit_assembly("symbol 33<=M<=300\ninput A: f32[50,M]\nC[i<50, j<M] = select(j < M-3, A[i,j+3], 0)",
+                   "fuse(C, i, j); split(C, i.j.fused, 64, tail=peel); vectorize(C, i.j.fused.inner)", "znver4");
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, "\tdiv")) != NULL; at++) n++;
+  for (const char *at = text; (at = strstr(at, "\tidiv")) != NULL; at++) n++;
+  free(text);
+  assert_true(n > 0 && n <= FEW);
+}
+
 /* ---- exported ---------------------------------------------------------------------------------------------------- */
 
 static void exported(void **state) {
@@ -307,7 +321,7 @@ static void exported(void **state) {
 int test_symbolic(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(steps_of_one_size), cmocka_unit_test(in_c),
                                      cmocka_unit_test(too_many_elements), cmocka_unit_test(shapes_beyond_memory),
-                                     cmocka_unit_test(exported)};
+                                     cmocka_unit_test(exported),          cmocka_unit_test(divisions_of_one_lane)};
   return CHECK_TABLE("every number of rows", matmul_rows, every_number_of_rows) +
          CHECK_TABLE("bytes by an intrinsic", bytes_rows, bytes) +
          CHECK_TABLE("calls with wrong shapes", refused_rows, refused) +
