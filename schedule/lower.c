@@ -565,7 +565,7 @@ static tir_func *first_form(lowering *l, const char *name, const tir_pass_option
 /* Debug builds check the IR between passes. */
 static tir_func *through_passes(lowering *l, tir_func *f, const tir_pass_options *options) {
   tir_pass_context p = {.ctx = l->ctx, .arena = l->arena, .options = *options};
-  p.options.end_divisor = options->masks_are_dear ? schedule_divisor(l->s) : 0;
+  p.options.end_divisor = options->masks_are_dear || options->versions_rests ? schedule_divisor(l->s) : 0;
 #ifndef NDEBUG
   p.options.check = true;
 #endif

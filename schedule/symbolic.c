@@ -243,17 +243,15 @@ static bool shorten_parts(const tn_schedule *s, const schedule_stage *st, const 
   return changed;
 }
 
-/* Whether the loop that R cuts counts blocks, which are no lanes: it is the outer part of another, or, in the first part of a sum that was taken apart, it
- * is an axis, whose blocks are an axis beside it. */
+/* Whether R cuts the axis of the first part of a sum that was taken apart, whose blocks are an axis beside it. */
 static bool counts_blocks(const schedule_stage *st, const schedule_relation *r) {
   const schedule_axis *whole = &st->axes[r->one], *inner = &st->axes[r->many[1]];
-  if (inner->annotation == SCHEDULE_VECTORIZE) return false;
-  if (whole->made_by >= 0)
-    return !st->relations[whole->made_by].is_fuse && st->relations[whole->made_by].many[0] == r->one;
-  return whole->kind == SCHEDULE_REDUCE && inner->used_by < 0 && inner->annotation == SCHEDULE_NONE;
+  return whole->made_by < 0 && whole->kind == SCHEDULE_REDUCE && inner->used_by < 0 &&
+         inner->annotation == SCHEDULE_NONE;
 }
 
-/* Blocks of blocks. What is no whole one tests each row, so it has to be a small part of all. */
+/* Blocks of these: what is no whole one tests each row, so it has to be a small part of all. Blocks of blocks of a data axis need not be
+ * shorter, since each asks once whether it is full (tir/pass_partition.c). */
 static int64_t block_length(const tn_schedule *s, const schedule_stage *st, const schedule_relation *r) {
   enum { FEW = 4, MANY = 32 };
   bool is_cut = !r->is_fuse && r->n == 2 && r->inner_to_outer && st->axes[r->one].size;

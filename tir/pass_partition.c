@@ -11,10 +11,17 @@
 
 typedef struct state {
   tir_pass_context *p;
+  const tir_func *f;
   const tir_env *env;
   int64_t stores;    /* in the function now; growth is capped */
   bool is_in_vector; /* inside of a loop that becomes vectors: its buffers are widened, each once */
 } state;
+
+static bool uses_symbol(const tir_func *f, const tir_expr *e) {
+  for (int i = 0; i < f->n_scalars; i++)
+    if (f->scalars[i].is_symbol && tir_uses_var(e, f->scalars[i].var)) return true;
+  return false;
+}
 
 /* ---- how far the conditions hold --------------------------------------------------------------------------------- */
 
@@ -205,6 +212,8 @@ typedef struct block {
   int64_t lost;
   int64_t span;           /* of the iterations of a block: see sides */
   const tir_stmt *vector; /* the vectorized loop that the walk is in, or NULL */
+  const tir_stmt *parted; /* likewise a loop that is to be parted, too */
+  bool is_of_blocks;      /* a condition is on that loop, too: it has versions of its own of what is left */
   const tir_stmt *body;
   bool takes_numbers;     /* conditions with numbers on one side are looked at, too */
   struct guard {          /* what of FULL says which iterations there are, and not what they compute */
@@ -389,6 +398,7 @@ static void look_at_cond(block *b, const tir_expr *cond, bool is_guard) {
     const tir_expr *part = conds.item[i], *full = NULL;
     if (part->op == TIR_LT && part->lanes == 1 && tir_uses_var(part, b->var)) full = for_last(b, part);
     if (full != NULL) note_lanes(b, part);
+    b->is_of_blocks |= full != NULL && b->parted != NULL && tir_uses_var(part, b->parted->u.loop.var);
     if (full != NULL && is_guard) note_guard(b, full);
     if (full == NULL || is_part_of(b->full, full)) continue;
     note_strictest(b, full);
@@ -419,10 +429,13 @@ static tir_walk look_at_value(void *user, const tir_expr *e) {
 /* Collects into B what must hold for an iteration to be a whole block. */
 static void look_at_block(block *b, const tir_stmt *s) {
   if (s->kind == TIR_FOR) {
-    const tir_stmt *outer = b->vector;
-    if (s->u.loop.kind == TIR_VECTORIZED) b->vector = s;
+    const tir_stmt *vector = b->vector, *parted = b->parted;
+    if (s->u.loop.kind == TIR_VECTORIZED)
+      b->vector = s;
+    else if (s->u.loop.peel)
+      b->parted = s;
     look_under(b, tir_env_loop(b->arena, b->env, s), s->u.loop.body);
-    b->vector = outer;
+    b->vector = vector, b->parted = parted;
   } else if (s->kind == TIR_IF) {
     bool is_around = b->guard.is_around;
     look_at_cond(b, s->u.branch.cond, true);
@@ -502,14 +515,34 @@ static const tir_stmt *version_up_to(rests *r, int64_t n, const tir_stmt *rest) 
   return body == NULL ? NULL : tir_if(arena, cond, partition_under(r->at, tir_env_cond(r->env, cond), body), rest);
 }
 
+static int64_t vector_bytes(const state *at) {
+  enum { DEFAULT = 64 };
+  return at->p->options.vector_bytes > 0 ? at->p->options.vector_bytes : DEFAULT;
+}
+
+/* Stops at what a processor computes by many instructions, as long for few lanes as for all. */
+static tir_walk find_function(void *user, const tir_expr *e) {
+  (void)user;
+  return tir_class_of(e) == TIR_CLASS_MATH ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* The fewest lanes of a vector of LANES that are worth code of their own. A vector as long as a line of the caches spans two of them wherever
+ * its row does not begin with one, and is stored in two steps; a half or a quarter seldom is. */
+static int64_t shortest_part(const state *at, const tir_stmt *body, int64_t lanes) {
+  enum { LINE_BYTES = 64, FEW = 4, PARTS = 4 };
+  tir_visitor visitor = {.expr = find_function};
+  bool is_long = vector_bytes(at) >= LINE_BYTES && lanes >= FEW * PARTS && tir_count_stores(body) == 1;
+  return is_long && tir_walk_stmt(body, &visitor) ? lanes / PARTS : lanes;
+}
+
 /* REST parted once more, by how much of the block there is: each length where it counts iterations, each number of vectors
  * where it counts lanes. */
 static const tir_stmt *version_rests(state *at, const block *b, const tir_env *env, const tir_stmt *body,
                                      const tir_stmt *rest) {
   bool is_of_form = b->begin != NULL && b->end->op == TIR_VAR && b->lost >= 1;
   int64_t step = RUNTIME_MAX(b->lanes, 1), n = b->lost / step;
-  if (!at->p->options.versions_rests || !is_of_form || n < 1 || n > (step > 1 ? MAX_VECTORS : MAX_RESTS) ||
-      b->begin->dtype != b->end->dtype)
+  if (!at->p->options.versions_rests || !is_of_form || b->is_of_blocks || n < 1 ||
+      n > (step > 1 ? MAX_VECTORS : MAX_RESTS) || b->begin->dtype != b->end->dtype)
     return rest;
   int64_t growth = n * tir_count_stores(body);
   if (at->stores + growth > at->p->options.max_unrolled_body) return rest;
@@ -518,6 +551,7 @@ static const tir_stmt *version_rests(state *at, const block *b, const tir_env *e
   rest = tir_with_own_buffers(at->p->arena, rest);
   for (; n >= 1 && rest != NULL; n--)
     rest = step > 1 ? version_up_to(&r, n * step, rest) : version_of_length(&r, n, rest);
+  for (n = step / 2; n >= shortest_part(at, body, step) && rest != NULL; n /= 2) rest = version_up_to(&r, n, rest);
   return rest;
 }
 
@@ -529,11 +563,10 @@ static tir_walk widest_store(void *user, const tir_stmt *s) {
 }
 
 static int64_t lanes_of(const state *at, const tir_stmt *s) {
-  enum { DEFAULT_VECTOR_BYTES = 64 };
-  int bytes = 1, vector = at->p->options.vector_bytes;
+  int bytes = 1;
   tir_visitor visitor = {.stmt = widest_store, .user = &bytes};
   tir_walk_stmt(s, &visitor);
-  return (vector > 0 ? vector : DEFAULT_VECTOR_BYTES) / bytes;
+  return vector_bytes(at) / bytes;
 }
 
 /* ---- ends without masks ------------------------------------------------------------------------------------------ */
@@ -574,10 +607,11 @@ static const tir_stmt *version_moved(const ends *v, int64_t n, const tir_expr *f
   return body != NULL ? partition_under(v->at, tir_env_cond(v->env, fits), body) : NULL;
 }
 
-/* The next shorter block: a vector less, or half of it where that would be many. */
+/* The next shorter block: a vector less, or half of it where that would be many, and parts of the last vector. */
 static int64_t shorter(const ends *v, int64_t n) {
   enum { FEW = 4 };
   int64_t lanes = v->b->lanes;
+  if (n <= lanes) return n / 2 >= shortest_part(v->at, v->b->body, lanes) ? n / 2 : 0;
   if (n <= FEW * lanes) return (n - 1) / lanes * lanes;
   return (n / 2 + lanes - 1) / lanes * lanes;
 }
@@ -618,11 +652,18 @@ static const tir_stmt *version_choices(state *at, const block *b, const tir_env 
   return rest != NULL && second != NULL ? tir_if(arena, cond, second, rest) : NULL;
 }
 
+/* A row of vectors that a symbol decides, which is stored at once. Its end costs as much as a whole vector; the ends of a tile's rows are few beside
+ * what the tile computes, and their versions much code. */
+static bool is_row(const state *at, const block *b) {
+  return at->p->options.versions_rests && tir_count_stores(b->body) == 1 && b->full != NULL &&
+         uses_symbol(at->f, b->full);
+}
+
 /* REST, the whole body under its conditions, in versions that have no masks. */
 static const tir_stmt *without_masks(state *at, const block *b, const tir_env *env, const tir_stmt *s,
                                      const tir_stmt *rest) {
   runtime_arena *arena = at->p->arena;
-  if (!at->p->options.masks_are_dear) return rest;
+  if (!at->p->options.masks_are_dear && !is_row(at, b)) return rest;
   const tir_stmt *end = may_move(at, b, s) ? version_ends(at, b, env, tir_count_stores(b->body)) : NULL;
   if (end != NULL && b->n_full > 1) {
     const tir_stmt *mixed = partition_under(at, tir_env_cond(env, b->guard.full), tir_with_own_buffers(arena, b->body));
@@ -650,13 +691,13 @@ static const tir_stmt *last_block(state *at, const tir_stmt *s, int64_t at_block
   runtime_arena *arena = at->p->arena;
   tn_dtype dtype = s->u.loop.var->dtype;
   const tir_stmt *end = NULL;
-  if (!at->p->options.masks_are_dear) return NULL;
   block b = {.arena = arena,
              .var = s->u.loop.var,
              .body = s->u.loop.body,
              .takes_numbers = true,
              .most_lanes = lanes_of(at, s)};
   look_at_block(&b, b.body);
+  if (!at->p->options.masks_are_dear && !is_row(at, &b)) return NULL;
   if (b.n_full == 1 && !b.has_choices && may_move(at, &b, s) && is_long(at, &b, &env))
     end = version_ends(at, &b, &env, tir_count_stores(b.body));
   else if (b.full != NULL && at->p->options.versions_rests)
@@ -740,8 +781,8 @@ static const tir_expr *count_full(const state *at, const tir_stmt *s, const bloc
 /* How many iterations meet an array's first border, of at least N of loop S. 0: none, or nothing is gained by parting them. */
 static int64_t first_of_unknown(state *at, const tir_stmt *s, const tir_expr *n) {
   enum { MOST_OF_SIDE = 4 };
-  if (tir_bounds(at->env, n).lo < MOST_OF_SIDE || holds_for(at, s, 0, 1, true, NULL)) return 0;
-  return first_side(at, s, 0, MOST_OF_SIDE, true);
+  int64_t least = RUNTIME_MIN(tir_bounds(at->env, n).lo, MOST_OF_SIDE);
+  return least < 2 || holds_for(at, s, 0, 1, true, NULL) ? 0 : first_side(at, s, 0, least, true);
 }
 
 /* A loop whose first blocks are full, in parts. */
@@ -764,11 +805,11 @@ static const tir_stmt *behind_full(const parting *x, const tir_stmt *rest) {
   return tir_if(arena, is_left, tir_for(arena, var, x->n, one, TIR_SERIAL, rest), NULL);
 }
 
-/*   for (o, 0, M//16) S without checks; if (M//16 < (M + 15)//16) REST, where o is M//16
+/* The full blocks:  for (o, 0, M//16) S without checks
  * An array's first border is in front of that in a part of its own. */
-static const tir_stmt *in_full_parts(const parting *x, const tir_stmt *rest) {
+static const tir_stmt *full_blocks(const parting *x) {
   runtime_arena *arena = x->at->p->arena;
-  const tir_stmt *s = x->s, *parts[3], *body = s->u.loop.body;
+  const tir_stmt *s = x->s, *parts[2], *body = s->u.loop.body;
   const tir_expr *first = tir_int(arena, s->u.loop.var->dtype, x->side);
   const tir_stmt *loop =
       tir_for(arena, s->u.loop.var, first, tir_binary(arena, TIR_SUB, x->n, first), s->u.loop.kind, body);
@@ -780,33 +821,42 @@ static const tir_stmt *in_full_parts(const parting *x, const tir_stmt *rest) {
   main_part = main_part != NULL ? tir_simplify_stmt(arena, &full, NULL, main_part) : NULL;
   if (main_part == NULL) return NULL;
   parts[n++] = tir_for_with(arena, loop, loop->u.loop.min, loop->u.loop.extent, main_part);
-  parts[n++] = behind_full(x, rest);
-  return tir_seq(arena, n, parts);
+  return n > 1 ? tir_seq(arena, n, parts) : parts[0];
+}
+
+/* What is no full block, in versions. */
+static const tir_stmt *rest_of(state *at, const block *b, const tir_env *env, const tir_stmt *s) {
+  const tir_stmt *rest = partition_under(at, *env, b->body);
+  rest = rest != NULL ? version_rests(at, b, env, b->body, rest) : NULL;
+  return rest != NULL ? without_masks(at, b, env, s, rest) : NULL;
 }
 
 /* Where the number of blocks is not known each iteration asks whether it is a full one:
  *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
- * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
-static const tir_stmt *version_for(state *at, const tir_stmt *s) {
+ * Right whatever the condition says, since both sides are S; simplify finds what it proves. Where full ones come first they are a loop of
+ * their own:
+ *   for (o, 0, M//16) S without checks; if (M//16 < (M + 15)//16) S, where o is M//16
+ * IS_INSIDE: blocks of a longer block that is not whole, of which there are as many as a number says; a symbol decides which are full.
+ * What runs most often is parted first, as code may grow only so much. */
+static const tir_stmt *version_for(state *at, const tir_stmt *s, bool is_inside) {
   const tir_stmt *body = s->u.loop.body;
   tir_env env = tir_env_loop(at->p->arena, at->env, s);
   block b = {.arena = at->p->arena, .var = s->u.loop.var, .body = body, .most_lanes = lanes_of(at, s), .around = &env};
   int64_t growth = tir_count_stores(body);
   look_at_block(&b, body);
-  if (b.full == NULL || at->stores + growth > at->p->options.max_unrolled_body)
+  if (b.full == NULL || (is_inside && !uses_symbol(at->f, b.full)) ||
+      at->stores + growth > at->p->options.max_unrolled_body)
     return whole_of(at, s, partition_under(at, env, body));
   at->stores += growth;
-  const tir_stmt *rest = partition_under(at, env, body);
-  rest = rest != NULL ? version_rests(at, &b, &env, body, rest) : NULL;
-  rest = rest != NULL ? without_masks(at, &b, &env, s, rest) : NULL;
-  if (rest == NULL) return NULL;
   parting x = {at, s, &b, NULL, false, 0};
-  if (at->p->options.masks_are_dear) x.n = count_full(at, s, &b, &x.is_one);
+  x.n = count_full(at, s, &b, &x.is_one);
   if (x.n != NULL && at->stores + growth <= at->p->options.max_unrolled_body) x.side = first_of_unknown(at, s, x.n);
   if (x.side > 0) at->stores += growth;
-  if (x.n != NULL) return in_full_parts(&x, rest);
-  const tir_stmt *main_part = partition_under(at, tir_env_cond(&env, b.full), body);
-  return main_part == NULL ? NULL : whole_of(at, s, tir_if(at->p->arena, b.full, main_part, rest));
+  const tir_stmt *full = x.n != NULL ? full_blocks(&x) : partition_under(at, tir_env_cond(&env, b.full), body);
+  const tir_stmt *rest = full != NULL ? rest_of(at, &b, &env, s) : NULL;
+  if (rest == NULL) return NULL;
+  if (x.n != NULL) return tir_seq(at->p->arena, 2, (const tir_stmt *[]){full, behind_full(&x, rest)});
+  return whole_of(at, s, tir_if(at->p->arena, b.full, full, rest));
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
@@ -823,11 +873,12 @@ static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64
 /* The loop in parts, or whole. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
   int64_t min, extent;
-  if (tir_const_loop(s, &min, &extent) && extent > 1) {
+  bool is_inside = tir_const_loop(s, &min, &extent), is_one = is_inside && extent <= 1;
+  if (is_inside && !is_one) {
     const tir_stmt *parts = in_parts(at, s, min, extent, false);
     if (parts != NULL) return parts;
   }
-  if (s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)) return version_for(at, s);
+  if (s->u.loop.kind != TIR_VECTORIZED && !is_one) return version_for(at, s, is_inside);
   return whole_of(at, s, partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body));
 }
 
@@ -862,6 +913,6 @@ static tir_walk find_peel(void *user, const tir_stmt *s) {
 tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {.stmt = find_peel};
   if (tir_walk_stmt(f->body, &visitor)) return f;
-  state at = {.p = p, .env = f->env, .stores = tir_count_stores(f->body)};
+  state at = {.p = p, .f = f, .env = f->env, .stores = tir_count_stores(f->body)};
   return tir_func_with_body(p, f, partition(&at, f->body));
 }

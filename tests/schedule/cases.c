@@ -361,6 +361,9 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 16, tail=pad); vectorize(P, i.inner)"},
     {"symbolic_pad_reduction", "symbol K\nC = sum[k<K](A[k])", "split(C, k, 8, tail=pad)"},
     {"symbolic_peel", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 16, tail=peel); vectorize(C, i.inner)"},
+    {"symbolic_blocks", "symbol M\nC[i<M, j<8] = A[i,j] + 1",
+     "split(C, i, 4, tail=peel); split(C, i.outer, 3, tail=peel); reorder(C, i.outer.outer, j, i.outer.inner, "
+     "i.inner)"},
     {"symbolic_panels", SYMBOLIC,
      "tile(C, i, j, 8, 16); cache_read(B, global, C); split(B.global, ax1, 16); vectorize(B.global, ax1.inner); "
      "transform_layout(B.global, [k, j] -> [j//16, k, j%16])"},
