@@ -149,11 +149,8 @@ static int64_t lanes_of(const bucket_range *range) {
   return RUNTIME_MAX(range->machine->vector_bytes / (int64_t)sizeof(float), 1);
 }
 
-/* Up to this size a tile may be as wide as the symbol, so that its number of vectors decides. */
-static int64_t last_of_vectors(const bucket_range *range) {
-  enum { VECTORS = 6 };
-  return VECTORS * lanes_of(range);
-}
+/* Up to this size the number of vectors decides. */
+static int64_t last_of_vectors(const bucket_range *range) { return BUCKET_VECTORS * lanes_of(range); }
 
 /* Up to this size half a vector more makes a large difference. */
 static int64_t last_of_halves(const bucket_range *range) { return last_of_vectors(range) / 2; }

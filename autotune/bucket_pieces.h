@@ -10,6 +10,9 @@
  * block for another size would only be used in part. */
 enum { BUCKET_EACH_UP_TO = 32, BUCKET_MAX_PIECES = 16 };
 
+/* Up to so many vectors the number of vectors decides: a tile may be as wide as the symbol, and a tail is a large part of a row. */
+enum { BUCKET_VECTORS = 6 };
+
 /* The values FIRST to LAST, served by the schedule of the program with the number SIZE. */
 typedef struct bucket_piece {
   int64_t first, last, size;

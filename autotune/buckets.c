@@ -123,23 +123,6 @@ static tn_status schedule_range(const bucketing *b, tn_schedule *s, const tn_sch
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* Adds the pieces between two buckets, of which one may be missing (-1): the first values get a kernel
- * each, the rest is cut. */
-static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lower, int upper) {
-  bucket_piece cut[BUCKET_MAX_PIECES];
-  int n = 0;
-  for (; first <= last && first <= BUCKET_EACH_UP_TO; ++first) add_piece(b, (bucket_piece){first, first, first});
-  const bucket_range range = {.program = b->program,
-                              .machine = &b->machine,
-                              .first = first,
-                              .last = last,
-                              .below = lower >= 0 ? b->out[lower].size : 0,
-                              .above = upper >= 0 ? b->out[upper].size : 0};
-  tn_status status = first <= last ? bucket_cut(&range, cut, &n) : TN_OK;
-  for (int i = 0; i < n; ++i) add_piece(b, cut[i]);
-  return status;
-}
-
 /* The bucket of that size; -1: none. */
 static int bucket_of(const bucketing *b, int64_t size) {
   for (int i = 0; i < b->n; ++i)
@@ -179,6 +162,47 @@ static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, 
   bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
   if (is_served_below(b, size, last)) return schedule_of(b, size - 1);
   return schedule_of(b, is_tuned ? size : odd_size(b, size));
+}
+
+/* Whether the steps that serve piece P are not those of value M alone. */
+static bool has_own_steps(const bucketing *b, const bucket_piece *p, int64_t m) {
+  const tn_schedule *own = schedule_of(b, m), *shared = serving_schedule_of(b, p->size, p->last);
+  char *one = own ? tn_schedule_print(own, TN_FORM_TEXT) : NULL;
+  char *other = shared ? tn_schedule_print(shared, TN_FORM_TEXT) : NULL;
+  bool differs = one && other && strcmp(one, other) != 0;
+  free(one), free(other);
+  return differs;
+}
+
+/* Piece P without the values that are whole numbers of vectors, up to a few. What a row of these takes has no tail, which is much of so short
+ * a row, and rows can be joined: each has a kernel of its own. */
+static void add_without_vectors(bucketing *b, const bucket_piece *p) {
+  int64_t lanes = RUNTIME_MAX(b->machine.vector_bytes / (int64_t)sizeof(float), 1), first = p->first;
+  int64_t last = RUNTIME_MIN(p->last, BUCKET_VECTORS * lanes);
+  for (int64_t m = (first + lanes - 1) / lanes * lanes; m <= last; m += lanes) {
+    if (!has_own_steps(b, p, m)) continue;
+    if (first < m) add_piece(b, (bucket_piece){first, m - 1, p->size});
+    add_piece(b, (bucket_piece){m, m, m});
+    first = m + 1;
+  }
+  if (first <= p->last) add_piece(b, (bucket_piece){first, p->last, p->size});
+}
+
+/* Adds the pieces between two buckets, of which one may be missing (-1): the first values get a kernel
+ * each, the rest is cut. */
+static tn_status cut_between(bucketing *b, int64_t first, int64_t last, int lower, int upper) {
+  bucket_piece cut[BUCKET_MAX_PIECES];
+  int n = 0;
+  for (; first <= last && first <= BUCKET_EACH_UP_TO; ++first) add_piece(b, (bucket_piece){first, first, first});
+  const bucket_range range = {.program = b->program,
+                              .machine = &b->machine,
+                              .first = first,
+                              .last = last,
+                              .below = lower >= 0 ? b->out[lower].size : 0,
+                              .above = upper >= 0 ? b->out[upper].size : 0};
+  tn_status status = first <= last ? bucket_cut(&range, cut, &n) : TN_OK;
+  for (int i = 0; i < n; ++i) add_without_vectors(b, &cut[i]);
+  return status;
 }
 
 /* Of several values each, and served by one schedule. */

@@ -47,6 +47,11 @@ static const struct row {
      2,
      {4, 32},
      40},
+    {"rows rolled, several in a vector",
+     "symbol 3<=M<=300\ninput A: f32[50,M]\nC[i<50, j<M] = select(j < M-3, A[i,j+3], A[i,j+3-M])",
+     2,
+     {16, 128},
+     140},
     {"both sides of a square", "symbol 3<=M<=200\nC[i<M, j<M] = A[j,i] + B[i,j]*f32(M)", 2, {16, 64}, 150},
     {"a stencil, and extents made of the symbol",
      "symbol 3<=M<=400\nC[i<M - 2] = A[i] + A[i+1] * A[i+2]; D[i<M] = A[i]",
@@ -428,6 +433,37 @@ static void no_range_is_left_as_it_is(void **state) {
   }
 }
 
+/* Of blocks of blocks each asks once whether it is full, so that even one that is never whole is worth having: it keeps what it reads in a cache. */
+static void blocks_of_blocks_stay(void **state) {
+  fixture *f = *state;
+  static const int64_t sizes[] = {512};
+  tn_param m = {"M", 512};
+  tn_program *any = tn_program_parse(f->ctx, PRODUCT, 0, NULL);
+  f->target = tn_target_new(f->ctx, "triple=x86_64-linux-gnu cpu=znver4 threads=1");
+  f->program = tn_program_parse(f->ctx, PRODUCT, 1, &m);
+  append(f, "[[\"SP\",2,0,512,[4],1,\"guard\"],[\"SP\",2,0,128,[64],1,\"guard\"]]", 3e-6, true);
+  tn_schedule *s = tn_apply_buckets(any, f->target, f->log, "M", 1, sizes, NULL);
+  check_ok(f->ctx);
+  assert_text(variant_of(s, 511)->schedule, "split(C, i, 4, tail=peel); split(C, i.outer, 64, tail=peel)\n");
+}
+
+/* A few vectors that are whole have no tail, and a kernel of their own. */
+static void whole_vectors_are_apart(void **state) {
+  (void)state;
+  static const int64_t sizes[] = {16, 1024};
+  tn_context *ctx = check_context();
+  tn_target *target = tn_target_new(ctx, known_machines[0]);
+  tn_program *p = tn_program_parse(ctx, "symbol M<=4096\ninput A: f32[50,M]\nC[i<50, j<M] = A[i,M-1-j]", 0, NULL);
+  tn_schedule *s = tn_apply_buckets(p, target, NULL, "M", 2, sizes, NULL);
+  check_ok(ctx);
+  for (int64_t m = 33; m <= 96; m++) {
+    const schedule_variant *v = variant_of(s, m);
+    if (m % 16 == 0) assert_true(v->least == m && v->most == m);
+    if (m % 16 != 0) assert_true(v->least < v->most);
+  }
+  check_context_free(ctx);
+}
+
 /* What is left behind the last tile is computed as a whole one: of a few tiles that would be much. Eight vectors are as quick. */
 static void long_tiles_become_short(void **state) {
   fixture *f = *state;
@@ -583,8 +619,11 @@ static void variants_do_not_overlap_and_are_whole(void **state) {
 }
 
 int run_buckets(void) {
-  const struct CMUnitTest tests[] = {WITH_LOG(records_are_used), WITH_LOG(threads_share_many_parts),
+  const struct CMUnitTest tests[] = {WITH_LOG(records_are_used),
+                                     WITH_LOG(threads_share_many_parts),
                                      WITH_LOG(long_tiles_become_short),
+                                     WITH_LOG(blocks_of_blocks_stay),
+                                     cmocka_unit_test(whole_vectors_are_apart),
                                      cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
   return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
          CHECK_TABLE("the values of a symbol in pieces", rows, variants_cover_the_symbol) +
