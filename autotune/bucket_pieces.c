@@ -115,16 +115,29 @@ static double behind(const schedule_plans *plans, const schedule_plan *best, con
   return isnan(ratio) ? 1 : ratio;
 }
 
+bool bucket_streams(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; ++i)
+    for (int l = 0; l < s->stages[i].n_leaves; ++l)
+      if (schedule_pragma_value(schedule_leaf(&s->stages[i], l), SCHEDULE_PRAGMA_STREAM) > 0) return true;
+  return false;
+}
+
+/* Whether one of them stores vectors past the caches and the other does not. Unknown ones are alike. */
+static bool stores_otherwise(const tn_schedule *a, const tn_schedule *b) {
+  return a && b && bucket_streams(a) != bucket_streams(b);
+}
+
 /* What was found at one size. */
 typedef struct comparison {
   double by_now, by_other;         /* how far the plans of the current anchor, and of the other end's, are behind */
   bool is_same;                    /* the best plans are the current anchor's */
   bool is_like_now, is_like_other; /* the loops that they make are like the anchor's, like the other end's */
+  bool stores_otherwise, other_stores_otherwise; /* than the anchor's, than the other end's */
 } comparison;
 
 /* OTHER has no text: by_other is INFINITY. */
 static comparison compare_at(const bucket_range *range, int64_t size, const anchor *now, const anchor *other) {
-  comparison out = {1, 1, true, true, true};
+  comparison out = {1, 1, true, true, true, false, false};
   schedule_plans *plans = plans_at(range, size);
   int n = plans ? schedule_plans_count(plans) : 0;
   schedule_plan *best = n > 0 ? calloc((size_t)n, sizeof *best) : NULL;
@@ -136,6 +149,8 @@ static comparison compare_at(const bucket_range *range, int64_t size, const anch
     out.by_other = other->text ? behind(plans, best, other) : INFINITY;
     out.is_same = !text || strcmp(text, now->text) == 0;
     out.is_like_now = is_alike(steps, now->steps), out.is_like_other = is_alike(steps, other->steps);
+    out.stores_otherwise = stores_otherwise(steps, now->steps);
+    out.other_stores_otherwise = stores_otherwise(steps, other->steps);
     tn_schedule_free(steps);
     free(text);
   }
@@ -163,9 +178,11 @@ static int64_t odd_within(const bucket_range *range, int64_t size) {
 
 /* Whether another plan should take over at SIZE. Costs are accurate to about ten per cent, so a plan that
  * seems as good as the best may not be. Far from the size that it was made for another one takes over
- * anyway: the static kernel for that size has it, too. And so it does where the same plan makes other loops. */
+ * anyway: the static kernel for that size has it, too. And so it does where the same plan makes other loops, and where vectors begin to be
+ * stored past the caches: which of both is right, costs say only about, and the wrong one takes twice as long. */
 static bool is_worth_a_cut(const bucket_range *range, const comparison *c, const anchor *now, int64_t size) {
   bool is_far = size >= 2 * now->size || 2 * size <= now->size || size <= last_of_vectors(range);
+  if (c->stores_otherwise) return true;
   return c->is_same ? !c->is_like_now : c->by_now > most_behind || is_far;
 }
 
@@ -180,6 +197,20 @@ static int64_t next_size(const bucket_range *range, int64_t size, bool upward) {
     return RUNTIME_MIN(below, last);
   if (upward) return size < range->last ? RUNTIME_MIN(size + RUNTIME_MAX(size / 4, 1), range->last) : 0;
   return size > range->first ? RUNTIME_MAX(size - RUNTIME_MAX(size / 5, 1), range->first) : 0;
+}
+
+/* The size beside which vectors are stored otherwise than by NOW: between BEFORE, where they are not, and SIZE. */
+static int64_t border_of_stores(const bucket_range *range, const anchor *now, int64_t before, int64_t size) {
+  while (llabs(size - before) > 1) {
+    int64_t middle = before + (size - before) / 2;
+    tn_schedule *steps = best_at(range, odd_within(range, middle), NULL);
+    if (stores_otherwise(steps, now->steps))
+      size = middle;
+    else
+      before = middle;
+    tn_schedule_free(steps);
+  }
+  return size;
 }
 
 /* Ends the last piece beside SIZE, where a piece that SERVER serves begins. */
@@ -201,17 +232,18 @@ static void part_at(cutting *c, int64_t size, int64_t server, bool upward) {
  * worth it. OTHER, the schedule at the other end, serves as soon as it is good enough. */
 static void walk(cutting *c, anchor *now, const anchor *other, bool upward) {
   const bucket_range *range = c->range;
-  int64_t size = upward ? range->first : range->last;
-  for (; size > 0 && c->n < BUCKET_MAX_PIECES; size = next_size(range, size, upward)) {
+  int64_t size = upward ? range->first : range->last, before = size;
+  for (; size > 0 && c->n < BUCKET_MAX_PIECES; before = size, size = next_size(range, size, upward)) {
     int64_t odd = odd_within(range, size);
     comparison at = compare_at(range, odd, now, other);
     if (!is_worth_a_cut(range, &at, now, size)) continue;
     bool is_other = size > last_of_vectors(range) && at.by_other <= RUNTIME_MIN(at.by_now, most_behind) &&
-                    (!at.is_same || at.is_like_other);
+                    (!at.is_same || at.is_like_other) && !at.other_stores_otherwise;
+    int64_t from = at.stores_otherwise ? border_of_stores(range, now, before, size) : size;
     anchor made = is_other ? anchor_copy(other) : anchor_at(range, odd, odd);
     anchor_free(now);
     *now = made;
-    part_at(c, size, made.size, upward);
+    part_at(c, from, made.size, upward);
     if (!now->text) return;
   }
 }

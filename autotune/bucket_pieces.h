@@ -29,4 +29,7 @@ typedef struct bucket_range {
  * the plan that serves the values beside it. OUT has room for BUCKET_MAX_PIECES; pieces ascend. */
 tn_status bucket_cut(const bucket_range *range, bucket_piece *out, int *n);
 
+/* Whether vectors are stored past the caches. */
+bool bucket_streams(const tn_schedule *s);
+
 #endif

@@ -139,48 +139,32 @@ static const tn_schedule *schedule_of(const bucketing *b, int64_t size) {
   return program ? best_of(b, program, &own) : NULL;
 }
 
-/* Whether vectors are stored past the caches. */
-static bool streams(const tn_schedule *s) {
-  for (int i = 0; i < s->n_stages; ++i)
-    for (int l = 0; l < s->stages[i].n_leaves; ++l)
-      if (schedule_pragma_value(schedule_leaf(&s->stages[i], l), SCHEDULE_PRAGMA_STREAM) > 0) return true;
-  return false;
+/* Whether there is a record of the size. */
+static bool is_tuned(const bucketing *b, int64_t size) {
+  int bucket = bucket_of(b, size);
+  return bucket >= 0 && b->out[bucket].seconds > 0;
 }
 
 /* Whether values below SIZE, LAST at the most, are served by an odd one below it: where those of the size and more are stored past the
  * caches, these need not be. */
 static bool is_served_below(const bucketing *b, int64_t size, int64_t last) {
-  int bucket = bucket_of(b, size);
-  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
-  const tn_schedule *odd = is_tuned || size % 2 == 1 || last >= size ? NULL : schedule_of(b, odd_size(b, size));
-  return odd && streams(odd);
+  const tn_schedule *odd =
+      is_tuned(b, size) || size % 2 == 1 || last >= size ? NULL : schedule_of(b, odd_size(b, size));
+  return odd && bucket_streams(odd);
 }
 
 /* The schedule of a size that also serves other values, LAST at the most. */
 static const tn_schedule *serving_schedule_of(const bucketing *b, int64_t size, int64_t last) {
-  int bucket = bucket_of(b, size);
-  bool is_tuned = bucket >= 0 && b->out[bucket].seconds > 0;
   if (is_served_below(b, size, last)) return schedule_of(b, size - 1);
-  return schedule_of(b, is_tuned ? size : odd_size(b, size));
+  return schedule_of(b, is_tuned(b, size) ? size : odd_size(b, size));
 }
 
-/* Whether the steps that serve piece P are not those of value M alone. */
-static bool has_own_steps(const bucketing *b, const bucket_piece *p, int64_t m) {
-  const tn_schedule *own = schedule_of(b, m), *shared = serving_schedule_of(b, p->size, p->last);
-  char *one = own ? tn_schedule_print(own, TN_FORM_TEXT) : NULL;
-  char *other = shared ? tn_schedule_print(shared, TN_FORM_TEXT) : NULL;
-  bool differs = one && other && strcmp(one, other) != 0;
-  free(one), free(other);
-  return differs;
-}
-
-/* Piece P without the values that are whole numbers of vectors, up to a few. What a row of these takes has no tail, which is much of so short
- * a row, and rows can be joined: each has a kernel of its own. */
+/* Piece P without the values that are whole numbers of vectors, up to a few. Their rows have no tail, which is much of so short a row, and rows
+ * can be joined: each has a kernel of its own. What was tuned serves them as it serves the others. */
 static void add_without_vectors(bucketing *b, const bucket_piece *p) {
   int64_t lanes = RUNTIME_MAX(b->machine.vector_bytes / (int64_t)sizeof(float), 1), first = p->first;
-  int64_t last = RUNTIME_MIN(p->last, BUCKET_VECTORS * lanes);
+  int64_t last = is_tuned(b, p->size) ? 0 : RUNTIME_MIN(p->last, BUCKET_VECTORS * lanes);
   for (int64_t m = (first + lanes - 1) / lanes * lanes; m <= last; m += lanes) {
-    if (!has_own_steps(b, p, m)) continue;
     if (first < m) add_piece(b, (bucket_piece){first, m - 1, p->size});
     add_piece(b, (bucket_piece){m, m, m});
     first = m + 1;
