@@ -53,6 +53,13 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* What is known of the symbol inside says how long the arrays are, also where nothing counts with it: it is handed on as it is. */
+static void capture_symbol(outline *o) {
+  const tir_func *f = o->m->func;
+  for (int i = 0; i < f->n_scalars; i++)
+    if (f->scalars[i].is_symbol) add_capture(o, f->scalars[i].var, NULL);
+}
+
 /* The buffers that a statement names beyond those that expressions load. They go through the closure to the body's
  * function. */
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
@@ -64,6 +71,7 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
     if (o->access != TIR_BY_VALUE) add_capture(user, o->buffer, o->buffer);
   }
   if (s->kind == TIR_PREFETCH) add_capture(user, s->u.prefetch.buffer, s->u.prefetch.buffer);
+  if (s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_SYMBOL_LEAST) == 0) capture_symbol(user);
   return TIR_WALK_ON;
 }
 

@@ -157,6 +157,24 @@ static int64_t origin_of(const strided_reads *r, int64_t start) {
   return origin;
 }
 
+/* Where LOAD's buffer ends at the earliest, counted as the constants of LOAD's neighbours are: symbols that decide both its length and the
+ * index cancel. False: that is not known. */
+static bool end_of_buffer(codegen_emitter *m, const strided_load *load, int64_t *end) {
+  const tir_buffer *buffer = load->e->u.buffer;
+  const tir_expr *size = buffer->size[0];
+  tir_linear length;
+  tir_linear_zero(&length);
+  if (buffer->ndim != 1 || (size == NULL && buffer->shape[0] <= 0)) return false;
+  bool is_sum = size != NULL ? tir_linear_add_expr(&length, size, 1) : tir_linear_add_const(&length, buffer->shape[0]);
+  if (!is_sum || !tir_linear_add(&length, &load->form, -1)) return false;
+  tir_interval all = {length.constant, length.constant}, range;
+  for (int i = 0; i < length.n; i++) {
+    if (!codegen_index_range(m, length.terms[i].atom, &range)) return false;
+    all = tir_interval_add(all, tir_interval_scale(range, length.terms[i].coef));
+  }
+  return *end = all.lo, !tir_is_open(all.lo);
+}
+
 /* What may be read: from *FIRST to in front of *END, as the constants of LOAD's neighbours count. False: that is not known for its
  * condition. */
 static bool find_limits(codegen_emitter *m, const strided_load *load, const strided_reads *r, int64_t *first,
@@ -166,9 +184,9 @@ static bool find_limits(codegen_emitter *m, const strided_load *load, const stri
   bool is_known = buffer->ndim == 1 && buffer->shape[0] > 0;
   *first = r != NULL ? r->first : load->constant, *end = r != NULL ? r->end : end_of(load);
   if (load->predicate != NULL) return is_known && buffer->shape[0] >= load->stride * load->e->lanes;
-  if (!is_known || !codegen_index_range(m, load->e->arg[0], &range)) return true;
-  *first = RUNTIME_MIN(*first, load->constant - range.lo);
-  *end = RUNTIME_MAX(*end, end_of(load) + buffer->shape[0] - 1 - range.hi);
+  if (codegen_index_range(m, load->e->arg[0], &range)) *first = RUNTIME_MIN(*first, load->constant - range.lo);
+  int64_t last;
+  if (end_of_buffer(m, load, &last)) *end = RUNTIME_MAX(*end, last);
   return true;
 }
 

@@ -162,7 +162,7 @@ static const tir_stmt *lower_variant(const schedule_variant *v, const tir_func *
   adoption a = {.arena = arena, .from = f, .to = to};
   const tn_program *p = v->schedule->program;
   const tir_stmt *body = f ? adopt(&a, f->body) : NULL;
-  return body && p->n_symbols == 1 ? tir_attr(arena, TIR_SYMBOL_LEAST, p->symbols[0]->least, body) : body;
+  return body ? tir_attr(arena, TIR_SYMBOL_LEAST, p->n_symbols == 1 ? p->symbols[0]->least : v->least, body) : NULL;
 }
 
 static const tir_scalar *symbol_of(const tir_func *f) {
