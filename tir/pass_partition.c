@@ -85,13 +85,13 @@ static bool border_holds(question *q, const tir_expr *e) {
   return tir_interval_is_closed(range) && runtime_floordiv(range.lo, period) == runtime_floordiv(range.hi, period);
 }
 
-/* Of a select that keeps a load inside of its buffer, of the load (pass_guard_loads.c), and of an index. */
+/* Of a select that keeps a load inside of its buffer, of the load (pass_guard_loads.c), and of an index. What never holds is decided, too: the
+ * other side of a select. */
 static tir_walk load_holds(void *user, const tir_expr *e) {
   question *q = user;
+  const tir_expr *cond = e->op == TIR_SELECT ? e->arg[0] : e->op == TIR_LOAD ? tir_predicate(e) : NULL;
   if (!border_holds(q, e)) return TIR_WALK_STOP;
-  if (e->op == TIR_SELECT && !cond_holds(q, e->arg[0]) && !never_holds(q, e->arg[0])) return TIR_WALK_STOP;
-  if (e->op == TIR_LOAD && tir_predicate(e) != NULL && !cond_holds(q, tir_predicate(e))) return TIR_WALK_STOP;
-  return TIR_WALK_ON;
+  return cond == NULL || cond_holds(q, cond) || never_holds(q, cond) ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
 /* Conditions on other variables are taken as they come. */

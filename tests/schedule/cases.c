@@ -364,6 +364,8 @@ const schedule_case schedule_cases[] = {
     {"symbolic_blocks", "symbol M\nC[i<M, j<8] = A[i,j] + 1",
      "split(C, i, 4, tail=peel); split(C, i.outer, 3, tail=peel); reorder(C, i.outer.outer, j, i.outer.inner, "
      "i.inner)"},
+    {"partition_joined", "input A: f32[64], B: f32[400]\nC[i<464] = select(i < 64, A[i], B[i - 64])",
+     "split(C, i, 16); pragma(C, i.outer, loop_partition_hint, 1); vectorize(C, i.inner)"},
     {"symbolic_panels", SYMBOLIC,
      "tile(C, i, j, 8, 16); cache_read(B, global, C); split(B.global, ax1, 16); vectorize(B.global, ax1.inner); "
      "transform_layout(B.global, [k, j] -> [j//16, k, j%16])"},
