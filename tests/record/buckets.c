@@ -2,6 +2,7 @@
  * TENON_EVERY_VALUE=1 (make every-value): all values of each symbol are run, not the first ones and drawn ones only. */
 #include <math.h>
 
+#include "autotune/bucket_pieces.h"
 #include "codegen/codegen.h"
 #include "schedule/state.h"
 #include "tests/record/fixture.h"
@@ -464,6 +465,29 @@ static void whole_vectors_are_apart(void **state) {
   check_context_free(ctx);
 }
 
+/* Costs say only about where it pays, and beside that place the wrong one takes long: between sizes it begins where it begins with numbers. */
+static void stores_past_caches_begin_in_time(void **state) {
+  (void)state;
+  enum { STEP = 38 };
+  static const int64_t sizes[] = {16, 128, 1024};
+  const char *text = "symbol M<=4096\ninput T: f32[500,320], I: i32[M]\nC[i<M, j<320] = T[min(max(I[i], 0), 499), j]";
+  tn_context *ctx = check_context();
+  tn_target *target = tn_target_new(ctx, known_machines[0]);
+  tn_machine machine = tn_target_machine(target);
+  tn_schedule *s = tn_apply_buckets(tn_program_parse(ctx, text, 0, NULL), target, NULL, "M", 3, sizes, NULL);
+  check_ok(ctx);
+  int n = 0;
+  for (int64_t m = 129; m < 1024; m += STEP) {
+    tn_param value = {"M", m};
+    tn_schedule *own = tn_schedule_new(tn_program_parse(ctx, text, 1, &value));
+    assert_int_equal(tn_schedule_auto(own, &machine), TN_OK);
+    assert_int_equal(bucket_streams(variant_of(s, m)->schedule), bucket_streams(own));
+    n += bucket_streams(own);
+  }
+  assert_true(n > 0);
+  check_context_free(ctx);
+}
+
 /* What is left behind the last tile is computed as a whole one: of a few tiles that would be much. Eight vectors are as quick. */
 static void long_tiles_become_short(void **state) {
   fixture *f = *state;
@@ -624,6 +648,7 @@ int run_buckets(void) {
                                      WITH_LOG(long_tiles_become_short),
                                      WITH_LOG(blocks_of_blocks_stay),
                                      cmocka_unit_test(whole_vectors_are_apart),
+                                     cmocka_unit_test(stores_past_caches_begin_in_time),
                                      cmocka_unit_test(variants_do_not_overlap_and_are_whole)};
   return CHECK_TABLE("every value of a symbol", rows, right_for_every_value) +
          CHECK_TABLE("the values of a symbol in pieces", rows, variants_cover_the_symbol) +
