@@ -15,8 +15,7 @@ const tir_pass tir_passes[] = {
     PASS(hoist_guards),    PASS(partition),     PASS(simplify),   PASS(hoist_guards), PASS(tighten_loops),
     PASS(simplify),        PASS(flatten),       PASS(tensorize),  PASS(widen_copies), PASS(vectorize),
     PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes), PASS(signed_dots),  PASS(unswitch),
-    PASS(remove_noops),
-    {NULL, NULL},
+    PASS(remove_noops),    {NULL, NULL},
 };
 #undef PASS
 
