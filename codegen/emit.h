@@ -258,9 +258,17 @@ int codegen_emit_firsts(codegen_emitter *m, int n_before, int n, const tir_stmt 
 
 /* The builder ends where the statement does, perhaps in another block. */
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
-/* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. */
+/* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. TOGETHER: so many
+ * iterations follow each other in a body. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
-                           LLVMValueRef step, tir_interval range);
+                           LLVMValueRef step, tir_interval range, int together);
+/* One iteration of a loop. */
+void codegen_emit_step(codegen_emitter *m, const tir_stmt *loop, LLVMValueRef i, tir_interval range);
+/* How many iterations of a loop over EXTENT should follow each other in its body: steps of sums that are registers; else 1. */
+int codegen_steps_together(const codegen_emitter *m, const tir_stmt *loop, int64_t extent);
+/* A loop with so many together; those that are left stand behind it. */
+void codegen_emit_steps(codegen_emitter *m, const tir_stmt *loop, LLVMValueRef begin, int64_t extent, int together,
+                        tir_interval range);
 /* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
 /* Closures lie on the stack of the function that runs the loop. */

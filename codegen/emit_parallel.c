@@ -169,7 +169,7 @@ static void fill_body(outline *o, int number) {
   begin_body(o, "%s.body.%d", number, &frame);
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
-  codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
+  codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range, 1); /* a share is never empty */
   codegen_end_streaming(m);
   end_body(m, &frame, outer);
 }

@@ -80,16 +80,22 @@ static LLVMBasicBlockRef new_loop_block(codegen_emitter *m, const tir_var *var) 
   return codegen_new_block(m, name);
 }
 
+void codegen_emit_step(codegen_emitter *m, const tir_stmt *s, LLVMValueRef i, tir_interval range) {
+  bind_variable(m, s->u.loop.var, i, range);
+  codegen_emit_stmt(m, s->u.loop.body);
+  codegen_unbind(m, s->u.loop.var);
+}
+
 /* Rotated by construction, which saves LLVM's pass for it. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
-                           LLVMValueRef step, tir_interval range) {
+                           LLVMValueRef step, tir_interval range, int together) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = new_loop_block(m, s->u.loop.var);
   LLVMBuildBr(m->builder, head);
   LLVMPositionBuilderAtEnd(m->builder, head);
   LLVMValueRef i = LLVMBuildPhi(m->builder, m->index, "");
-  bind_variable(m, s->u.loop.var, i, range);
-  codegen_emit_stmt(m, s->u.loop.body);
-  codegen_unbind(m, s->u.loop.var);
+  codegen_emit_step(m, s, i, range);
+  for (int k = 1; k < together; k++)
+    codegen_emit_step(m, s, LLVMBuildNSWAdd(m->builder, i, codegen_index_int(m, k), ""), range);
   LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, step != NULL ? step : codegen_index_int(m, 1), "");
   LLVMValueRef more = LLVMBuildICmp(m->builder, LLVMIntSLT, next, end, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->builder), after = codegen_new_block(m, "done");
@@ -105,18 +111,21 @@ static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
   if (extent.hi <= 0) return;
   LLVMValueRef begin = codegen_index(m, s->u.loop.min);
   if (extent.lo == 1 && extent.hi == 1) {
-    bind_variable(m, s->u.loop.var, begin, range);
-    codegen_emit_stmt(m, s->u.loop.body);
-    codegen_unbind(m, s->u.loop.var);
+    codegen_emit_step(m, s, begin, range);
+    return;
+  }
+  int together = extent.lo == extent.hi ? codegen_steps_together(m, s, extent.lo) : 1;
+  if (together > 1) {
+    codegen_emit_steps(m, s, begin, extent.lo, together, range);
     return;
   }
   LLVMValueRef count = codegen_index(m, s->u.loop.extent), end = LLVMBuildNSWAdd(m->builder, begin, count, "");
   if (extent.lo >= 1) {
-    codegen_emit_do_while(m, s, begin, end, NULL, range);
+    codegen_emit_do_while(m, s, begin, end, NULL, range, 1);
     return;
   }
   LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
-  codegen_emit_do_while(m, s, begin, end, NULL, range);
+  codegen_emit_do_while(m, s, begin, end, NULL, range, 1);
   codegen_end_if(m, after);
 }
 

@@ -1,5 +1,5 @@
 /* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no
- * store and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors.
+ * store and no stack in the loop over k, some of whose steps go together. Checked in the assembly for processors with 64-byte and with 32-byte vectors.
  */
 #include <ctype.h>
 
@@ -129,7 +129,8 @@ static void in_registers(void **state) {
   const tn_target *target = tn_target_new(K.ctx, spec);
   check_ok(K.ctx);
   char *assembly = kit_text(matmul(r), target, CODEGEN_ASSEMBLY);
-  check_hottest(assembly, r->rows * r->columns * 4 / tn_target_vector_bytes(target));
+  check_hottest(assembly,
+                r->rows * r->columns * 4 / tn_target_vector_bytes(target)); /* the buffer is not called local */
   free(assembly);
 }
 
@@ -137,7 +138,7 @@ static void in_registers(void **state) {
 
 typedef struct schedule_row {
   const char *name, *cpu, *program, *schedule;
-  int vectors; /* multiply-adds in the loop over k */
+  int vectors; /* multiply-adds in the loop over k, of all steps that go together */
 } schedule_row;
 
 #define MATMUL "C[i<48, j<192] = sum[k<64](A[i,k] * B[k,j])"
@@ -149,9 +150,9 @@ typedef struct schedule_row {
 
 /* No loop is marked unrolled here: the pass register_tiles does that. */
 static const schedule_row schedule_rows[] = {
-    {"12x32, znver4", "znver4", MATMUL, TILE("12", "32"), 24},
-    {"6x16, haswell", "haswell", MATMUL, TILE("6", "16"), 12},
-    {"6x64, skylake-avx512", "skylake-avx512", MATMUL, TILE("6", "64"), 24},
+    {"12x32, znver4", "znver4", MATMUL, TILE("12", "32"), 96},
+    {"6x16, haswell", "haswell", MATMUL, TILE("6", "16"), 24},
+    {"6x64, skylake-avx512", "skylake-avx512", MATMUL, TILE("6", "64"), 96},
     {"12x32, k in blocks, B packed", "znver4", MATMUL,
      "cache_read(B, local, C); tile(C, i, j, 12, 32); split(C, k, 32); "
      "reorder(C, j.outer, k.outer, i.outer, k.inner, i.inner, j.inner); compute_at(B.local, C, k.outer); "
@@ -160,19 +161,20 @@ static const schedule_row schedule_rows[] = {
     {"12x32, something added", "znver4", MATMUL_ADD,
      "set_scope(M, local); tile(O, i, j, 12, 32); vectorize(O, j.inner); compute_at(M, O, j.outer); "
      "reorder(M, k, i, j); vectorize(M, j)",
-     24},
+     96},
+    {"12x32, steps that are left", "znver4", "C[i<48, j<192] = sum[k<67](A[i,k] * B[k,j])", TILE("12", "32"), 96},
     {"12x32, k in blocks of 4", "znver4", MATMUL,
      TILE("12", "32") "; split(C.local, k, 4); reorder(C.local, k.outer, k.inner, i.c, j.c); unroll(C.local, k.inner)",
      96},
     {"peeled tails", "znver4", "C[i<51, j<200] = sum[k<64](A[i,k] * B[k,j])",
      "cache_write(C, local); tile(C, i, j, 12, 32, tail=peel); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
      "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)",
-     24},
+     96},
     {"a short vector, whose sums in padding need no mask", "znver4", "C[i<42, j<26] = sum[k<64](A[i,k] * B[k,j])",
      "cache_write(C, local); split(C, j, 16, tail=mask); split(C, i, 14); reorder(C, i.outer, i.inner, j.outer, "
      "j.inner); vectorize(C, j.inner); compute_at(C.local, C, i.outer); split(C.local, j.c, 16, tail=pad); "
      "reorder(C.local, k, i.c, j.c.outer, j.c.inner); vectorize(C.local, j.c.inner)",
-     28},
+     56},
 };
 
 static void scheduled_in_registers(void **state) {
