@@ -502,7 +502,8 @@ static void test_finals_failing_late(void **state) {
   f->options.finalists = 6;
   f->machine.late_failure = true;
   assert_int_equal(tune(f), TN_OK);
-  assert_int_equal(f->machine.n_turns, 2);
+  assert_in_range(f->machine.n_turns, 2,
+                  3); /* another may be as fast to the last bit, and fails in its first turn then */
   assert_true(f->result.best_s > 1.0001 * f->machine.best);
 }
 
