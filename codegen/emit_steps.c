@@ -24,16 +24,15 @@ static tir_walk add_statement(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-/* A tile of nearly all registers has none for what the next step reads. */
+/* A tile of nearly all registers has none for what the next step reads: two steps of 2x14 vectors went to the stack. */
 int codegen_steps_together(const codegen_emitter *m, const tir_stmt *loop, int64_t extent) {
-  enum { LEAST = 8, FREE = 5, MANY = 4, FEW = 2 };
+  enum { LEAST = 8, FREE = 5, STEPS = 4 };
   tile t = {.m = m, .is_one = true};
   const tir_visitor visitor = {.stmt = add_statement, .user = &t};
   tir_walk_stmt(loop->u.loop.body, &visitor);
   int all = codegen_pass_options(m->target).vector_registers;
-  if (loop->u.loop.kind != TIR_SERIAL || !t.is_one || t.registers < LEAST || t.registers >= all) return 1;
-  int n = t.registers + FREE <= all ? MANY : FEW;
-  return extent >= 2 * n ? n : 1;
+  if (loop->u.loop.kind != TIR_SERIAL || !t.is_one || t.registers < LEAST || t.registers + FREE > all) return 1;
+  return extent >= 2 * STEPS ? STEPS : 1;
 }
 
 void codegen_emit_steps(codegen_emitter *m, const tir_stmt *loop, LLVMValueRef begin, int64_t extent, int together,

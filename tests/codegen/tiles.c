@@ -151,7 +151,7 @@ typedef struct schedule_row {
 /* No loop is marked unrolled here: the pass register_tiles does that. */
 static const schedule_row schedule_rows[] = {
     {"12x32, znver4", "znver4", MATMUL, TILE("12", "32"), 96},
-    {"6x16, haswell", "haswell", MATMUL, TILE("6", "16"), 24},
+    {"6x16, haswell", "haswell", MATMUL, TILE("6", "16"), 12},
     {"6x64, skylake-avx512", "skylake-avx512", MATMUL, TILE("6", "64"), 96},
     {"12x32, k in blocks, B packed", "znver4", MATMUL,
      "cache_read(B, local, C); tile(C, i, j, 12, 32); split(C, k, 32); "
@@ -174,7 +174,7 @@ static const schedule_row schedule_rows[] = {
      "cache_write(C, local); split(C, j, 16, tail=mask); split(C, i, 14); reorder(C, i.outer, i.inner, j.outer, "
      "j.inner); vectorize(C, j.inner); compute_at(C.local, C, i.outer); split(C.local, j.c, 16, tail=pad); "
      "reorder(C.local, k, i.c, j.c.outer, j.c.inner); vectorize(C.local, j.c.inner)",
-     56},
+     28},
 };
 
 static void scheduled_in_registers(void **state) {
