@@ -64,20 +64,12 @@ static guarded hoist_for(runtime_arena *arena, const tir_stmt *s) {
   return g;
 }
 
-/* Whether the list has an equal condition. */
-static bool has_cond(const tir_conds *conds, const tir_expr *cond) {
-  for (int i = 0; i < conds->n; i++) {
-    if (tir_equal(conds->item[i], cond)) return true;
-  }
-  return false;
-}
-
 /* What G is without the conditions in COMMON. */
 static const tir_stmt *without(runtime_arena *arena, const guarded *g, const tir_conds *common) {
   if (common->n == 0) return put_together(arena, g);
   guarded left = {.rest = g->rest};
   for (int i = 0; i < g->conds.n; i++) {
-    if (!has_cond(common, g->conds.item[i])) tir_conds_add(&left.conds, g->conds.item[i]);
+    if (!tir_conds_has(common, g->conds.item[i])) tir_conds_add(&left.conds, g->conds.item[i]);
   }
   return put_together(arena, &left);
 }
@@ -124,7 +116,7 @@ static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s, const tir_buff
   for (int c = 0; c < parts[reader].conds.n; c++) {
     const tir_expr *cond = parts[reader].conds.item[c];
     int holders = 0;
-    while (holders < n && (has_cond(&parts[holders].conds, cond) || only_fills(s->u.seq.stmts[holders], own)))
+    while (holders < n && (tir_conds_has(&parts[holders].conds, cond) || only_fills(s->u.seq.stmts[holders], own)))
       holders++;
     if (holders == n) tir_conds_add(&g.conds, cond);
   }

@@ -16,20 +16,13 @@ typedef struct questions {
   bool is_innermost;
 } questions;
 
-static bool has_cond(const tir_conds *conds, const tir_expr *cond) {
-  for (int i = 0; i < conds->n; i++) {
-    if (tir_equal(conds->item[i], cond)) return true;
-  }
-  return false;
-}
-
 /* Each condition once, in the order in which they are asked. */
 static void note_conds(questions *q, const tir_expr *cond) {
   tir_conds asked = {0};
   if (tir_reads_memory(cond) || !tir_conds_add(&asked, cond)) return;
   for (int i = 0; i < asked.n; i++) {
     const tir_expr *one = asked.item[i];
-    if (!tir_uses_var(one, q->var) && !has_cond(&q->conds, one)) tir_conds_add(&q->conds, one);
+    if (!tir_uses_var(one, q->var) && !tir_conds_has(&q->conds, one)) tir_conds_add(&q->conds, one);
   }
 }
 
@@ -54,7 +47,7 @@ static const tir_stmt *answered(void *user, const tir_stmt *s) {
   tir_conds asked = {0}, left = {0};
   s = tir_map_children(a->arena, s, answered, user);
   bool is_asked = s != NULL && s->kind == TIR_IF && !tir_reads_memory(s->u.branch.cond) &&
-                  tir_conds_add(&asked, s->u.branch.cond) && has_cond(&asked, a->cond);
+                  tir_conds_add(&asked, s->u.branch.cond) && tir_conds_has(&asked, a->cond);
   if (!is_asked) return s == NULL ? NULL : tir_drop_empty(a->arena, s);
   const tir_stmt *otherwise = s->u.branch.else_body;
   if (!a->holds) return otherwise != NULL ? otherwise : tir_nop(a->arena);

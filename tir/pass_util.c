@@ -80,6 +80,13 @@ bool tir_conds_add(tir_conds *conds, const tir_expr *cond) {
   return true;
 }
 
+bool tir_conds_has(const tir_conds *conds, const tir_expr *cond) {
+  for (int i = 0; i < conds->n; i++) {
+    if (tir_equal(conds->item[i], cond)) return true;
+  }
+  return false;
+}
+
 /* The conjunction, true of no conditions. In order, leaning left: guards of loads stay in front of them. */
 static const tir_expr *join_conds(runtime_arena *arena, const tir_conds *conds) {
   if (conds->n == 0) return tir_int(arena, TN_BOOL, 1);

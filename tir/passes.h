@@ -84,6 +84,8 @@ typedef struct tir_conds {
 } tir_conds;
 /* Appends the conjuncts of COND in order; false when there are too many. */
 bool tir_conds_add(tir_conds *conds, const tir_expr *cond);
+/* Whether the list has an equal condition. */
+bool tir_conds_has(const tir_conds *conds, const tir_expr *cond);
 /* IF (conjunction) BODY; BODY when there are none. */
 const tir_stmt *tir_conds_guard(runtime_arena *arena, const tir_conds *conds, const tir_stmt *body);
 
