@@ -56,6 +56,14 @@ typedef struct row_ends {
 
 enum { ROW_VECTORS = 32, END_STEPS = 16 };
 
+/* Rows of a matrix, a page and a line apart, that tiles go over: a panel of TILE_RUN bytes of all rows after the other. */
+typedef struct tile_rows {
+  const char *data;
+  float sum[16];
+} tile_rows;
+
+enum { TILE_RUN = 2 * LINE, TILE_ROW = PAGE + LINE };
+
 /* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
 #define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                             \
   isa static void fma_##bits(void *data, size_t n) {                                                        \
@@ -82,6 +90,22 @@ enum { ROW_VECTORS = 32, END_STEPS = 16 };
       for (int k = 0; k < e->steps; k++) last = add(last, a[k % 4]);                                        \
       store(to + 16, last);                                                                                 \
     }                                                                                                       \
+  }                                                                                                         \
+  isa static void tile_##bits(void *data, size_t n_rows) {                                                  \
+    enum { LANES = (bits) / 32, FLOATS = LINE / 4 };                                                        \
+    tile_rows *t = data;                                                                                    \
+    vector x = set(0.001f), a[CHAINS];                                                                      \
+    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                  \
+    for (size_t at = 0; at + TILE_RUN <= TILE_ROW; at += TILE_RUN)                                          \
+      for (size_t r = 0; r < n_rows; r++) {                                                                 \
+        const float *from = (const float *)(t->data + r * TILE_ROW + at);                                   \
+        _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] =                                    \
+            fma(load(from + c * LANES % FLOATS), x, a[c]);                                                  \
+        _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] =                                    \
+            fma(load(from + FLOATS + c * LANES % FLOATS), x, a[c]);                                         \
+      }                                                                                                     \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                                \
+    store(t->sum, a[0]);                                                                                    \
   }                                                                                                         \
   isa static void sum_##bits(void *data, size_t n) {                                                        \
     enum { LANES = (bits) / 32, SUMS = 16 };                                                                \
@@ -178,20 +202,26 @@ COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 /* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
-  loop_fn chain, sum, ends, copy, past;
+  loop_fn chain, sum, ends, tile, copy, past;
   loop_fn dot_bf16, dot_i8; /* of the widest vectors, by an instruction or of halves; NULL: the processor lacks them */
 } loops;
 
 /* The widest that the processor and the system allow. */
 static loops find_loops(void) {
-  loops l = {
-      .fma = {fma_128}, .chain = chain_128, .sum = sum_128, .ends = ends_128, .copy = copy_128, .past = past_128};
+  loops l = {.fma = {fma_128},
+             .chain = chain_128,
+             .sum = sum_128,
+             .ends = ends_128,
+             .tile = tile_128,
+             .copy = copy_128,
+             .past = past_128};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
     l = (loops){.fma = {fma_xmm, fma_256},
                 .chain = chain_256,
                 .sum = sum_256,
                 .ends = ends_256,
+                .tile = tile_256,
                 .copy = copy_256,
                 .past = past_256};
   if (__builtin_cpu_supports("avx512f"))
@@ -199,6 +229,7 @@ static loops find_loops(void) {
                 .chain = chain_512,
                 .sum = sum_512,
                 .ends = ends_512,
+                .tile = tile_512,
                 .copy = copy_512,
                 .past = past_512};
   if (__builtin_cpu_supports("avx2")) l.dot_i8 = halves_i8_256;
@@ -375,7 +406,6 @@ static double rows_ns(char *data, size_t bytes, size_t offset) {
 typedef struct runs {
   const char *data;
   size_t lines; /* of a run */
-  bool asks;    /* for the next run of a page, all pages before it is read */
   volatile char last;
 } runs;
 
@@ -386,17 +416,36 @@ __attribute__((noinline)) static void read_runs(void *data, size_t n_pages) {
   for (size_t at = 0; at < PAGE; at += r->lines * LINE)
     for (size_t p = 0; p < n_pages; p++) {
       const char *run = r->data + p * PAGE + at;
-      for (size_t l = 0; r->asks && l < r->lines; l++) __builtin_prefetch(run + (r->lines + l) * LINE);
       for (size_t l = 0; l < r->lines; l++) sum = (char)(sum + ((const volatile char *)run)[l * LINE]);
     }
   r->last = sum;
 }
 
-/* Of a line. The last pages are asked for beyond the end, which does no harm. */
-static double runs_ns(const char *data, size_t bytes, size_t lines, bool asks) {
-  runs r = {data, lines, asks, 0};
+/* Of a line. */
+static double runs_ns(const char *data, size_t bytes, size_t lines) {
+  runs r = {data, lines, 0};
   size_t n_pages = bytes / PAGE;
   return least_ns(read_runs, &r, n_pages) / (double)(n_pages * (PAGE / LINE));
+}
+
+/* Of a line of rows that tiles go over by panels, by LOOP. */
+static double tile_ns(loop_fn loop, const char *data, size_t bytes) {
+  size_t n_rows = bytes / TILE_ROW;
+  tile_rows t = {data, {0}};
+  return least_ns(loop, &t, n_rows) / (double)(n_rows * (TILE_ROW / TILE_RUN * (TILE_RUN / LINE)));
+}
+
+/* Computes nothing, but asks for what the next panel has of a row. The last rows are asked for beyond the end, which does no harm. */
+__attribute__((noinline)) static void ask_rows(void *data, size_t n_rows) {
+  tile_rows *t = data;
+  char sum = 0;
+  for (size_t at = 0; at + TILE_RUN <= TILE_ROW; at += TILE_RUN)
+    for (size_t r = 0; r < n_rows; r++) {
+      const volatile char *from = t->data + r * TILE_ROW + at;
+      for (size_t l = 0; l < TILE_RUN; l += LINE) __builtin_prefetch((const char *)from + TILE_RUN + l);
+      for (size_t l = 0; l < TILE_RUN; l += LINE) sum = (char)(sum + from[l]);
+    }
+  t->sum[0] = sum;
 }
 
 /* Four pages at a time, a line of each in turn. */
@@ -412,7 +461,7 @@ __attribute__((noinline)) static void read_beside(void *data, size_t n_pages) {
 
 /* Of a line. */
 static double beside_ns(const char *data, size_t bytes) {
-  runs r = {data, 1, false, 0};
+  runs r = {data, 1, 0};
   return least_ns(read_beside, &r, bytes / PAGE) / ((double)bytes / LINE);
 }
 
@@ -520,7 +569,7 @@ static raw_costs unknown_costs(void) {
 #define X(name, what) raw.more.name = INFINITY;
   TN_MACHINE_COSTS(X)
 #undef X
-  raw.less.load = raw.less.ends = raw.less.spans = raw.less.page = INFINITY;
+  raw.less.load = raw.less.ends = raw.less.spans = raw.less.page = raw.less.waited = INFINITY;
   return raw;
 }
 
@@ -557,7 +606,7 @@ static void measure_threads(runtime_pool *pool, const loops *l, float *data, siz
 
 /* Some hundred milliseconds. */
 static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], raw_costs *raw) {
-  enum { TURNS = 20, TURNED = 32 * 32 };
+  enum { TURNS = 20, TURNED = 32 * 32, NEAR_ROWS = 4 }; /* NEAR_ROWS: the first cache holds them */
   loops l = find_loops();
   float *floats = (float *)data, *room = core_room(data, bytes, caches);
   size_t bytes2 = level_bytes(caches, 2), bytes3 = level_bytes(caches, 3);
@@ -569,11 +618,13 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   MEASURE(more->line2, line_ns(&l, floats, bytes2));
   MEASURE(more->line3, line_ns(&l, floats, bytes3));
   MEASURE(more->line4, line_ns(&l, floats, bytes));
-  MEASURE(more->stray, runs_ns(data, bytes3, 1, false));
-  MEASURE(more->asked, runs_ns(data, bytes3, 4, true));
-  MEASURE(more->stray4, runs_ns(data, bytes, 16, false));
+  MEASURE(more->stray, runs_ns(data, bytes3, 1));
+  MEASURE(more->waited, tile_ns(l.tile, data, bytes3));
+  MEASURE(less->waited, tile_ns(l.tile, data, (size_t)NEAR_ROWS * TILE_ROW));
+  MEASURE(more->asked, tile_ns(ask_rows, data, bytes3));
+  MEASURE(more->stray4, runs_ns(data, bytes, 16));
   MEASURE(more->beside, beside_ns(data, bytes3));
-  MEASURE(more->runs3, runs_ns(data, bytes3, 16, false));
+  MEASURE(more->runs3, runs_ns(data, bytes3, 16));
   for (size_t i = 0; i < bytes / sizeof *floats; i++) floats[i] = 1; /* some processors skip zeros over zeros */
   MEASURE(more->write2, copy_ns(l.copy, floats, bytes, bytes2));
   MEASURE(more->write3, copy_ns(l.copy, floats, bytes, bytes3));
@@ -592,6 +643,12 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
 /* What 64 bytes that are written take beside as many that are read, of BOTH. */
 static double write_of(double both_ns, double read_ns) { return fmax(both_ns - read_ns, 0.1 * read_ns); }
 
+/* What hides behind COMPUTING, or computing behind it, as cost_overlap has it, so that BOTH take so long. */
+static double hidden_ns(double both, double computing) {
+  static const double exposed = 0.2;
+  return both > (1 + exposed) * computing ? both - exposed * computing : fmax(both - computing, 0) / exposed;
+}
+
 static tn_machine_costs costs_of(const raw_costs *raw) {
   static const double least = 0.01; /* a cost of nothing would be taken for one that is not known */
   tn_machine_costs c = raw->more;
@@ -601,6 +658,7 @@ static tn_machine_costs costs_of(const raw_costs *raw) {
   c.ends = fmax(raw->more.ends - raw->less.ends, least);
   c.spans = fmax(raw->more.spans - raw->less.spans, least);
   c.page = fmax(raw->more.page - raw->less.page, least);
+  c.waited = hidden_ns(c.waited, raw->less.waited);
   c.write2 = write_of(c.write2, c.line2);
   c.write3 = write_of(c.write3, c.line3);
   c.write4 = write_of(c.write4, c.line4);
@@ -642,6 +700,7 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
   c->line3 = fmax(c->line3, c->line2);
   c->stray = fmax(c->stray, c->line3);
   c->asked = fmax(c->asked, c->line3);
+  c->waited = fmax(c->waited, c->line3);
   c->line4 = fmax(c->line4, c->line3);
   c->shared4 = fmax(c->shared4, c->line4);
   c->sharedwrite4 = fmax(c->sharedwrite4, c->write4);

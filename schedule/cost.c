@@ -53,6 +53,7 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   unless(given.sharedpast, &c->sharedpast, c->past * c->shared4 / c->line4);
   unless(given.stray, &c->stray, c->line3 + c->apart);
   unless(given.asked, &c->asked, c->line3);
+  unless(given.waited, &c->waited, c->line3);
   unless(given.stray4, &c->stray4, c->line4 + c->stray - c->line3);
   unless(given.dot2, &c->dot2, fma_of(c, vector_bytes));
   unless(given.dot4, &c->dot4, fma_of(c, vector_bytes));
@@ -160,10 +161,14 @@ static double missed(double ratio) {
   return fmin(fmax(part, 0), 1);
 }
 
+double cost_missed(const tn_machine *m, int level, double bytes) {
+  return missed(bytes / (usable * (double)m->cache_bytes[level]));
+}
+
 /* The level that a stream of BYTES comes from at each call; between 3 and 4: a part of it from either. */
 static double stream_place(const tn_machine *m, double bytes) {
   int level = cost_level(m, bytes);
-  return level < 4 ? level : 3 + missed(bytes / (usable * (double)m->cache_bytes[3]));
+  return level < 4 ? level : 3 + cost_missed(m, 3, bytes);
 }
 
 /* What is written past the caches leaves them to what is read, which the next call then finds there; to memory it goes

@@ -137,8 +137,9 @@ typedef struct nest {
   } loops[2 * GENERIC_MAX_AXES + 5];
   double v_blocks, u_blocks, outer, parities, panels; /* outer: without the parities */
   double parts;                                       /* that threads can share */
-  int depth;     /* the innermost loop over blocks of the reduction; -1: it is whole */
-  double blocks; /* of the reduction */
+  double block, last; /* of all that is computed: a whole part, and the last one, which may be smaller */
+  int depth;          /* the innermost loop over blocks of the reduction; -1: it is whole */
+  double blocks;      /* of the reduction */
 } nest;
 
 /* Loops of one iteration do not count. */
@@ -187,7 +188,11 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   if (c[TILE_ORDER]) push(n, f->v, n->v_blocks);
   push_outer(f, c, n, false);
   if (!c[TILE_ORDER]) push(n, f->v, n->v_blocks);
-  n->parts = n->outer * n->v_blocks * (is_cut ? 1 : n->u_blocks);
+  double u_blocks = is_cut ? 1 : n->u_blocks, of_v = fmin(in_block / panels, 1);
+  double of_u = u_blocks > 1 ? rows_in_block / tiles : 1;
+  n->parts = n->outer * n->v_blocks * u_blocks;
+  n->block = of_v * of_u / n->outer;
+  n->last = (1 - (n->v_blocks - 1) * of_v) * (1 - (u_blocks - 1) * of_u) / n->outer;
   if (is_cut) push_blocks(f, &cut, n), push_outer(f, c, n, true);
   push(n, f->u, n->u_blocks);
   for (int i = 0; i < f->n_parities; i++) {
@@ -347,13 +352,17 @@ static bool is_followed(const tile_facts *f, const int32_t *c, const stream *s, 
  * next ones: each row begins with a wait, unless it was asked for. */
 static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
   enum { GUESSED = 4, SEEN = 3, ROWS = 64 }; /* three rows show that they are equally far apart */
+  enum { WAITED_LINES = 2, WAITED_FMAS = 12 };
   const tn_machine_costs *costs = &f->machine.costs;
   double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
   bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
   if (is_guessed) return 0;
   if (is_asked) return costs->asked - costs->line3;
-  if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return (costs->stray - costs->line3) / lines;
+  /* The more multiply-adds wait for a line, the fewer loads of later rows has the processor begun meanwhile. */
+  double fmas = (double)c[TILE_ROWS] * c[TILE_ROWS2] * fmax((double)COST_LINE / c[TILE_WIDTH], 1);
+  double waits = (costs->waited - costs->line3) * fmin(WAITED_LINES / lines, 1) * fmas / WAITED_FMAS;
+  if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return fmax((costs->stray - costs->line3) / lines, waits);
   bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
   double run = c[TILE_PANELS] * lines; /* where a block has parts of a single row's matrix, each begins with a wait */
   return is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, 3, run) / run;
@@ -391,12 +400,36 @@ static double added_ns(const tile_facts *f, const nest *n, const double *extent,
          cost_line_at(&f->machine, is_single_row(f) ? place : fmax(place, 2), false);
 }
 
-/* What all tiles read, from the level where it was since it was used last. */
-static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+/* What the tiles read of one operand: in some parts of all tiles its lines come from nearer than in others. */
+typedef struct reading {
+  int n;
+  struct {
+    double part, ns; /* of all tiles; of such a tile */
+  } kinds[2 * GENERIC_MAX_AXES + 6];
+  double ns; /* of a tile in the mean */
+} reading;
+
+static void add_kind(reading *r, double part, double ns) {
+  r->kinds[r->n].part = part;
+  r->kinds[r->n++].ns = ns;
+  r->ns += part * ns;
+}
+
+/* What begins a page, where rows of many pages are read that no table holds any more. */
+static double page_ns(const tile_facts *f, const stream *s, const double *extent) {
+  double rows = elements_read(s->walk, extent) * s->bytes / s->row;
+  bool is_paged = !s->is_packed && s->stride >= COST_PAGE / 2 && rows > COST_LINE && s->row < COST_PAGE;
+  if (!is_paged) return 0;
+  return f->machine.costs.page / fmax(s->row / COST_LINE, 1) * fmin(s->stride / COST_PAGE, 1);
+}
+
+/* What all tiles read of each operand, from the level where it was since it was used last; TILES is how many there are. */
+static double read_all(const tile_facts *f, const int32_t *c, const nest *n, reading *out, double *tiles) {
   stream streams[GENERIC_MAX_READS];
-  double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
+  double extent[GENERIC_MAX_AXES], added_all = 0, lines[GENERIC_MAX_READS];
   double place[2 * GENERIC_MAX_AXES + 6];
   int n_reads = f->reads.n;
+  *tiles = 1;
   streams[0] = stream_of(f, c, 0);
   for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   tile_extents(f, c, extent);
@@ -404,32 +437,42 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   for (int l = n->n - 1; l >= 0; l--) {
     double added = bytes_added(f, n, extent);
     place[l] = place_of(f, n_reads, streams, extent, added);
-    if (l == n->depth) ns += added_ns(f, n, extent, place[l]);
+    if (l == n->depth) added_all = added_ns(f, n, extent, place[l]);
     extent[n->loops[l].axis] *= n->loops[l].count;
-    tiles *= n->loops[l].count;
+    *tiles *= n->loops[l].count;
   }
   double whole = place_of(f, n_reads, streams, extent, 0);
   for (int i = 0; i < n_reads; i++) {
-    double left = 1, ns_of_line = 0;
+    double left = 1, first = whole, page = page_ns(f, &streams[i], extent);
     int outermost = 0;
-    double first = whole;
+    out[i].n = 0, out[i].ns = 0;
     if (n->depth >= 0 && c[TILE_PACK] && i == f->shared)
       outermost = n->depth + 1, first = greater(place[n->depth], 2); /* the block that was just copied */
     for (int l = n->n - 1; l >= outermost; l--) {
       if (moves(f, i, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
-      ns_of_line += left * (count - 1) / count * line_ns(f, c, &streams[i], place[l]);
+      add_kind(&out[i], left * (count - 1) / count, lines[i] * (line_ns(f, c, &streams[i], place[l]) + page));
       left /= count;
     }
-    ns_of_line += left * line_ns(f, c, &streams[i], first);
-    double rows = elements_read(streams[i].walk, extent) * streams[i].bytes / streams[i].row;
-    bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && rows > COST_LINE;
-    if (is_paged && streams[i].row < COST_PAGE)
-      ns_of_line +=
-          f->machine.costs.page / fmax(streams[i].row / COST_LINE, 1) * fmin(streams[i].stride / COST_PAGE, 1);
-    ns += tiles * lines[i] * ns_of_line;
+    add_kind(&out[i], left, lines[i] * (line_ns(f, c, &streams[i], first) + page));
   }
-  return ns;
+  return added_all;
+}
+
+/* Computing and reading, which partly hide each other: a tile's waits only what it computes itself. So the operand that takes
+ * longest counts by the kinds of tiles that read it from different places, the others as they are in the mean. */
+static double tiles_ns(const tile_facts *f, const int32_t *c, const nest *n, double compute, double store) {
+  reading readings[GENERIC_MAX_READS];
+  double tiles, mean = 0, ns = 0, other = read_all(f, c, n, readings, &tiles) + store;
+  int dearest = 0;
+  for (int i = 0; i < f->reads.n; i++) {
+    mean += readings[i].ns;
+    if (readings[i].ns > readings[dearest].ns) dearest = i;
+  }
+  const reading *r = &readings[dearest];
+  mean += other / tiles - r->ns;
+  for (int k = 0; k < r->n; k++) ns += r->kinds[k].part * cost_overlap(compute / tiles, r->kinds[k].ns + mean);
+  return tiles * ns;
 }
 
 /* The part of a row that a tile stores waits where the rows since the part before it are too many for the sets that they
@@ -448,7 +491,11 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
   double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
-  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits + apart * m->costs.gather;
+  double part =
+      (double)(f->bytes * tile_columns(f, c)); /* of a row: the next one is of another row, which nobody guesses */
+  double begins = level == 3 && n->panels > 1 ? rows * n->panels * cost_visit(m, 3, part / COST_LINE) : 0;
+  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits +
+         begins * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
 }
 
 /* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;
@@ -719,10 +766,28 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
 
 /* Of plans that cost the same, the one with fewer loops; but what is copied for a block is used while it is near. */
 static double plainness(const int32_t *c, const nest *n) {
-  static const double loop = 0.001, doubt = 0.02; /* results that are added to in memory may wait */
-  return 1 + (c[TILE_DEPTH] ? doubt : 0) +
+  static const double loop = 0.001, copy = 0.005, doubt = 0.02; /* results that are added to in memory may wait */
+  return 1 + (c[TILE_DEPTH] ? doubt : 0) + (c[TILE_PACK] ? copy : 0) +
          loop * ((n->v_blocks > 1 && c[TILE_PACK] != 1) + (c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] +
                  c[TILE_INNER] + c[TILE_LEFT]);
+}
+
+/* Copies that threads share in a loop of their own. */
+static int own_copies(const tile_facts *f, const int32_t *c) {
+  bool packs = c[TILE_PACK] == 2 && !is_constant(&f->reads.reads[f->shared]);
+  bool copies_left = c[TILE_LEFT] && !is_constant(&f->reads.reads[f->left]);
+  return packs + copies_left + (tile_turned(f, c) >= 0 && !is_constant(&f->reads.reads[tile_turned(f, c)]));
+}
+
+/* NS of one thread on all: the busiest has so many turns of blocks, of which the last may be smaller. */
+static double shared_ns(const tile_facts *f, const int32_t *c, const nest *n, double ns) {
+  enum { BEGIN = 8 }; /* chains that a thread waits at the begin of a block */
+  double turns = ceil(n->parts / f->machine.threads);
+  if (n->parts < 2) return ns;
+  bool is_last_alone = fmod(n->parts, f->machine.threads) == 1;
+  double busiest = greater((turns - is_last_alone) * n->block + is_last_alone * n->last, 1.0 / f->machine.threads);
+  const tn_machine_costs *costs = &f->machine.costs;
+  return ns * busiest + turns * BEGIN * costs->chain + (1 + own_copies(f, c)) * costs->fork;
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -731,10 +796,10 @@ static double cost(const void *facts, const int32_t *c) {
   nest n;
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
-  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
-              turn_ns(f, c) + left_ns(f, c) + padding_ns(f, c, &n);
+  double ns = tiles_ns(f, c, &n, compute_ns(f, c, &n), store_ns(f, c, &n)) + pack_ns(f, c, &n) + turn_ns(f, c) +
+              left_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c, &n);
-  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.parts) : ns;
+  return c[TILE_THREADS] ? shared_ns(f, c, &n, ns) : ns;
 }
 
 /* ---- plans that make one schedule -------------------------------------------------------------------------------- */

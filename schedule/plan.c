@@ -90,6 +90,7 @@ typedef struct descent {
   ranking *ranking;
   sweeps *sweeps;
   schedule_plan at; /* the best found from one start */
+  int held;         /* this field keeps its value in the first turn; -1: none */
 } descent;
 
 static void normalize(const plan_choice *c, int32_t *value) {
@@ -160,45 +161,48 @@ static bool sweep_pair(descent *d, int a, int b) {
   return is_better;
 }
 
-/* Changes two fields at a time until no pair is better. */
+/* Changes two fields at a time until no pair is better. A value that the search began with keeps until the others were fitted
+ * to it: beside those of the plainest plan it may be worse than none. */
 static void descend(descent *d) {
   enum { MAX_TURNS = 4 };
   const plan_space *space = &d->choice->space;
   int n = families[d->choice->family]->n_fields;
   bool is_better = true;
   for (int turn = 0; is_better && turn < MAX_TURNS; turn++) {
-    is_better = false;
+    int held = turn == 0 ? d->held : -1;
+    is_better = held >= 0;
     for (int a = 0; a < n; a++)
       for (int b = a + 1; b < n; b++)
-        if (space->n[a] > 1 || space->n[b] > 1) is_better |= sweep_pair(d, a, b);
+        if (a != held && b != held && (space->n[a] > 1 || space->n[b] > 1)) is_better |= sweep_pair(d, a, b);
   }
 }
 
 /* One more local minimum. */
-static void descend_from(const plan_choice *choice, ranking *r, sweeps *all, const schedule_plan *start) {
-  descent d = {.choice = choice, .ranking = r, .sweeps = all, .at = *start};
+static void descend_from(const plan_choice *choice, ranking *r, sweeps *all, const schedule_plan *start, int held) {
+  descent d = {.choice = choice, .ranking = r, .sweeps = all, .at = *start, .held = held};
   d.at.ns = INFINITY;
   try_values(choice, r, start, &d.at);
   descend(&d);
 }
 
 /* From the plainest plan, two fields at a time, as values of tiles only pay together; and from it with another value of
- * a field that has few, or with the first of many where the plainest is to do without: such a value (to pack, to take dot
- * products, to cut the reduction) often needs several other fields to change with it. */
+ * a field that has few, or, where the plainest is to do without, with each of some or the first of many: such a value (to pack,
+ * to take dot products, to cut the reduction) often needs several other fields to change with it. */
 static void rank_choice(const plan_choice *choice, ranking *r) {
-  enum { FEW = 3 };
+  enum { FEW = 3, SOME = 8 };
   const plan_space *space = &choice->space;
   sweeps all = {0};
   schedule_plan plainest = {.family = choice->family, .ns = INFINITY};
   int n = families[choice->family]->n_fields;
   for (int f = 0; f < n; f++) plainest.value[f] = space->value[f][0];
-  descend_from(choice, r, &all, &plainest);
+  descend_from(choice, r, &all, &plainest, -1);
   for (int f = 0; f < n; f++) {
-    int most = space->n[f] <= FEW ? space->n[f] : space->value[f][0] == 0 ? 2 : 1;
+    bool can_do_without = space->value[f][0] == 0;
+    int most = space->n[f] <= (can_do_without ? SOME : FEW) ? space->n[f] : can_do_without ? 2 : 1;
     for (int i = 1; i < most; i++) {
       schedule_plan start = plainest;
       start.value[f] = space->value[f][i];
-      descend_from(choice, r, &all, &start);
+      descend_from(choice, r, &all, &start, f);
     }
   }
   runtime_map_free(&all.at);

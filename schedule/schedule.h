@@ -312,35 +312,36 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
 /* ---- generic schedules ------------------------------------------------------------------------------------------- */
 
 /* What operations take on a machine, in nanoseconds of one thread. X(name, "what it is") */
-#define TN_MACHINE_COSTS(X)                                                            \
-  X(fma16, "a multiply-add of f32 vectors of 16 bytes, many in flight")                \
-  X(fma32, "the same of 32 bytes")                                                     \
-  X(fma64, "the same of 64 bytes")                                                     \
-  X(dot2, "a dot product of pairs of bf16, widest vectors, many in flight")            \
-  X(dot4, "the same of fours of bytes")                                                \
-  X(chain, "a multiply-add that waits for the one before")                             \
-  X(load, "the load of a widest vector from the first cache")                          \
-  X(gather, "the load of an element that lies apart, first cache")                     \
-  X(line2, "64 bytes from the second cache, in a stream")                              \
-  X(line3, "64 bytes from the third cache, in a stream")                               \
-  X(line4, "64 bytes from memory, in a stream")                                        \
-  X(shared4, "64 bytes from memory while all threads stream, of each of them")         \
-  X(stray, "64 bytes from the third cache, a page from those before")                  \
-  X(asked, "the same of four lines in a row, each asked for before")                   \
-  X(stray4, "64 bytes from memory, in runs of sixteen that lie a page apart")          \
-  X(runs3, "64 bytes from the third cache, in runs of sixteen that lie a page apart")  \
-  X(beside, "64 bytes from the third cache, in four streams a page apart")             \
-  X(ends, "an addition that waits, at the end of a row, while the next row begins")    \
-  X(write2, "64 bytes written beside as many read, in the second cache")               \
-  X(write3, "the same in the third cache")                                             \
-  X(write4, "the same in memory")                                                      \
-  X(sharedwrite4, "the same while all threads do, of each of them")                    \
-  X(past, "64 bytes written past the caches beside as many read")                      \
-  X(sharedpast, "the same while all threads do, of each of them")                      \
-  X(apart, "a store where all since some are pages apart, so that their set is full")  \
-  X(spans, "what a store of 64 bytes costs more that spans two lines, both from afar") \
-  X(fresh, "64 bytes that are written first to memory just allocated")                 \
-  X(page, "what an access to a page costs more when many others were used since")      \
+#define TN_MACHINE_COSTS(X)                                                             \
+  X(fma16, "a multiply-add of f32 vectors of 16 bytes, many in flight")                 \
+  X(fma32, "the same of 32 bytes")                                                      \
+  X(fma64, "the same of 64 bytes")                                                      \
+  X(dot2, "a dot product of pairs of bf16, widest vectors, many in flight")             \
+  X(dot4, "the same of fours of bytes")                                                 \
+  X(chain, "a multiply-add that waits for the one before")                              \
+  X(load, "the load of a widest vector from the first cache")                           \
+  X(gather, "the load of an element that lies apart, first cache")                      \
+  X(line2, "64 bytes from the second cache, in a stream")                               \
+  X(line3, "64 bytes from the third cache, in a stream")                                \
+  X(line4, "64 bytes from memory, in a stream")                                         \
+  X(shared4, "64 bytes from memory while all threads stream, of each of them")          \
+  X(stray, "64 bytes from the third cache, a page from those before")                   \
+  X(waited, "the same of two lines side by side, while 12 multiply-adds wait for each") \
+  X(asked, "the same, while nothing waits and each was asked for before")               \
+  X(stray4, "64 bytes from memory, in runs of sixteen that lie a page apart")           \
+  X(runs3, "64 bytes from the third cache, in runs of sixteen that lie a page apart")   \
+  X(beside, "64 bytes from the third cache, in four streams a page apart")              \
+  X(ends, "an addition that waits, at the end of a row, while the next row begins")     \
+  X(write2, "64 bytes written beside as many read, in the second cache")                \
+  X(write3, "the same in the third cache")                                              \
+  X(write4, "the same in memory")                                                       \
+  X(sharedwrite4, "the same while all threads do, of each of them")                     \
+  X(past, "64 bytes written past the caches beside as many read")                       \
+  X(sharedpast, "the same while all threads do, of each of them")                       \
+  X(apart, "a store where all since some are pages apart, so that their set is full")   \
+  X(spans, "what a store of 64 bytes costs more that spans two lines, both from afar")  \
+  X(fresh, "64 bytes that are written first to memory just allocated")                  \
+  X(page, "what an access to a page costs more when many others were used since")       \
   X(fork, "starting and ending a parallel loop")
 
 /* Measured on a machine (tenon target --measure). Zeros: nobody measured. */
