@@ -526,7 +526,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     converted += is_other ? n : 0;
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
-  if (dot && f->dot_signed) converted += v, loads += r * r2 / 2;  /* sums of what is too much; the shifts */
+  if (dot && f->dot_signed) converted += v;                       /* sums of what is too much */
   if (dot && f->dot_halves) converted += 2 * v + r * r2;          /* both halves of each operand */
   double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma),
          chain = m->costs.chain;

@@ -3,9 +3,9 @@
  * the loop:
  *
  *     for k { T[0] = dot(T[0], A0, B); T[1] = dot(T[1], A1, B) }
- *  -> X = 0; for k { X = dot(X, 128, B); T[0] = dot(T[0], u8(A0 + 128), B); T[1] = ... }; T[0] = T[0] - X; T[1] = ...
+ *  -> X = 0; for k { X = dot(X, 128, B); T[0] = dot(T[0], u8(A0 ^ -128), B); T[1] = ... }; T[0] = T[0] - X; T[1] = ...
  *
- * Integers wrap, so that the result is the same. */
+ * The bits of a + 128 are those of a with the top one flipped. Integers wrap, so that the result is the same. */
 #include "tir/passes.h"
 
 enum { MAX_DOTS = 64, SHIFT = 128 };
@@ -59,8 +59,8 @@ static bool collect(const tir_stmt *loop, dots *d) {
 
 /* a + 128 as an unsigned byte. */
 static const tir_expr *shifted(runtime_arena *arena, const tir_expr *a) {
-  const tir_expr *shift = tir_broadcast(arena, tir_int(arena, TN_I32, SHIFT), a->lanes);
-  return tir_cast(arena, TN_U8, tir_binary(arena, TIR_ADD, tir_cast(arena, TN_I32, a), shift));
+  const tir_expr *top = tir_broadcast(arena, tir_int(arena, TN_I8, -SHIFT), a->lanes);
+  return tir_cast(arena, TN_U8, tir_binary(arena, TIR_BITXOR, a, top));
 }
 
 static const tir_stmt *store(runtime_arena *arena, const tir_buffer *to, const tir_expr *index, const tir_expr *value) {

@@ -25,6 +25,7 @@ enum { TIR_ORDINARY_NODES = 32 };
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \
   X(dead_lanes, "what nobody reads of a register tile is not computed")                                           \
   X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                       \
+  X(flip_copies, "signed bytes that are read with their top bit flipped are flipped where they are copied")       \
   X(unswitch, "an innermost loop that asks the same in each iteration is written once for each answer")           \
   X(remove_noops, "what has no effect goes")
 

@@ -14,8 +14,8 @@ const tir_pass tir_passes[] = {
     PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds), PASS(guard_loads),  PASS(simplify),
     PASS(hoist_guards),    PASS(partition),     PASS(simplify),   PASS(hoist_guards), PASS(tighten_loops),
     PASS(simplify),        PASS(flatten),       PASS(tensorize),  PASS(widen_copies), PASS(vectorize),
-    PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes), PASS(signed_dots),  PASS(unswitch),
-    PASS(remove_noops),    {NULL, NULL},
+    PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes), PASS(signed_dots),  PASS(flip_copies),
+    PASS(unswitch),        PASS(remove_noops),  {NULL, NULL},
 };
 #undef PASS
 
