@@ -10,7 +10,7 @@ static const char usage[] =
     "usage: tenon-plans rate [PROGRAM]\n"
     "       tenon-plans list [--case PATTERN] [--target T] [--threads N] [--time] [--at-least N]\n"
     "       tenon-plans race PROGRAM [--best N] [--random N] [--threads N] [--seconds S] [--target T]\n"
-    "                              [--plan FIELD=VALUE,...]...\n"
+    "                              [--schedules N] [--plan FIELD=VALUE,...]...\n"
     "       tenon-plans digest PROGRAM [TARGET [N]]\n"
     "       tenon-plans turns LOG RESULT\n"
     "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
@@ -18,7 +18,7 @@ static const char usage[] =
     "in\n"
     "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n"
     "  race    what plans of PROGRAM's dearest group take beside what they cost: the best-ranked, random ones,\n"
-    "          and the best-ranked with other values (--plan)\n"
+    "          and the best-ranked with other values (--plan); the schedules of the N fastest as text, too\n"
     "  digest  numbers over the loops, features and estimates of N random candidates: two builds that print the same "
     "make\n"
     "          the same of all of them, given one target with its costs\n"
@@ -65,6 +65,8 @@ static int race(int argc, char **argv) {
       o.threads = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--seconds") == 0)
       o.seconds = atof(argv[i + 1]);
+    else if (strcmp(argv[i], "--schedules") == 0)
+      o.n_schedules = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--plan") == 0 && o.n_changed < PLANS_MAX_CHANGED)
       o.changed[o.n_changed++] = argv[i + 1];
     else if (strcmp(argv[i], "--target") == 0)

@@ -18,13 +18,14 @@ int plans_rate(const char *program);
 int plans_list(const char *pattern, const char *target, int threads, bool is_timed, int at_least);
 
 /* The most --plan arguments. */
-enum { PLANS_MAX_CHANGED = 16 };
+enum { PLANS_MAX_CHANGED = 64 };
 
 /* What `tenon-plans race` runs; the options are those of its command line. */
 typedef struct plans_race_options {
   const char *program, *target; /* text; costs that the target does not say are measured */
   int threads, n_best, n_random;
-  double seconds; /* of processor time, for all turns together */
+  int n_schedules; /* of the fastest, printed as text */
+  double seconds;  /* of processor time, for all turns together */
   int n_changed;
   const char *changed[PLANS_MAX_CHANGED]; /* the best-ranked plan with other values: "vectors=2,rows=8" */
 } plans_race_options;

@@ -128,8 +128,17 @@ static int by_time(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The fastest first: time, cost, rank, plan. */
-static void print(race *r) {
+/* GENOME's schedule as text, as `tenon bench -s` takes it. */
+static void print_schedule(const race *r, const autotune_genome *genome) {
+  tn_schedule *s = autotune_genome_schedule(&r->space, genome);
+  char *text = s ? tn_schedule_print(s, TN_FORM_TEXT) : NULL;
+  printf("%s\n", text ? text : "");
+  free(text);
+  tn_schedule_free(s);
+}
+
+/* The fastest first: time, cost, rank, plan; of the first N_SCHEDULES the schedule, too. */
+static void print(const race *r, int n_schedules) {
   for (int i = 0; i < r->n; i++) {
     const racer *x = &r->racers[i];
     autotune_genome genome = r->space.best;
@@ -138,6 +147,7 @@ static void print(race *r) {
     if (x->rank >= 0) snprintf(rank, sizeof rank, "%d", x->rank);
     printf("%10.2f us  cost %10.2f us  rank %-6s  %s\n", x->least_s * 1e6, x->plan.ns * 1e-3, rank, text ? text : "");
     free(text);
+    if (i < n_schedules) print_schedule(r, &genome);
   }
 }
 
@@ -185,7 +195,7 @@ int plans_race(const plans_race_options *options) {
     for (double end = plans_now_s(r->task.threads) + options->seconds; plans_now_s(r->task.threads) < end;)
       for (int i = 0; i < r->n; i++) take_turn(r, &r->racers[i]);
     qsort(r->racers, (size_t)r->n, sizeof *r->racers, by_time);
-    print(r);
+    print(r, options->n_schedules);
   } else {
     fprintf(stderr, "tenon-plans: %s\n", r && r->ctx ? tn_context_message(r->ctx) : "out of memory");
   }
