@@ -219,17 +219,30 @@ double cost_conflict(const tn_machine *m, double rows, double stride) {
   return rows <= room ? 0 : 1 - room / rows;
 }
 
+/* Of COUNT lines that are used in turn in a set. Its order of use is kept roughly: half as many again as it has room for leave
+ * nothing of each other, fewer a part. */
+static double lost_of_set(const tn_machine *m, int count, int kept) {
+  double over = (count - m->cache_ways[1]) / (m->cache_ways[1] / 2.0);
+  return fmax(count * fmin(fmax(over, 0), 1), fmax(count - kept, 0));
+}
+
 /* Rows that are a power of two and a little apart creep through a few sets. */
-double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept) {
+double cost_crowded_planes(const tn_machine *m, int planes, double plane, int rows, int lines, double stride,
+                           int kept) {
   enum { MOST_SETS = 256 };
-  int count[MOST_SETS] = {0}, lost = 0;
+  int count[MOST_SETS] = {0};
+  double lost = 0;
   int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / m->cache_ways[1], MOST_SETS), 1);
-  for (int r = 0; r < rows; r++) {
-    int64_t first = (int64_t)(r * stride / COST_LINE);
+  for (int r = 0; r < planes * rows; r++) {
+    int64_t first = (int64_t)((r % rows * stride + (double)(r / rows) * plane) / COST_LINE);
     for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
   }
-  for (int s = 0; s < sets; s++) lost += count[s] > m->cache_ways[1] ? count[s] : RUNTIME_MAX(count[s] - kept, 0);
-  return lost / fmax((double)rows * lines, 1);
+  for (int s = 0; s < sets; s++) lost += lost_of_set(m, count[s], kept);
+  return lost / fmax((double)planes * rows * lines, 1);
+}
+
+double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept) {
+  return cost_crowded_planes(m, 1, 0, rows, lines, stride, kept);
 }
 
 /* Of what lies between the lanes others use about a half. Registers of 32 bytes are put together from halves, since they have

@@ -48,9 +48,11 @@ double cost_reached_by(const tn_machine *m, int level, double row_bytes, double 
 /* Of ROWS streams that go side by side, STRIDE bytes apart, the part that the first cache cannot keep, 0 to 1. */
 double cost_conflict(const tn_machine *m, double rows, double stride);
 /* ROWS streams that go side by side, STRIDE bytes apart, each with LINES of its own at a time: the part of all those
- * lines that are gone when they are used again: all that lie in sets of the first cache with more of them than ways, and in
- * other sets what is more than the KEPT ways. */
+ * lines that are gone when they are used again: in sets of the first cache with more of them than ways all or a part, in other sets
+ * what is more than the KEPT ways. */
 double cost_crowded(const tn_machine *m, int rows, int lines, double stride, int kept);
+/* The same of such rows in several PLANES that lie PLANE bytes apart. */
+double cost_crowded_planes(const tn_machine *m, int planes, double plane, int rows, int lines, double stride, int kept);
 /* Ways of a set of the first cache that keep what comes again; what else streams by takes the others. */
 int cost_ways(const tn_machine *m);
 /* An element of BYTES of vectors whose lanes lie STRIDE elements apart in memory, more than side by side: backwards and up to

@@ -88,6 +88,30 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
+static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
+
+/* Whether rows of S, which share nothing, go one after the other: side by side they would be as many streams, pages apart. Rows of
+ * the root that are not written past the caches stay side by side: of several streams the lines come from afar at a time. */
+static bool goes_in_turn(const strip_shape *shape, const strip_stage *s) {
+  return !s->shares && shape->together > 1 && (s->last_reader >= 0 || shape->streams);
+}
+
+/* The shape of one stage. Rows in turn have longer vectors instead, up to as many registers as a block has, where the columns leave
+ * few of them empty. */
+static strip_shape stage_shape(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  strip_shape own = *shape;
+  double columns = extent(shape->columns, s, 1), least = INFINITY;
+  double most = fmin(shape->together * shape->vectors, GENERIC_REGISTERS);
+  if (!goes_in_turn(shape, s)) return own;
+  own.together = 1;
+  for (double n = shape->vectors; n <= fmax(most, shape->vectors); n *= 2) {
+    double vector = n * (double)f->lanes, steps = ceil(columns / vector) * (n + 1);
+    if (vector > columns || steps >= least) break;
+    own.vectors = n, own.vector = vector, least = steps;
+  }
+  return own;
+}
+
 /* Vectors as long as a line are read once for all taps along a row, and put together by shuffles
  * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
@@ -95,8 +119,8 @@ static bool reads_once(const tn_machine *m, const strip_shape *shape, const stri
   return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && s->near_apart == 0;
 }
 
-/* What several rows share stays in registers from its first use to its last: of a sum, which goes down the rows innermost, a
- * row of each of the N sums; of other stages what COLUMNS registers the next rows share, beside the N values that are stored
+/* What several rows share stays in registers from its first use to its last (of a sum that goes down the rows innermost: held_ns):
+ * of stages that are no sums what COLUMNS registers the next rows share, beside the N values that are stored
  * when all are there. Where rows are read once, what was read stays, too: of a sum all rows, and weights, so that loads that
  * are more than twice the registers, with the sums, go to the stack and back; of other stages those of one row of the block.
  * What earlier stages of the block left in registers stays, too. */
@@ -104,8 +128,7 @@ static double spilled(const tn_machine *m, const strip_shape *shape, const strip
   enum { OTHERS = 2 };
   double n = shape->together * shape->vectors, columns = s->columns * shape->vectors, loads = s->near * n + columns;
   double kept = s->is_local ? n * (shape->locals - 1) : 0, registers = fmax(m->vector_registers - kept, 1), ratio = 1;
-  if (s->columns > 0 && s->reduces)
-    ratio = reads_once(m, shape, s) ? (n + loads) / (2 * registers) : (2 * n + OTHERS / 2) / registers;
+  if (s->columns > 0 && s->reduces && reads_once(m, shape, s)) ratio = (n + loads) / (2 * registers);
   if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
   if (reads_once(m, shape, s)) {
     double rows = (s->kept_rows * (s->reduces ? shape->together : 1) + s->kept_more_rows) * (shape->vectors + 1) +
@@ -124,39 +147,53 @@ static double between_ns(const tn_machine *m, const strip_shape *shape, const st
   return s->between > 0 && s->reduces ? fmax(kept - m->vector_registers, 0) * TIMES * m->costs.load : 0;
 }
 
+/* Sums that go down the rows hold a row each beside the sums themselves, and weights: of those that no register holds each tap
+ * stores and loads one. */
+static double held_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+  enum { OTHERS = 2 };
+  double held = 2 * shape->together * shape->vectors + (s->fixed > 0 ? OTHERS : 0) - m->vector_registers;
+  bool holds = s->columns > 0 && s->reduces && !reads_once(m, shape, s);
+  return holds ? fmax(held, 0) * s->taps * 2 * m->costs.load : 0;
+}
+
 /* Lines of the rows that a block shares come again from the second cache where they fall into few sets of the first. */
 static double crowded_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   const tn_machine *m = &f->machine;
   int rows = (int)(shape->together + s->reach), lines = (int)(shape->vector * s->bytes / COST_LINE) + 1;
-  if (rows <= m->cache_ways[1]) return 0;
-  return cost_crowded(m, rows, lines, s->stride, m->cache_ways[1]) * rows * lines * cost_line(m, 2, false);
+  if (rows * s->planes <= m->cache_ways[1]) return 0;
+  double lost = cost_crowded_planes(m, (int)s->planes, s->plane, rows, lines, s->stride, m->cache_ways[1]);
+  return lost * s->planes * rows * lines * cost_line(m, 2, false);
 }
 
-/* Rows of the root that a block writes in parts of lines: those that are more in a set of the first cache than it keeps
- * beside what is read go to the second and come again for the next block. */
-static double parted_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+/* Rows of the root that a block writes: those that are more in a set of the first cache than it has room for, or, where they are
+ * written in parts of lines, than it keeps beside what is read, go to the second and come again. */
+static double stored_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   const tn_machine *m = &f->machine;
   double bytes = shape->vector * s->bytes;
-  if (s->last_reader >= 0 || shape->streams || fmod(bytes, COST_LINE) == 0) return 0;
+  bool whole = fmod(bytes, COST_LINE) == 0;
+  if (s->last_reader >= 0 || (shape->streams && !whole)) return 0;
   int rows = (int)shape->together, lines = (int)ceil(bytes / COST_LINE);
-  return cost_crowded(m, rows, lines, f->row, cost_ways(m)) * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
+  double lost = cost_crowded(m, rows, lines, f->row, whole ? m->cache_ways[1] : cost_ways(m));
+  return lost * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
 }
 
-/* Loads and arithmetic of a block of registers of one stage. Loads begin at any element: the part of them that touches two
- * lines counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles
- * half of their time. */
+/* Loads and arithmetic of a block of registers of one stage. Of loads that begin at any element the part that touches two lines
+ * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
-  double apart = 1 + fmax(m->vector_bytes - s->bytes, 0) / COST_LINE,
-         stored = s->last_reader >= 0 && s->is_local ? 0 : n;
+  double apart = fmax(m->vector_bytes - s->bytes, 0) / COST_LINE;
+  bool is_root = s->last_reader < 0, is_whole = !is_root || fmod(f->row, COST_LINE) == 0;
+  double stored = !is_root && s->is_local ? 0 : n * (is_whole ? 1 : 1 + apart);
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
+  double spans = apart * (s->near_spans * n + s->columns_spans * shape->vectors);
   double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
-  double ns = fmax((taps + s->fixed + stored) * apart * load, ops * fma) + s->near_apart * n +
+  double ns = fmax((taps + spans + s->fixed + stored) * load, ops * fma) + s->near_apart * n +
               s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
-  double loads = (rows * shape->vectors + stored) * apart + rows + s->fixed, shuffles = taps - rows * shape->vectors;
+  double loads = rows * shape->vectors * (1 + apart * s->row_spans) + stored + rows + s->fixed;
+  double shuffles = taps - rows * shape->vectors;
   return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
 }
 
@@ -166,20 +203,19 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + between_ns(m, shape, s) + crowded_ns(f, shape, s) +
-         parted_ns(f, shape, s) + m->costs.chain;
+  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + held_ns(m, shape, s) + between_ns(m, shape, s) +
+         crowded_ns(f, shape, s) + stored_ns(f, shape, s) + m->costs.chain;
 }
-
-static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
 
 /* Rows of blocks that a window is computed in before the first of the root's; later it is one for each of these. */
 static double warm_blocks(const strip_shape *shape, const strip_stage *s) {
   return ceil(extent(shape->together, s, 0) / shape->together);
 }
 
-static double row_blocks(const strip_shape *shape, const strip_stage *s) {
-  double blocks = ceil(extent(shape->rows, s, 0) / shape->together);
-  return shape->rolls ? shape->rows / shape->together - 1 + warm_blocks(shape, s) : blocks;
+/* In which so many rows are computed TOGETHER. */
+static double row_blocks(const strip_shape *shape, const strip_stage *s, double together) {
+  double blocks = ceil(extent(shape->rows, s, 0) / together), rolled = shape->rows / shape->together - 1;
+  return shape->rolls ? (rolled + warm_blocks(shape, s)) * shape->together / together : blocks;
 }
 
 /* Of a stage's buffer. The root has none when rows are kept. */
@@ -221,8 +257,9 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    double blocks = row_blocks(shape, s) * ceil(extent(shape->columns, s, 1) / shape->vector);
-    double compute = blocks * s->lead * block_ns(f, shape, s);
+    strip_shape own = stage_shape(f, shape, s);
+    double blocks = row_blocks(shape, s, own.together) * ceil(extent(shape->columns, s, 1) / own.vector);
+    double compute = blocks * s->lead * block_ns(f, &own, s);
     double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
     ns += cost_overlap(compute, moved);
   }
@@ -299,11 +336,12 @@ static double cost(const void *facts, const int32_t *c) {
 typedef struct strips {
   generic_draft *d;
   const generic_group *g;
+  const strip_facts *f;
   strip_shape shape;
-  int64_t together, vector; /* rows and columns of a block of registers */
-  bool rolls;               /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
-  bool has_borders[2];      /* of rows and of columns, in some stage: loops over blocks are parted there */
-  int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
+  int64_t together;    /* rows of a block of registers where they share something */
+  bool rolls;          /* rows of blocks are what TILE counts, and windows keep rows from one to the next */
+  bool has_borders[2]; /* of rows and of columns, in some stage: loops over blocks are parted there */
+  int tile, block;     /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
 /* TENSOR in the loop of TO over AXIS; NONE: TENSOR stays where it is. */
@@ -341,8 +379,9 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   const schedule_stage *st = &x->d->s->stages[stage];
   generic_reads r;
   int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1 - of->trailing, row = column - 1;
-  bool by_rows = reads_once(&x->d->machine, &x->shape, of);
-  int64_t steps = 1, limit = RUNTIME_MAX(MAX_BODY / RUNTIME_MAX(x->together, 1), 1);
+  strip_shape own = stage_shape(x->f, &x->shape, of);
+  bool by_rows = reads_once(&x->d->machine, &own, of);
+  int64_t steps = 1, limit = (int64_t)fmax(MAX_BODY / fmax(own.together, 1), 1);
   if (!generic_read_all(x->d, stage, &r)) return false;
   for (int down = 0; down <= 1; down++)
     for (int i = 0; i < st->n_leaves; i++)
@@ -351,7 +390,7 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   int n_outer = n;
   order[n++] = row, order[n++] = column;
   if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, column, SCHEDULE_VECTORIZE)) return false;
-  if (x->together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
+  if (own.together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
   for (int i = n_outer - 1; i >= 0; i--) {
     const schedule_axis *axis = &x->d->s->stages[stage].axes[order[i]];
     if (axis->kind != SCHEDULE_REDUCE || (steps *= axis->extent) > RUNTIME_MIN(limit, MAX_UNROLLED)) break;
@@ -367,26 +406,32 @@ static bool part_borders(const strips *x, int stage, int rows, int columns) {
 }
 
 /* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a
- * block, vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
-static bool arrange_blocks(const strips *x, int stage, int row, int column, int n, int *order, int *block) {
+ * block, vectors. Rows that share nothing stand outside of the blocks of columns. *BLOCK: the innermost loop over blocks, or the
+ * innermost of OUTER; NONE: there is none. */
+static bool arrange_blocks(const strips *x, int stage, const strip_stage *of, int row, int column, int n, int *order,
+                           int *block) {
   int rows, columns, row_in, column_in;
-  if (!split_moved(x->d, stage, row, x->together, &rows, &row_in)) return false;
-  if (!split_moved(x->d, stage, column, x->vector, &columns, &column_in)) return false;
+  strip_shape own = stage_shape(x->f, &x->shape, of);
+  bool together = own.together > 1, in_turn = x->rolls && own.together < x->together;
+  if (!split_moved(x->d, stage, row, in_turn ? x->together : (int64_t)own.together, &rows, &row_in)) return false;
+  if (!split_moved(x->d, stage, column, (int64_t)own.vector, &columns, &column_in)) return false;
   if (rows != NONE) order[n++] = rows;
+  if (in_turn) order[n++] = row_in;
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
-  order[n++] = row_in, order[n++] = column_in;
+  if (!in_turn) order[n++] = row_in;
+  order[n++] = column_in;
   if (!part_borders(x, stage, rows, columns)) return false;
   return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
-         (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
+         (!together || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
 
 /* Where values of a block are computed before any is stored: sums, and rows that share what they load. *SUMS: the new
- * stage, in front of TENSOR's; NULL: there is none. */
-static bool part_sums(const strips *x, const tn_tensor *tensor, const tn_tensor **sums) {
-  int stage = generic_stage(x->d, tensor);
+ * stage, in front of OF's; NULL: there is none. */
+static bool part_sums(const strips *x, const strip_stage *of, const tn_tensor **sums) {
+  int stage = generic_stage(x->d, of->tensor);
   *sums = NULL;
-  if (x->d->s->stages[stage].op->n_reduce == 0 && x->together == 1) return true;
+  if (!of->reduces && (x->together == 1 || goes_in_turn(&x->shape, of))) return true;
   if (schedule_cache_write(x->d->s, stage, "local") != TN_OK) return false;
   *sums = x->d->s->stages[stage].tensors;
   return true;
@@ -427,11 +472,11 @@ static bool place_window(const strips *x, const strip_stage *window) {
   const tn_tensor *sums, *tensor = window->tensor;
   int order[SCHEDULE_MAX_AXES], n = 0, block, column = tensor->ndim - 1 - window->trailing;
   if (!(window->trailing ? store_columns_last(x, tensor, window->trailing) : align_rows(x, tensor))) return false;
-  if (!part_sums(x, tensor, &sums)) return false;
+  if (!part_sums(x, window, &sums)) return false;
   int stage = generic_stage(x->d, tensor);
   for (int a = 0; a < tensor->ndim; a++)
     if (a != column && a != column - 1) order[n++] = a;
-  if (!arrange_blocks(x, stage, column - 1, column, n, order, &block)) return false;
+  if (!arrange_blocks(x, stage, window, column - 1, column, n, order, &block)) return false;
   if (is_ragged(x, window) && !unroll_blocks(x, stage, column - 1)) return false;
   if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window) || !attach(x, sums, tensor, block))) return false;
   if (!attach(x, tensor, x->g->root, x->tile)) return false;
@@ -452,7 +497,7 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   const tn_tensor *sums;
   int n_axes = x->g->root->ndim, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0, loop, n_fused;
   strip_shape shape = x->shape;
-  if (!part_sums(x, x->g->root, &sums)) return false;
+  if (!part_sums(x, root, &sums)) return false;
   int stage = generic_stage(x->d, x->g->root), n_shared;
   for (int a = 0; a < n_axes - 2; a++)
     if (x->g->is_common[a]) order[n++] = a;
@@ -474,7 +519,7 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   int n_tiles = n;
   for (int a = 0; a < n_axes - 2; a++)
     if (!x->g->is_common[a]) order[n++] = a;
-  if (!arrange_blocks(x, stage, row, column, n, order, &x->block)) return false;
+  if (!arrange_blocks(x, stage, root, row, column, n, order, &x->block)) return false;
   if (!generic_parallel(x->d, stage, n_shared, order, c[STRIP_PARTS] ? INFINITY : 0, &loop, &n_fused)) return false;
   x->tile = n_tiles == 0 ? NONE : n_tiles > n_fused ? order[n_tiles - 1] : loop;
   if (x->block != NONE && schedule_leaf_position(&x->d->s->stages[stage], x->block) < 0) x->block = loop;
@@ -487,12 +532,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
   const strip_level *level = f->levels[c[STRIP_INLINED]];
   strip_shape shape = shape_of(f, c);
-  strips x = {.d = d,
-              .g = g,
-              .shape = shape,
-              .together = (int64_t)shape.together,
-              .vector = (int64_t)shape.vector,
-              .rolls = shape.rolls};
+  strips x = {.d = d, .g = g, .shape = shape, .f = f, .together = (int64_t)shape.together, .rolls = shape.rolls};
   bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
   for (int i = 0; ok && i < level->n_inlined; i++)
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;

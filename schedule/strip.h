@@ -13,12 +13,16 @@ typedef struct strip_stage {
   const tn_tensor *tensor;
   bool is_local; /* read point by point: computed in registers where it is used */
   bool reduces;
-  int trailing;                /* short axes behind its columns (generic_trailing) */
-  double lead;                 /* points of a tile for each row and column of it: its other axes but those
+  bool shares;      /* rows of a block have loads or operations in common: its own, or those of what stands in the same
+                                * block */
+  int trailing;     /* short axes behind its columns (generic_trailing) */
+  double lead;      /* points of a tile for each row and column of it: its other axes but those
                                   * that all stages have */
-  double taps;                 /* steps of its reduction */
-  double ops, once;            /* operations of a point, all taps; those of them that rows of a block do not share */
-  double near, columns, fixed; /* loads, above */
+  double taps;      /* steps of its reduction */
+  double ops, once; /* operations of a point, all taps; those of them that rows of a block do not share */
+  double near, columns, fixed;      /* loads, above */
+  double near_spans, columns_spans; /* those of these loads that may begin anywhere in a line */
+  double row_spans;                 /* the same of the rows below, a part of 1 */
   double near_apart, columns_apart; /* nanoseconds more of such loads whose lanes are not side by side */
   double between,
       step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
@@ -27,6 +31,7 @@ typedef struct strip_stage {
   double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */
   double bytes;                     /* of an element */
   double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */
+  double planes, plane;             /* of that tensor, which it reads at such rows; bytes between them */
   int last_reader;                  /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 

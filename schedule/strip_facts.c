@@ -153,9 +153,28 @@ static void count_between(const generic_read *read, int row, int column, strip_s
   out->step = fmax(out->step, uses(read, row) ? step_along(read, row) : 0);
 }
 
+/* Whether registers of READ may begin anywhere in a line at its first tap, or, for ALL of its taps, at some: rows of what the
+ * chain keeps begin with lines, those of other tensors where they are whole lines. */
+static bool spans(const strip_level *level, const generic_reads *r, const generic_read *read, const strip_stage *of,
+                  bool all) {
+  int column = r->n_data - 1 - of->trailing, dim = read->dim[column];
+  double low, high, from = 0, bytes = (double)tn_dtype_bytes(read->tensor->dtype), row = COST_LINE;
+  if (dim < 0) return false;
+  offsets(r, read, dim, column, &low, &high);
+  const strip_stage *kept = NULL;
+  for (int i = 0; i < level->n; i++)
+    if (level->stages[i].tensor == read->tensor) kept = &level->stages[i];
+  if (kept) from = kept->low[COLUMN];
+  for (int d = dim; !kept && d < read->tensor->ndim; d++)
+    row = (d == dim ? bytes : row) * (double)read->tensor->shape[d];
+  return (all && high > low) || fmod(row, COST_LINE) != 0 ||
+         fmod((of->low[COLUMN] + low - from) * bytes, COST_LINE) != 0;
+}
+
 /* Adds the loads of one read for a point: those that rows computed together share, and those that each row makes
  * anew, as many rows as it goes on by. Reads that differ only in the row are one load of another row. */
-static void count_loads(const generic_draft *d, const generic_reads *r, int at, strip_stage *out) {
+static void count_loads(const generic_draft *d, const strip_level *level, const generic_reads *r, int at,
+                        strip_stage *out) {
   const generic_read *read = &r->reads[at];
   int column = r->n_data - 1 - out->trailing, row = column - 1;
   double row_taps = 1, taps = 1;
@@ -167,15 +186,17 @@ static void count_loads(const generic_draft *d, const generic_reads *r, int at, 
     out->fixed += row_taps * taps;
     return;
   }
+  double span = spans(level, r, read, out, true) ? 1 : 0;
   for (int i = 0; i < at && uses(read, row); i++)
     if (differs_in_rows(read, &r->reads[i], row)) {
-      out->columns += taps * row_taps;
+      out->columns += taps * row_taps, out->columns_spans += span * taps * row_taps;
       return;
     }
   count_between(read, row, column, out);
   double own = uses(read, row) ? fmin(step_along(read, row), row_taps) : 0, apart = apart_ns(d, read, column, out);
   out->near += taps * own, out->near_apart += taps * own * apart;
   out->columns += taps * (row_taps - own), out->columns_apart += taps * (row_taps - own) * apart;
+  out->near_spans += span * taps * own, out->columns_spans += span * taps * (row_taps - own);
 }
 
 /* Whether two reads differ in the rows and columns that they are away from a point alone. */
@@ -202,6 +223,17 @@ static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
   return fmax(high - low, 0);
 }
 
+/* Planes of rows and columns that are read of the tensor of read AT. */
+static int planes_of(const generic_reads *r, int at, int row) {
+  int n = 0;
+  for (int i = 0; i < r->n; i++) {
+    bool is_first = r->reads[i].tensor == r->reads[at].tensor && r->reads[i].dim[row] >= 0;
+    for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, k, i, row);
+    n += is_first;
+  }
+  return RUNTIME_MAX(n, 1);
+}
+
 /* Rows above and below its own that a stage reads of one tensor, and how far apart they lie. A producer's rows are as
  * long as the tensor's at most. */
 static void count_reach(const generic_reads *r, int row, strip_stage *out) {
@@ -210,6 +242,8 @@ static void count_reach(const generic_reads *r, int row, strip_stage *out) {
     if (reach <= out->reach) continue;
     out->reach = reach;
     out->stride = fabs((double)r->reads[i].stride[row]) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
+    out->planes = planes_of(r, i, row);
+    out->plane = out->stride * (double)r->reads[i].tensor->shape[r->reads[i].dim[row]];
   }
 }
 
@@ -224,7 +258,8 @@ static double taps_of(const generic_reads *r, const generic_read *read, int row)
 
 /* Each plane once, for each step of what else is summed up. What is read of a plane stays in registers where several taps
  * read it. */
-static void count_rows(const generic_reads *r, int row, strip_stage *out) {
+static void count_rows(const strip_level *level, const generic_reads *r, int row, strip_stage *out) {
+  double spanning = 0;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     double times = 1, taps = 0;
@@ -238,18 +273,20 @@ static void count_rows(const generic_reads *r, int row, strip_stage *out) {
     double rows = uses(read, row) ? times : 0, more = times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
     bool is_kept = taps > 1;
     out->rows += rows, out->more_rows += more;
+    spanning += spans(level, r, read, out, false) ? rows + more : 0;
     out->kept_rows += is_kept ? rows : 0, out->kept_more_rows += is_kept ? more : 0;
   }
+  out->row_spans = spanning / fmax(out->rows + out->more_rows, 1);
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 /* The work of a point of one stage: taps of its window, operations, loads, and how far it reaches beyond its tile. */
-static void count_stage(const generic_draft *d, const generic_group *g, int stage, const generic_reads *r,
-                        strip_stage *out) {
+static void count_stage(const generic_draft *d, const generic_group *g, const strip_level *level, int stage,
+                        const generic_reads *r, strip_stage *out) {
   const tir_expr *body = generic_body(d, stage);
   out->reduces = r->n_axes > r->n_data;
-  out->taps = out->lead = 1;
+  out->taps = out->lead = out->planes = 1;
   for (int a = r->n_data; a < r->n_axes; a++) out->taps *= (double)r->extent[a];
   for (int a = 0; a < r->n_data; a++) {
     bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing;
@@ -260,9 +297,10 @@ static void count_stage(const generic_draft *d, const generic_group *g, int stag
   out->ops = out->taps * (body ? operations_of(body, NULL) : 1);
   out->once = out->taps * (body ? operations_of(body, row) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
-  for (int i = 0; i < r->n; i++) count_loads(d, r, i, out);
+  for (int i = 0; i < r->n; i++) count_loads(d, level, r, i, out);
   count_reach(r, r->n_data - 2 - out->trailing, out);
-  count_rows(r, r->n_data - 2 - out->trailing, out);
+  count_rows(level, r, r->n_data - 2 - out->trailing, out);
+  out->shares = out->columns > 0 || out->once < out->ops;
 }
 
 /* What STAGE, at place AT, reads of the stages behind it, they have to compute. */
@@ -291,6 +329,14 @@ static bool is_of_chain(const generic_group *g, const tn_tensor *tensor, bool *i
   return found;
 }
 
+/* The root and what is computed in registers for it have one block. */
+static void share_blocks(strip_level *level) {
+  bool shares = false;
+  for (int i = 0; i < level->n; i++) shares |= (i == 0 || level->stages[i].is_local) && level->stages[i].shares;
+  for (int i = 0; i < level->n; i++)
+    if (i == 0 || level->stages[i].is_local) level->stages[i].shares = shares;
+}
+
 /* The stages of the chain that are computed at this level of inlining, readers first. False: one has no rows and
  * columns. */
 static bool count_level(const generic_draft *d, const generic_group *g, strip_level *out) {
@@ -307,9 +353,14 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
     if (!generic_read_all(d, stage, &r) || r.n_data < 2 + out->stages[i].trailing) return false;
-    count_stage(d, g, stage, &r, &out->stages[i]);
     reach_producers(out, i, &r);
   }
+  for (int i = 0; i < out->n; i++) {
+    int stage = generic_stage(d, out->stages[i].tensor);
+    if (!generic_read_all(d, stage, &r)) return false;
+    count_stage(d, g, out, stage, &r, &out->stages[i]);
+  }
+  share_blocks(out);
   return out->n > 0 && out->stages[0].tensor == g->root && out->stages[0].trailing == 0;
 }
 

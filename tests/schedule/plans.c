@@ -175,14 +175,17 @@ static void rows_crowd_sets(void **state) {
   (void)state;
   tn_machine m = cost_fill_machine(&machine);
   assert_true(cost_crowded(&m, 12, 1, 4096, 12) == 0);
-  assert_true(cost_crowded(&m, 13, 1, 4096, 12) == 1);
+  assert_float_equal(cost_crowded(&m, 13, 1, 4096, 12), 1.0 / 6, 1e-9); /* half as many again leave nothing */
+  assert_true(cost_crowded(&m, 18, 1, 4096, 12) == 1);
+  assert_true(cost_crowded_planes(&m, 2, 4096 * 100, 9, 1, 4096, 12) == 1 &&
+              cost_crowded_planes(&m, 2, 2048, 9, 1, 4096, 12) == 0);
   assert_true(cost_crowded(&m, 10, 2, 8200, 12) == 0);
-  assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 0.5, 1e-9); /* second lines of eight rows, first ones of six */
+  assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 1.0 / 6, 1e-9); /* of second lines of eight rows, first ones of six */
   assert_true(cost_crowded(&m, 18, 2, 4012, 12) == 0);
   assert_float_equal(cost_crowded(&m, 12, 1, 4096, cost_ways(&m)), 1.0 / 3, 1e-9); /* eight ways are kept */
   assert_true(cost_crowded(&m, 0, 2, 4012, 12) == 0);
   m.cache_bytes[1] = 64; /* less than a set */
-  assert_true(cost_crowded(&m, 12, 1, 4012, 12) == 0 && cost_crowded(&m, 13, 1, 4012, 12) == 1);
+  assert_true(cost_crowded(&m, 12, 1, 4012, 12) == 0 && cost_crowded(&m, 13, 1, 4012, 12) > 0);
 }
 
 /* A stream a little longer than a cache is found there in part. */
@@ -643,6 +646,29 @@ static void parted_lines_crowd(void **state) {
   assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
 }
 
+/* Whole lines of more rows than a set has room for go to the second cache, too. */
+static void stored_lines_crowd(void **state) {
+  (void)state;
+  tn_machine wide = with_half_lines();
+  wide.vector_registers = 64;
+#define STORED(columns, together) cost_on(&wide, FILTER(columns), FILTERED("32", columns, together, "2", "0"))
+  assert_true(STORED("2048", "16") > 1.1 * STORED("2064", "16"));
+  assert_true(STORED("2048", "8") < 1.1 * STORED("2064", "8"));
+}
+
+/* Loads that begin with lines are one each, others may touch two; sums that go down the rows hold a row each, for which there are
+ * registers or not. */
+static void counts_loads(void **state) {
+  (void)state;
+  tn_machine many = machine;
+#define SUMS(m, program, together) cost_on(m, program, FILTERED("32", "512", together, "1", "0"))
+#define DOWN(x) "O[y<512, x<512] = sum[k<9](I[y+k," x "] * K[k])"
+  assert_true(SUMS(&machine, DOWN("x"), "2") < SUMS(&machine, DOWN("x+1"), "2"));
+  many.vector_registers = 64;
+  assert_true(SUMS(&many, DOWN("x"), "16") < SUMS(&machine, DOWN("x"), "16"));
+  assert_true(SUMS(&many, DOWN("x"), "8") == SUMS(&machine, DOWN("x"), "8"));
+}
+
 /* Each row of a tile that is narrower than a page begins with a wait, as long as it was measured; whole rows do not. */
 static void waits_for_narrow_tiles(void **state) {
   (void)state;
@@ -774,6 +800,7 @@ int test_plans(void) {
       cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
       cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
       cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
+      cmocka_unit_test(stored_lines_crowd),       cmocka_unit_test(counts_loads),
       cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
       cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
