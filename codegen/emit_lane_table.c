@@ -1,7 +1,7 @@
 /* emit_lane_table.c: vector loads whose index is base + a table of constants: groups of neighbours, as operands of DOT
- * are, and a few rows side by side, as packing reads them. The table comes from // and % of ramps; what is loaded are
- * words or rows, and a shuffle puts the lanes in order. Groups and rows may be apart by multiples of one number that is
- * not known here, a row's length that symbols decide. */
+ * are, a few rows side by side, as packing reads them, and one row of which not all is taken. The table comes from // and
+ * % of ramps; what is loaded are words or rows, and a shuffle puts the lanes in order. Groups and rows may be apart by
+ * multiples of one number that is not known here, a row's length that symbols decide. */
 #include "codegen/emit.h"
 
 enum { MAX_LANES = 64, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4 };
@@ -217,6 +217,17 @@ static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, con
   return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
 }
 
+/* All that the lanes take lies among no more elements than there are lanes: one row with gaps, a power of two long, if that many
+ * stand before the least index there is. LEAST: of the index in all lanes, always. */
+static int find_gaps(const table *t, int64_t least, int64_t *start, int *length) {
+  int64_t low = t->offset[0], high = t->offset[0];
+  for (int i = 0; i < t->lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
+  if (t->factor != NULL || high - low >= t->lanes || high - low < LEAST_ROW) return 0;
+  for (*length = 1; *length <= high - low;) *length *= 2;
+  *start = high - *length + 1;
+  return low - *start <= least;
+}
+
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
                               int length) {
   LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
@@ -226,9 +237,8 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
 }
 
 /* The table of an index. */
-static bool open_table(codegen_emitter *m, const tir_expr *index, table *out) {
-  tir_interval range;
-  return codegen_index_range(m, index, &range) && read_table(m, index, out, 0) &&
+static bool open_table(codegen_emitter *m, const tir_expr *index, table *out, tir_interval *range) {
+  return codegen_index_range(m, index, range) && read_table(m, index, out, 0) &&
          (out->factor == NULL || has_small_rests(out));
 }
 
@@ -244,8 +254,10 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   table t;
   int64_t start[MAX_ROWS];
   int length;
-  if (!open_table(m, index, &t)) return NULL;
+  tir_interval range;
+  if (!open_table(m, index, &t, &range)) return NULL;
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
+  if (group == 0 && n_rows == 0) n_rows = find_gaps(&t, range.lo, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
@@ -258,7 +270,8 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 static LLVMValueRef index_lanes(codegen_emitter *m, const tir_expr *e, int n, const int *from) {
   table t;
   LLVMValueRef rest[MAX_LANES];
-  const tir_expr *first = open_table(m, e, &t) && t.factor == NULL ? codegen_first_lane(&m->arena, e) : NULL;
+  tir_interval range;
+  const tir_expr *first = open_table(m, e, &t, &range) && t.factor == NULL ? codegen_first_lane(&m->arena, e) : NULL;
   if (first == NULL) return NULL;
   LLVMTypeRef type = codegen_type(m, e->dtype, 1);
   for (int i = 0; i < n; i++) rest[i] = LLVMConstInt(type, (uint64_t)(from[i] < t.lanes ? t.offset[from[i]] : 0), true);
@@ -317,7 +330,8 @@ LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buf
   table t;
   int64_t start[MAX_ROWS];
   LLVMValueRef on[MAX_ROWS], rows[MAX_ROWS];
-  int length, n = open_table(m, index, &t) ? find_rows(&t, start, &length) : 0;
+  tir_interval range;
+  int length, n = open_table(m, index, &t, &range) ? find_rows(&t, start, &length) : 0;
   for (int i = 0; i < n; i++)
     if ((on[i] = mask_of_row(m, predicate, mask, &t, i, start, length)) == NULL) return NULL;
   if (n == 0) return NULL;

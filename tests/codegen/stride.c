@@ -12,6 +12,8 @@ typedef struct stride_row {
 #define FOURTH(dtype) "input X: " dtype "[64,256]\nC[i<64, j<64] = (X[i,4*j] + X[i,4*j+1]) * (X[i,4*j+2] + X[i,4*j+3])"
 #define WEIGHED(n, red) \
   "input X: u8[64," n ",3]\nC[i<64, j<" n "] = u8((u32(" red ")*77 + u32(X[i,j,1])*150 + u32(X[i,j,2])*29) // 256)"
+#define EACH(dtype, of) "input X: " dtype "[64,64,4]\nC[i<64, j<64, c<4] = X[i,j,c] - X[i,j," of "]"
+#define PIXELS(n) "split(C, j, " n "); fuse(C, j.inner, c); vectorize(C, j.inner.c.fused)"
 #define ROW(n) "split(C, j, " n "); vectorize(C, j.inner)"
 #define TURNS(of, dtype) \
   "input A: " dtype "[64], B: " dtype "[64]\nC[i<64, c<" of "] = select(c%2 == 0, A[i], B[i]*" dtype "(2))"
@@ -37,6 +39,10 @@ static const stride_row stride_rows[] = {
      NULL, "vpinsrb"},
     {"halves as bytes", "input X: i16[64,128]\nC[i<64, j<128] = i8(X[i,j] >> i16(3))", ROW("128"), "znver4", "vpermt2b",
      "vpmovwb"},
+    {"a pixel's last byte for all of it", EACH("u8", "3"), PIXELS("16"), "znver4", "vpshufb", "vpinsrb"},
+    {"a pixel's last byte, narrow", EACH("u8", "3"), PIXELS("8"), "haswell", "vpshufb", "vpinsrb"},
+    {"a pixel's last value for all of it", EACH("f32", "3"), PIXELS("4"), "znver4", NULL, "vinsert"},
+    {"a pixel's first byte, where none stands before", EACH("u8", "0"), PIXELS("16"), "znver4", NULL, NULL},
     {"colours of narrow registers", GRAY("f32"), ROW("4"), "nehalem", "shufps", "insertps"},
     {"halves", HALF("f32"), ROW("8"), "haswell", NULL, "vpermp"},
     {"halves of f64", HALF("f64"), ROW("8"), "haswell", NULL, "vpermp"},

@@ -180,7 +180,8 @@ static void rows_crowd_sets(void **state) {
   assert_true(cost_crowded_planes(&m, 2, 4096 * 100, 9, 1, 4096, 12) == 1 &&
               cost_crowded_planes(&m, 2, 2048, 9, 1, 4096, 12) == 0);
   assert_true(cost_crowded(&m, 10, 2, 8200, 12) == 0);
-  assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 1.0 / 6, 1e-9); /* of second lines of eight rows, first ones of six */
+  assert_float_equal(cost_crowded(&m, 14, 2, 8200, 12), 1.0 / 6,
+                     1e-9); /* of second lines of eight rows, first ones of six */
   assert_true(cost_crowded(&m, 18, 2, 4012, 12) == 0);
   assert_float_equal(cost_crowded(&m, 12, 1, 4096, cost_ways(&m)), 1.0 / 3, 1e-9); /* eight ways are kept */
   assert_true(cost_crowded(&m, 0, 2, 4012, 12) == 0);
