@@ -38,11 +38,12 @@ typedef struct te_conv {
 } te_conv;
 bool te_match_conv(const tn_program *program, te_conv *out);
 
-/* Softmax of the rows of a matrix, or layer normalization of rows with a scale and a shift for each column,
+/* Softmax of the rows or columns of a matrix, or layer normalization of rows with a scale and a shift for each column,
  * f32. Recognised by the operators that occur and the shapes of arguments, so that users must compare
  * results. */
 typedef struct te_row_operator {
   bool is_softmax;
+  bool is_by_columns; /* softmax along the first dimension */
   int64_t rows, columns;
   int x, scale, shift; /* arguments; the last two only for layer normalization */
   double epsilon;      /* added to the variance */

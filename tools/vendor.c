@@ -61,7 +61,8 @@ static bool find_conv(tools_session *session, tools_vendor *v) {
 static bool find_rows(tools_session *session, tools_vendor *v) {
   te_row_operator r;
   if (!te_match_rows(session->program, &r)) return false;
-  v->problem = (vendor_problem){.op = r.is_softmax ? VENDOR_SOFTMAX : VENDOR_LAYERNORM, .epsilon = r.epsilon};
+  v->problem = (vendor_problem){
+      .op = r.is_softmax ? VENDOR_SOFTMAX : VENDOR_LAYERNORM, .is_by_columns = r.is_by_columns, .epsilon = r.epsilon};
   set_dims(&v->problem, 2, (const int64_t[]){r.rows, r.columns});
   set_inputs(v, r.is_softmax ? 1 : 3, (const int[]){r.x, r.scale, r.shift});
   return true;

@@ -247,7 +247,8 @@ static bool low_with(call *x, const vendor_problem *c, void *const *data, bool a
 static bool softmax(call *x, const vendor_problem *c, void *const *data) {
   dnnl_softmax_desc_t op;
   dnnl_memory_desc_t in = array(2, c->dim, NULL);
-  if (d.dnnl_softmax_forward_desc_init(&op, dnnl_forward_inference, &in, 1) != dnnl_success || !make(x, &op, NULL)) {
+  int axis = c->is_by_columns ? 0 : 1;
+  if (d.dnnl_softmax_forward_desc_init(&op, dnnl_forward_inference, &in, axis) != dnnl_success || !make(x, &op, NULL)) {
     return false;
   }
   add(x, DNNL_ARG_SRC, &in, data[0]);

@@ -32,6 +32,7 @@ typedef struct vendor_problem {
   vendor_operator op;
   int64_t dim[VENDOR_MAX_DIMS];
   bool is_a_transposed, is_b_transposed; /* products: A is k by m, B is n by k */
+  bool is_by_columns;                    /* softmax: along the first dimension instead of the last */
   int64_t addend_elements;               /* products: m*n, or n (one row for all); 0: nothing is added */
   bool has_constant_weights;             /* the second input is the same in every call: it may be packed once, before */
   double epsilon;                        /* layer normalization's; 0: 1e-5 */

@@ -108,12 +108,25 @@ static const row others[] = {
      "M[i<4] = max[k<8](X[i,k]); E[i<4, j<8] = exp(X[i,j] - M[i]); S[i<4] = sum[k<8](E[i,k]); Y[i<4, j<8] = E[i,j] / "
      "S[i]",
      "softmax 4x8"},
+    {"softmax of columns",
+     "M[j<8] = max[k<4](X[k,j]); E[i<4, j<8] = exp(X[i,j] - M[j]); S[j<8] = sum[k<4](E[k,j]); Y[i<4, j<8] = E[i,j] / "
+     "S[j]",
+     "softmax 4x8 by columns"},
+    {"maxima of columns, sums of rows",
+     "M[j<8] = max[k<8](X[k,j]); E[i<8, j<8] = exp(X[i,j] - M[j]); S[i<8] = sum[k<8](E[i,k]); Y[i<8, j<8] = E[i,j] / "
+     "S[i]",
+     "none"},
     {"exponentials", "Y[i<4, j<8] = exp(X[i,j])", "none"},
     {"normalization",
      "input X: f32[4,8], g: f32[8], b: f32[8]; S[i<4] = sum[k<8](X[i,k]); V[i<4] = sum[k<8]((X[i,k] - S[i]/8.0) * "
      "(X[i,k] - "
      "S[i]/8.0)); Y[i<4, j<8] = (X[i,j] - S[i]/8.0) * rsqrt(V[i]/8.0 + 0.001) * g[j] + b[j]",
      "normalization 4x8 0.001"},
+    {"normalization of columns",
+     "input X: f32[8,8], g: f32[8], b: f32[8]; S[j<8] = sum[k<8](X[k,j]); V[j<8] = sum[k<8]((X[k,j] - S[j]/8.0) * "
+     "(X[k,j] - "
+     "S[j]/8.0)); Y[i<8, j<8] = (X[i,j] - S[j]/8.0) * rsqrt(V[j]/8.0 + 0.001) * g[j] + b[j]",
+     "none"},
     {"normalization without shift",
      "input X: f32[4,8], g: f32[8]; V[i<4] = sum[k<8](X[i,k] * X[i,k]); Y[i<4, j<8] = X[i,j] * rsqrt(V[i] + 0.001) * "
      "g[j]",
@@ -132,8 +145,11 @@ static void describe_other(const tn_program *program, runtime_str *out) {
                      (int)c.height, (int)c.width, (int)c.channels, (int)c.filters, (int)c.kernel, (int)c.stride,
                      (int)c.padding, (int)c.dilation);
   else if (te_match_rows(program, &r))
-    runtime_str_addf(out, r.is_softmax ? "softmax %dx%d" : "normalization %dx%d %g", (int)r.rows, (int)r.columns,
-                     r.epsilon);
+    runtime_str_addf(out,
+                     r.is_by_columns ? "softmax %dx%d by columns"
+                     : r.is_softmax  ? "softmax %dx%d"
+                                     : "normalization %dx%d %g",
+                     (int)r.rows, (int)r.columns, r.epsilon);
   else
     runtime_str_add(out, "none");
 }
