@@ -11,15 +11,17 @@
 #include "schedule/plan.h"
 
 enum { SHORT_VECTORS, SHORT_THREADS, SHORT_FIELD_COUNT };
-enum { MAX_STEPS = 64, MAX_TURNED = 8, BLOCK_BYTES = 16, NONE = -1 };
+/* Steps of a row in a stage, and where each chooses between several values: their lanes are dear to combine. */
+enum { MAX_STEPS = 64, MAX_CHOSEN = 128, MAX_TURNED = 8, BLOCK_BYTES = 16, NONE = -1 };
 
 typedef struct short_facts {
   tn_machine machine;
-  int lane;              /* the root's axis whose rows go together: the last common one */
-  int64_t rows, lanes;   /* how many there are; of a vector */
-  double ns, parts;      /* of one thread; rows in all */
-  double turned, picked; /* elements that are turned by shuffles; that are taken one by one */
-  double waits;          /* steps of a row's reductions, which wait for each other */
+  int lane;                     /* the root's axis whose rows go together: the last common one */
+  int64_t rows, lanes;          /* how many there are; of a vector */
+  double ns, parts;             /* of one thread, from memory if that is longer; rows in all */
+  double inside;                /* of operations on what was turned */
+  double whole, turned, picked; /* elements that are turned as whole vectors; in blocks; that are taken one by one */
+  double waits;                 /* steps of a row's reductions, which wait for each other */
   int n;
   const tn_tensor *inputs[MAX_TURNED]; /* that are read along rows */
 } short_facts;
@@ -32,27 +34,34 @@ static int lane_of(const generic_group *g, const tn_tensor *tensor, int lane) {
   return tensor == g->root ? lane : map ? map[lane] : NONE;
 }
 
+static bool is_of_group(const generic_group *g, const tn_tensor *tensor) {
+  return tensor == g->root || generic_map_of(g, tensor) != NULL;
+}
+
 static bool has(const short_facts *f, const tn_tensor *tensor) {
   for (int i = 0; i < f->n; i++)
     if (f->inputs[i] == tensor) return true;
   return false;
 }
 
-/* Elements that go from rows to lanes or back: blocks of neighbours are turned, the rest of a row is picked. */
+/* Elements that go from rows to lanes or back: whole vectors of neighbours first, where a vector of lanes is one of the register
+ * (codegen/emit_turn.c), then blocks of them; the rest of a row is picked. */
 static void count_turned(short_facts *f, const tn_tensor *tensor) {
-  int64_t block = RUNTIME_MAX(BLOCK_BYTES / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
-  int64_t row = tensor->shape[tensor->ndim - 1], whole = row <= block ? row : row / block * block;
-  double elements = generic_bytes(tensor) / (double)tn_dtype_bytes(tensor->dtype);
-  f->turned += elements * (double)whole / (double)row;
-  f->picked += elements * (double)(row - whole) / (double)row;
+  int64_t bytes = (int64_t)tn_dtype_bytes(tensor->dtype), block = RUNTIME_MAX(BLOCK_BYTES / bytes, 1);
+  int64_t row = tensor->shape[tensor->ndim - 1];
+  int64_t whole = f->lanes * bytes == f->machine.vector_bytes ? row / f->lanes * f->lanes : 0, rest = row - whole;
+  int64_t turned = rest <= block && whole == 0 ? rest : rest / block * block;
+  double of_column = generic_bytes(tensor) / (double)bytes / (double)row;
+  f->whole += of_column * (double)whole;
+  f->turned += of_column * (double)turned;
+  f->picked += of_column * (double)(rest - turned);
 }
 
 /* What a stage reads goes along with the lanes, or does not depend on them, or is an input that can be turned. */
 static bool take_reads(const generic_group *g, const generic_reads *r, int lane, short_facts *f) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
-    bool is_inside = read->tensor == g->root || generic_map_of(g, read->tensor) != NULL;
-    if (is_inside) continue;
+    if (is_of_group(g, read->tensor)) continue;
     if (!read->is_known[lane]) return false;
     if (llabs(read->stride[lane]) <= 1) continue;
     if (read->dim[lane] < 0 || read->stride[lane] < 0) return false;
@@ -62,6 +71,14 @@ static bool take_reads(const generic_group *g, const generic_reads *r, int lane,
     count_turned(f, read->tensor);
   }
   return true;
+}
+
+/* Operations on what is in registers: reads of what is turned count there. */
+static double inside_ns(const generic_draft *d, const generic_group *g, const generic_reads *r, int64_t lanes) {
+  double points = 1, ops = r->ops + r->taken;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  for (int i = 0; i < r->n; i++) ops -= !is_of_group(g, r->reads[i].tensor);
+  return points / (double)lanes * fmax(ops, 1) * cost_fma(&d->machine, d->machine.vector_bytes);
 }
 
 /* Adds what one stage says. *IS_SHORT: it has a reduction along rows that has no lanes of its own, or one of several values
@@ -83,7 +100,8 @@ static bool take_stage(const generic_draft *d, const generic_group *g, const tn_
                  r.extent[r.n_axes - 1] < 2 * generic_lanes(d, stage);
     f->waits += sums * r.op->n_outputs;
   }
-  return steps <= MAX_STEPS && take_reads(g, &r, lane, f);
+  f->inside += inside_ns(d, g, &r, generic_lanes(d, stage));
+  return steps <= (r.op->n_outputs > 1 ? MAX_CHOSEN : MAX_STEPS) && take_reads(g, &r, lane, f);
 }
 
 static bool is_last(const generic_group *g, int axis) { return axis == g->root->ndim - 1; }
@@ -116,13 +134,15 @@ static void space(const void *facts, plan_space *s) {
 
 /* ---- the cost ---------------------------------------------------------------------------------------------------- */
 
-/* As in family_move.c: 16 bytes are loaded at once and turned by as many shuffles as there are halvings and blocks. */
-static double turning_ns(const short_facts *f) {
+/* As in family_move.c: 16 bytes are loaded at once and turned by as many shuffles as there are halvings and blocks, or a whole
+ * vector, with halvings of its blocks instead, where lanes are those of one register (VECTORS). */
+static double turning_ns(const short_facts *f, int vectors) {
   const tn_machine *m = &f->machine;
   double lanes = (double)f->lanes, block = fmax(BLOCK_BYTES * lanes / m->vector_bytes, 1);
-  double shuffles = log2(block) + lanes / block - 1;
-  double of_block = m->costs.load / block + shuffles / lanes * cost_fma(m, m->vector_bytes);
-  return f->turned * of_block + f->picked * m->costs.gather;
+  double shuffle = cost_fma(m, m->vector_bytes) / lanes;
+  double of_block = m->costs.load / block + (log2(block) + lanes / block - 1) * shuffle;
+  double of_whole = vectors == 1 ? m->costs.load / lanes + log2(lanes) * shuffle : of_block;
+  return f->whole * of_whole + f->turned * of_block + f->picked * m->costs.gather;
 }
 
 /* The steps of a block's sums wait for each other; two vectors are two sums. */
@@ -132,7 +152,7 @@ static double cost(const void *facts, const int32_t *c) {
   double rows = (double)f->lanes * c[SHORT_VECTORS], blocks = f->parts / (double)f->rows * ceil((double)f->rows / rows);
   if (c[SHORT_THREADS] && f->rows % (int64_t)rows != 0) return INFINITY; /* blocks that overlap are not shared */
   double waits = blocks * (f->waits + 1) * m->costs.chain;
-  double ns = cost_overlap(f->ns + turning_ns(f), waits);
+  double ns = cost_overlap(fmax(f->ns, f->inside + turning_ns(f, c[SHORT_VECTORS])), waits);
   return c[SHORT_THREADS] ? cost_threads(m, ns, blocks) : ns;
 }
 
@@ -158,7 +178,7 @@ static bool arrange(generic_draft *d, int stage, int lane, uint32_t outer) {
   const schedule_stage *st = &d->s->stages[stage];
   for (int i = 0; ok && i + 1 < st->n_leaves; i++) {
     bool is_outer = st->leaves[i] < 32 && (outer >> st->leaves[i] & 1) != 0;
-    ok = is_outer || schedule_leaf(st, i)->extent > MAX_STEPS ||
+    ok = is_outer || schedule_leaf(st, i)->extent > MAX_CHOSEN ||
          generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
   }
   return ok && store_last(d, stage, lane);
@@ -174,7 +194,7 @@ static uint32_t outer_axes(const generic_group *g, const tn_tensor *tensor, int 
   return bits;
 }
 
-static bool is_of_group(const generic_group *g, const tn_tensor *sums, const tn_tensor *tensor) {
+static bool is_inside(const generic_group *g, const tn_tensor *sums, const tn_tensor *tensor) {
   return tensor == sums || (tensor != g->root && generic_map_of(g, tensor) != NULL);
 }
 
@@ -188,15 +208,15 @@ static bool find_readers(generic_draft *d, const generic_group *g, const tn_tens
   *n = 0;
   for (int i = 0; i < n_all; i++) {
     const schedule_stage *st = &d->s->stages[all[i]];
-    bool is_inside = is_of_group(g, sums, st->tensors);
+    bool inside = is_inside(g, sums, st->tensors);
     int n_behind =
         st->attach == SCHEDULE_INLINED ? schedule_consumers(d->s, all[i], true, RUNTIME_COUNT(behind), behind) : 0;
     for (int k = 0, n_in = 0; k < n_behind && k < RUNTIME_COUNT(behind); k++) {
-      n_in += is_of_group(g, sums, d->s->stages[behind[k]].tensors);
+      n_in += is_inside(g, sums, d->s->stages[behind[k]].tensors);
       if (n_in > 0 && n_in <= k) return false;
-      is_inside = n_in > 0;
+      inside = n_in > 0;
     }
-    if (is_inside) readers[(*n)++] = all[i];
+    if (inside) readers[(*n)++] = all[i];
   }
   return *n > 0;
 }

@@ -32,7 +32,8 @@ typedef struct generic_reads {
   int n_axes, n_data; /* all; data axes */
   int64_t extent[GENERIC_MAX_AXES];
   double ops;      /* of one point: one a cheap operation, more a costly one */
-  double combined; /* that take a point to its result: one where there is one value, argmax's comparisons and choices */
+  double combined; /* that combine two results: one where there is one value, argmax's comparisons and choices */
+  double taken;    /* that take a point to its result: argmax compares once (codegen/emit_first.c) */
   int n;
   generic_read reads[GENERIC_MAX_READS];
 } generic_reads;

@@ -241,6 +241,12 @@ static double combined_ops(const generic_draft *p, const te_op *op) {
   return all ? fmax(generic_ops(all), 1) : 1;
 }
 
+/* Positions go upwards in all schedules that are made here, so that argmax compares once a step, and chooses its values. */
+static double taken_ops(const te_op *op, double combined) {
+  const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
+  return tuple && tuple->takes_position ? 1 + tuple->n_values : combined;
+}
+
 /* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
  * more time than all the rest. */
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
@@ -253,6 +259,7 @@ bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   for (int a = 0; a < out->n_axes; a++)
     out->extent[a] = a < op->n_axes ? op->axes[a]->extent : op->reduce_axes[a - op->n_axes]->extent;
   out->combined = combined_ops(p, op);
+  out->taken = taken_ops(op, out->combined);
   const tir_expr *body = whole_body(p, op);
   return body && tir_walk_expr(body, collect, out);
 }
@@ -301,7 +308,7 @@ double generic_memory_ns(const generic_draft *p, const generic_reads *r) {
 double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
-  double compute = points * (r->ops + r->combined) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
+  double compute = points * (r->ops + r->taken) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
   return fmax(compute, generic_memory_ns(p, r));
 }
 

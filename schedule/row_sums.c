@@ -108,7 +108,7 @@ bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic
   if (axis < 0 || out->lanes < 2 || !generic_read_all(d, stage, &r) || r.n_data == TN_MAX_RANK) return false;
   int first = first_of_row(&r, axis, &out->extent);
   for (int a = 0; a < first; a++) out->rows *= (double)r.extent[a];
-  out->values = r.op->n_outputs, out->ops = r.combined;
+  out->values = r.op->n_outputs, out->ops = r.taken;
   if (first > r.n_data && out->values == 1 && r.n_data + 2 <= TN_MAX_RANK) out->next = r.extent[first - 1];
   out->is_wide = is_wide(d, &r, axis, first, out);
   return out->extent >= 2 * out->lanes;
@@ -272,7 +272,7 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
   const tn_machine_costs *c = &d->machine.costs;
   double points = 1, waits = r.op->n_outputs > 1 ? r.op->n_outputs * c->chain : 0;
   for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
-  return points * ((r.ops + r.combined) * cost_fma(&d->machine, 4) + waits);
+  return points * ((r.ops + r.taken) * cost_fma(&d->machine, 4) + waits);
 }
 
 /* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */

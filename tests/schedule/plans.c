@@ -39,6 +39,10 @@ static const plan_case cases[] = {
     {"sums of short rows", "B[i<1000] = sum[k<7](A[i,k])", "B", "short"},
     {"greatest of short rows and where it stands", "(I, V)[i<203] = argmax[k<13](A[i,k])", "I", "short"},
     {"greatest of rows of some vectors and where it stands", "(I, V)[i<2048] = argmax[k<40](A[i,k])", "I", "short"},
+    {"the same of 64", "(I, V)[i<4096] = argmax[k<64](A[i,k])", "I", "short"},
+    {"the same of a hundred", "(I, V)[i<4096] = argmax[k<100](A[i,k])", "I", "short"},
+    {"greatest of long rows and where it stands", "(I, V)[i<4096] = argmax[k<400](A[i,k])", "I", "reduce"},
+    {"sums of rows of some vectors", "B[i<4096] = sum[k<64](A[i,k])", "B", "reduce"},
     {"sums of two columns", "S[j<2] = sum[k<5000](A[k,j])", "S", "fold"},
     {"the least of seven columns and where it stands", "(I, V)[j<7] = argmin[k<5000](A[k,j])", "I", "fold"},
     {"sums of 37 columns", "S[j<37] = sum[k<5000](A[k,j])", "S", "fold"},
@@ -612,6 +616,12 @@ static void costs_what_it_moves(void **state) {
   "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
 #define ARGMAX "(V, W)[i<64] = argmax[k<1000](A[i,k])"
   assert_true(cost_of(ARGMAX, REDUCE("4")) < cost_of(ARGMAX, REDUCE("1")));
+  /* Blocks of whole vectors take fewer loads and shuffles: a vector of rows, not two. */
+#define SHORT(vectors) "[{\"stage\":\"V\",\"family\":\"short\",\"vectors\":" vectors ",\"threads\":0}]"
+#define SHORT_ARGMAX "(V, W)[i<256] = argmax[k<64](A[i,k])"
+  tn_machine eager = machine;
+  eager.costs.chain = 0.01;
+  assert_true(cost_on(&eager, SHORT_ARGMAX, SHORT("1")) < cost_on(&eager, SHORT_ARGMAX, SHORT("2")));
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
