@@ -5,7 +5,6 @@
  *
  *     for i.outer: X'[k, i.inner] = X[i, k];  M[i.inner] = max(M[i.inner], X'[k, i.inner]);  ...;  Y[i, j] = Y'[j, i.inner] */
 #include <math.h>
-#include <stdio.h>
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
@@ -158,19 +157,6 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
 
-/* "[d0, d1, d2] -> [d0, d2, d1]": dimension DIM behind the others. */
-static bool store_last(generic_draft *d, int stage, int dim) {
-  char map[16 * TN_MAX_RANK];
-  int ndim = d->s->stages[stage].tensors->ndim, n = snprintf(map, sizeof map, "[d0");
-  if (dim == ndim - 1) return true;
-  for (int k = 1; k < ndim; k++) n += snprintf(map + n, sizeof map - (size_t)n, ", d%d", k);
-  n += snprintf(map + n, sizeof map - (size_t)n, "] -> [");
-  for (int k = 0; k < ndim; k++)
-    if (k != dim) n += snprintf(map + n, sizeof map - (size_t)n, "d%d, ", k);
-  snprintf(map + n, sizeof map - (size_t)n, "d%d]", dim);
-  return schedule_transform_layout(d->s, stage, map) == TN_OK;
-}
-
 /* A stage inside of the loop over blocks: LANE innermost, as a vector; what a row has of its own is written out. OUTER: bits of the axes
  * that loops around the blocks go over. */
 static bool arrange(generic_draft *d, int stage, int lane, uint32_t outer) {
@@ -181,7 +167,7 @@ static bool arrange(generic_draft *d, int stage, int lane, uint32_t outer) {
     ok = is_outer || schedule_leaf(st, i)->extent > MAX_CHOSEN ||
          generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
   }
-  return ok && store_last(d, stage, lane);
+  return ok && generic_store_last(d, stage, lane);
 }
 
 /* Bits of the axes of TENSOR's stage that go along with common axes of the root other than LANE's. */

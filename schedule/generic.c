@@ -265,33 +265,6 @@ static void schedule_group(generic_draft *p, const planned_group *pg) {
 
 /* ---- the whole program ------------------------------------------------------------------------------------------- */
 
-/* Elements of one time do not depend on each other. Reductions stay as they are. */
-static void vectorize_step(generic_draft *p, int stage) {
-  const schedule_stage *st = &p->s->stages[stage];
-  int last = st->op->n_axes - 1, outer, inner;
-  if (last < 1 || st->op->n_reduce > 0 || st->attach == SCHEDULE_INLINED || st->axes[last].used_by >= 0) return;
-  if (st->axes[last].extent < generic_lanes(p, stage)) return;
-  if (generic_split_vector(p, stage, last, 1, &outer, &inner)) generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
-}
-
-/* A scan and its steps keep their loops and places, with vectors along the last axis where that is not the time. */
-static bool take_scans(generic_draft *p, generic_taken *t) {
-  bool steps[SCHEDULE_MAX_STAGES], ok = true;
-  for (int i = 0; ok && i < p->s->n_stages; i++) {
-    const schedule_stage *st = &p->s->stages[i];
-    if (st->op->kind != TE_SCAN) continue;
-    schedule_find_steps(p->s, i, steps);
-    steps[i] = true;
-    for (int k = 0; ok && k <= i; k++) {
-      if (!steps[k]) continue;
-      for (int v = 0; ok && v < p->s->stages[k].n_tensors; v++)
-        ok = RUNTIME_PUSH(&t->tensors, &p->s->stages[k].tensors[v]);
-      vectorize_step(p, k);
-    }
-  }
-  return ok;
-}
-
 struct schedule_plans {
   generic_draft draft; /* its schedule: what is inlined and scans; no group is scheduled */
   runtime_arena arena;
@@ -394,7 +367,7 @@ static bool plan_all(schedule_plans *plans) {
   generic_taken t = {0};
   generic_draft *p = &plans->draft;
   generic_inline_stages(p, NULL);
-  bool ok = take_scans(p, &t) && plan_stages(plans, &t, plan_strip);
+  bool ok = generic_take_scans(p, &t) && plan_stages(plans, &t, plan_strip);
   if (ok) generic_inline_stages(p, &t);
   ok = ok && plan_stages(plans, &t, plan_group);
   RUNTIME_VEC_FREE(&t.tensors);

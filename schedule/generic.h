@@ -52,6 +52,8 @@ typedef struct generic_draft {
 
 /* False: the stage is none that can be analysed (an input, or too much of something). */
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out);
+/* The same of a scan, which reads its own states, too. */
+bool generic_read_scan(const generic_draft *p, int stage, generic_reads *out);
 /* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
 const tir_expr *generic_body(const generic_draft *p, int stage);
 /* Operations of an expression, reads among them: one a cheap one, more a costly one. */
@@ -149,6 +151,9 @@ static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
   return generic_is_worth_threads_on(&p->machine, ns);
 }
 
+/* The stage's dimension DIM is stored behind the others. */
+bool generic_store_last(generic_draft *p, int stage, int dim);
+
 /* ---- groups that read the same (generic_siblings.c) -------------------------------------------------------------- */
 
 /* Outputs whose outermost loops are alike run together where that saves reading from far away. All groups are scheduled. */
@@ -192,6 +197,8 @@ bool generic_take_group(generic_taken *t, const generic_group *g);
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */
 bool generic_is_untouched(const generic_draft *p, int stage);
+/* Schedules scans and their steps; they are taken (generic_scans.c). */
+bool generic_take_scans(generic_draft *p, generic_taken *t);
 /* T NULL: but for what a chain of stencils may want to keep; else all that no stage of T reads. */
 void generic_inline_stages(generic_draft *p, const generic_taken *t);
 /* In a chain of stencils: how many short axes TENSOR has behind its columns (the positions of a window, channels), which

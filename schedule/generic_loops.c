@@ -1,6 +1,7 @@
 /* generic_loops.c: changes of loops as generic schedules ask for them: by axis instead of position, vectors of a good
  * length, as many fused outer loops as the threads need. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "schedule/cost.h"
 #include "schedule/generic.h"
@@ -205,4 +206,17 @@ bool generic_part_borders(generic_draft *p, int stage, int axis) {
 
 bool generic_stream(generic_draft *p, int stage) {
   return stage_at(p, stage)->n_leaves == 0 || schedule_pragma_stream(p->s, stage, 0) == TN_OK;
+}
+
+/* "[d0, d1, d2] -> [d0, d2, d1]". */
+bool generic_store_last(generic_draft *p, int stage, int dim) {
+  char map[16 * TN_MAX_RANK];
+  int ndim = stage_at(p, stage)->tensors->ndim, n = snprintf(map, sizeof map, "[d0");
+  if (dim == ndim - 1) return true;
+  for (int k = 1; k < ndim; k++) n += snprintf(map + n, sizeof map - (size_t)n, ", d%d", k);
+  n += snprintf(map + n, sizeof map - (size_t)n, "] -> [");
+  for (int k = 0; k < ndim; k++)
+    if (k != dim) n += snprintf(map + n, sizeof map - (size_t)n, "d%d, ", k);
+  snprintf(map + n, sizeof map - (size_t)n, "d%d]", dim);
+  return schedule_transform_layout(p->s, stage, map) == TN_OK;
 }

@@ -249,11 +249,10 @@ static double taken_ops(const te_op *op, double combined) {
 
 /* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
  * more time than all the rest. */
-bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
-  const te_op *op = p->s->stages[stage].op;
+static bool read_op(const generic_draft *p, const te_op *op, te_op_kind kind, generic_reads *out) {
   memset(out, 0, offsetof(generic_reads, reads));
   out->op = op;
-  if (op->kind != TE_COMPUTE || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
+  if (op->kind != kind || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
   out->n_data = op->n_axes;
   out->n_axes = op->n_axes + op->n_reduce;
   for (int a = 0; a < out->n_axes; a++)
@@ -262,6 +261,14 @@ bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   out->taken = taken_ops(op, out->combined);
   const tir_expr *body = whole_body(p, op);
   return body && tir_walk_expr(body, collect, out);
+}
+
+bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
+  return read_op(p, p->s->stages[stage].op, TE_COMPUTE, out);
+}
+
+bool generic_read_scan(const generic_draft *p, int stage, generic_reads *out) {
+  return read_op(p, p->s->stages[stage].op, TE_SCAN, out);
 }
 
 /* False when nothing is read along the axis at all. */

@@ -583,6 +583,40 @@ static void turned_elements(generator *g) {
   (kind < 35 ? put_colours : kind < 70 ? put_steps : put_copies)(&x);
 }
 
+/* ---- scans -------------------------------------------------------------------------------------------------------- */
+
+/* A scan without steps, whose input lies along the time or otherwise; now and then it is read at two places, or elements depend on
+ * others of earlier times. */
+static void long_scan(generator *g) {
+  static const char *const dtypes[] = {"f32", "f32", "f64", "i32", "i8"};
+  static const char *const names[] = {"t", "b", "i"}, *const orders[] = {"i, t", "t, i", "b, i, t", "i, b, t",
+                                                                         "t, b, i"};
+  const char *dtype = dtypes[below(g, RUNTIME_COUNT(dtypes))], *half = dtype[0] == 'f' ? "*0.5" : "";
+  const int64_t extent[] = {1 + below(g, 70), 1 + below(g, 4), 1 + below(g, chance(g, 60) ? 40 : 150)};
+  const char *order = orders[below(g, RUNTIME_COUNT(orders))];
+  bool has_batch = order[3] == 'b' || order[0] == 'b';
+  int lag = 1 + chance(g, 20);
+  runtime_str_addf(&g->inputs, "input A0: %s[", dtype);
+  for (const char *at = order; *at; at++) {
+    if (*at == ' ') continue;
+    for (int a = 0; a < 3; a++)
+      if (*at == *names[a]) runtime_str_addf(&g->inputs, "%lld", (long long)extent[a]);
+    if (*at == ',') runtime_str_add(&g->inputs, ", ");
+  }
+  runtime_str_add(&g->inputs, "]\n");
+  runtime_str_addf(g->out, "state S0: %s[%lld, ", dtype, (long long)extent[0]);
+  if (has_batch) runtime_str_addf(g->out, "%lld, ", (long long)extent[1]);
+  runtime_str_addf(g->out, "%lld]\nscan S0[t<%lld, ", (long long)extent[2], (long long)extent[0]);
+  if (has_batch) runtime_str_addf(g->out, "b<%lld, ", (long long)extent[1]);
+  runtime_str_addf(g->out, "i<%lld] = select(t < %d, A0[%s], S0[t - %d, %s", (long long)extent[2], lag, order, lag,
+                   has_batch ? "b, " : "");
+  if (chance(g, 15))
+    runtime_str_addf(g->out, "(i + 1)%%%lld]", (long long)extent[2]);
+  else
+    put(g, "i]");
+  runtime_str_addf(g->out, "%s + A0[%s]%s)\n", half, order, chance(g, 20) ? "*3" : "");
+}
+
 void fuzz_family_program(generator *g) {
   g->out = &g->stages;
   int64_t kind = below(g, 100);
@@ -590,6 +624,7 @@ void fuzz_family_program(generator *g) {
    : kind < 50 ? turned_array
    : kind < 60 ? few_columns
    : kind < 76 ? statistics_program
-   : kind < 88 ? phases
-               : turned_elements)(g);
+   : kind < 87 ? phases
+   : kind < 96 ? turned_elements
+               : long_scan)(g);
 }

@@ -25,7 +25,7 @@ static const tn_machine machine = {.cpu = "tests",
                                    .cache_bytes = {0, 48 << 10, 1 << 20, 32 << 20}};
 
 typedef struct generic_case {
-  const char *name, *program, *stage, *operator;
+  const char *name, *program, *stage, *operator; /* operator NULL: a scan, which is none */
 } generic_case;
 
 static const generic_case cases[] = {
@@ -95,6 +95,13 @@ static const generic_case cases[] = {
      "D[y<256, x<256] = X[y*2,x*2] + X[y*2+1,x*2] + X[y*2,x*2+1] + X[y*2+1,x*2+1]\n"
      "E[y<128, x<128] = D[y*2,x*2] + D[y*2+1,x*2] + D[y*2,x*2+1] + D[y*2+1,x*2+1]",
      "E", "injective"},
+    {"scan_along_rows", "state S: f32[1000,300]\nscan S[t<1000, i<300] = select(t < 1, X[i,t], S[t-1,i] + X[i,t])", "S",
+     NULL},
+    {"scan_of_few", "state S: f32[24,3,40]\nscan S[t<24, b<3, i<40] = select(t < 1, X[b,i,t], S[t-1,b,i] + X[b,i,t])",
+     "S", NULL},
+    {"scan_of_two_places",
+     "state S: f32[64,40]\nscan S[t<64, i<40] = select(t < 1, X[i,t], S[t-1,i] + X[i,t] + X[i,max(t-1,0)])", "S", NULL},
+    {"scan_across", "state S: f32[64,40]\nscan S[t<64, i<40] = select(t < 1, X[i,t], S[t-1,39-i] + X[i,t])", "S", NULL},
     {"gather", "input A: f32[1000], X: i32[500]\nC[i<500] = A[X[i]] + 1", "C", "injective"},
 };
 
@@ -108,11 +115,12 @@ static tn_schedule *new_auto(tn_program *program, const tn_machine *m) {
 static void golden(void **state) {
   const generic_case *c = *state;
   fixture f = fixture_new(c->program, "");
-  assert_string_equal(tn_schedule_operator(f.s, c->stage), c->operator);
+  const char *kind = c->operator? tn_schedule_operator(f.s, c->stage) : "a scan";
+  assert_string_equal(kind, c->operator ? c->operator : kind);
   tn_schedule *s = new_auto(f.program, &machine);
   char *text = print_form(s, TN_FORM_TEXT), *tree = print_form(s, TN_FORM_TREE), file[256];
   runtime_str all = {0};
-  runtime_str_addf(&all, "%s\n\n%s: %s\n\n", c->program, c->stage, c->operator);
+  runtime_str_addf(&all, "%s\n\n%s: %s\n\n", c->program, c->stage, kind);
   for (char *step = strtok(text, ";"); step; step = strtok(NULL, ";"))
     runtime_str_addf(&all, "%s\n", step + (*step == ' '));
   runtime_str_addf(&all, "\n%s", tree);
