@@ -15,12 +15,12 @@ enum { MAX_STEPS = 64, MAX_CHOSEN = 128, MAX_TURNED = 8, BLOCK_BYTES = 16, NONE 
 
 typedef struct short_facts {
   tn_machine machine;
-  int lane;                     /* the root's axis whose rows go together: the last common one */
-  int64_t rows, lanes;          /* how many there are; of a vector */
-  double ns, parts;             /* of one thread, from memory if that is longer; rows in all */
-  double inside;                /* of operations on what was turned */
-  double whole, turned, picked; /* elements that are turned as whole vectors; in blocks; that are taken one by one */
-  double waits;                 /* steps of a row's reductions, which wait for each other */
+  int lane;              /* the root's axis whose rows go together: the last common one */
+  int64_t rows, lanes;   /* how many there are; of a vector */
+  double ns, parts;      /* of one thread, from memory if that is longer; rows in all */
+  double inside;         /* of operations on what was turned */
+  double turned, picked; /* elements that are turned by shuffles; that are taken one by one */
+  double waits;          /* steps of a row's reductions, which wait for each other */
   int n;
   const tn_tensor *inputs[MAX_TURNED]; /* that are read along rows */
 } short_facts;
@@ -43,17 +43,13 @@ static bool has(const short_facts *f, const tn_tensor *tensor) {
   return false;
 }
 
-/* Elements that go from rows to lanes or back: whole vectors of neighbours first, where a vector of lanes is one of the register
- * (codegen/emit_turn.c), then blocks of them; the rest of a row is picked. */
+/* Elements that go from rows to lanes or back: blocks of neighbours are turned, the rest of a row is picked. */
 static void count_turned(short_facts *f, const tn_tensor *tensor) {
-  int64_t bytes = (int64_t)tn_dtype_bytes(tensor->dtype), block = RUNTIME_MAX(BLOCK_BYTES / bytes, 1);
-  int64_t row = tensor->shape[tensor->ndim - 1];
-  int64_t whole = f->lanes * bytes == f->machine.vector_bytes ? row / f->lanes * f->lanes : 0, rest = row - whole;
-  int64_t turned = rest <= block && whole == 0 ? rest : rest / block * block;
-  double of_column = generic_bytes(tensor) / (double)bytes / (double)row;
-  f->whole += of_column * (double)whole;
-  f->turned += of_column * (double)turned;
-  f->picked += of_column * (double)(rest - turned);
+  int64_t block = RUNTIME_MAX(BLOCK_BYTES / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
+  int64_t row = tensor->shape[tensor->ndim - 1], whole = row <= block ? row : row / block * block;
+  double elements = generic_bytes(tensor) / (double)tn_dtype_bytes(tensor->dtype);
+  f->turned += elements * (double)whole / (double)row;
+  f->picked += elements * (double)(row - whole) / (double)row;
 }
 
 /* What a stage reads goes along with the lanes, or does not depend on them, or is an input that can be turned. */
@@ -133,15 +129,13 @@ static void space(const void *facts, plan_space *s) {
 
 /* ---- the cost ---------------------------------------------------------------------------------------------------- */
 
-/* As in family_move.c: 16 bytes are loaded at once and turned by as many shuffles as there are halvings and blocks, or a whole
- * vector, with halvings of its blocks instead, where lanes are those of one register (VECTORS). */
-static double turning_ns(const short_facts *f, int vectors) {
+/* 16 bytes are loaded at once, which puts them into their place of a vector as well, and turned by as many shuffles as a block has
+ * halvings. Where whole vectors are loaded, halvings of their blocks take about as long. */
+static double turning_ns(const short_facts *f) {
   const tn_machine *m = &f->machine;
   double lanes = (double)f->lanes, block = fmax(BLOCK_BYTES * lanes / m->vector_bytes, 1);
-  double shuffle = cost_fma(m, m->vector_bytes) / lanes;
-  double of_block = m->costs.load / block + (log2(block) + lanes / block - 1) * shuffle;
-  double of_whole = vectors == 1 ? m->costs.load / lanes + log2(lanes) * shuffle : of_block;
-  return f->whole * of_whole + f->turned * of_block + f->picked * m->costs.gather;
+  double of_block = m->costs.load / block + log2(block) / lanes * cost_fma(m, m->vector_bytes);
+  return f->turned * of_block + f->picked * m->costs.gather;
 }
 
 /* The steps of a block's sums wait for each other; two vectors are two sums. */
@@ -151,7 +145,7 @@ static double cost(const void *facts, const int32_t *c) {
   double rows = (double)f->lanes * c[SHORT_VECTORS], blocks = f->parts / (double)f->rows * ceil((double)f->rows / rows);
   if (c[SHORT_THREADS] && f->rows % (int64_t)rows != 0) return INFINITY; /* blocks that overlap are not shared */
   double waits = blocks * (f->waits + 1) * m->costs.chain;
-  double ns = cost_overlap(fmax(f->ns, f->inside + turning_ns(f, c[SHORT_VECTORS])), waits);
+  double ns = cost_overlap(fmax(f->ns, f->inside + turning_ns(f)), waits);
   return c[SHORT_THREADS] ? cost_threads(m, ns, blocks) : ns;
 }
 

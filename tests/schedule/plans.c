@@ -616,12 +616,6 @@ static void costs_what_it_moves(void **state) {
   "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
 #define ARGMAX "(V, W)[i<64] = argmax[k<1000](A[i,k])"
   assert_true(cost_of(ARGMAX, REDUCE("4")) < cost_of(ARGMAX, REDUCE("1")));
-  /* Blocks of whole vectors take fewer loads and shuffles: a vector of rows, not two. */
-#define SHORT(vectors) "[{\"stage\":\"V\",\"family\":\"short\",\"vectors\":" vectors ",\"threads\":0}]"
-#define SHORT_ARGMAX "(V, W)[i<256] = argmax[k<64](A[i,k])"
-  tn_machine eager = machine;
-  eager.costs.chain = 0.01;
-  assert_true(cost_on(&eager, SHORT_ARGMAX, SHORT("1")) < cost_on(&eager, SHORT_ARGMAX, SHORT("2")));
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
