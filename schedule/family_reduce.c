@@ -126,15 +126,6 @@ typedef struct reduce_facts {
   double read;            /* bytes, each once */
 } reduce_facts;
 
-/* Of wide rows, sums are loaded and stored for some steps at a time, and added up at the end. */
-static double wide_ends_ns(const reduce_facts *f, const tn_tensor *root) {
-  enum { STEPS = 8 };
-  const tn_machine *m = &f->machine;
-  double sums = generic_bytes(root) / (double)tn_dtype_bytes(root->dtype) * (double)f->sum.extent;
-  double steps = f->sum.rows * (double)f->sum.extent / (double)f->sum.lanes / STEPS;
-  return steps * 2 * m->costs.load + sums * (m->costs.load + cost_fma(m, 4));
-}
-
 /* One stage with a reduction that is no tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
@@ -160,7 +151,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->combined = reads.combined;
   bool in_lanes = generic_row_sum_of(d, g->root, &f->sum) && !f->has_columns && op->n_axes > 0;
   if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
-  f->wide_ns = g->ns + wide_ends_ns(f, g->root);
+  f->wide_ns = g->ns + generic_wide_ends(&f->machine, g->root, &f->sum);
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
   f->lanes = RUNTIME_MAX(generic_lanes(d, stage), 1);

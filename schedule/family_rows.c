@@ -257,6 +257,8 @@ typedef struct column_stage {
 typedef struct rows_facts {
   tn_machine machine;
   double ns, parts; /* of one thread; rows that threads can share */
+  double apart_ns;  /* of rows that are too short for lanes, element by element; where they are summed as wide rows: */
+  double wide_ns;   /* ... of the ends of these */
   double written;   /* bytes; about as many are read */
   bool can_stream;  /* the root's vectors may go past the caches */
   int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
@@ -348,6 +350,17 @@ static void describe_steady(const generic_draft *d, const generic_group *g, rows
   f->width = (double)g->root->shape[last] * (double)tn_dtype_bytes(g->root->dtype);
 }
 
+/* What waits element by element, unless it is a part of wide rows. */
+static void describe_alone(const generic_draft *d, const generic_group *g, const tn_tensor *tensor, rows_facts *f) {
+  generic_row_sum sum;
+  double alone = generic_rows_alone(d, tensor);
+  (void)generic_row_sum_of(d, tensor, &sum);
+  bool is_wide = sum.is_wide && !is_last_common(g, tensor);
+  f->ns += is_wide ? 0 : alone;
+  f->apart_ns += is_wide ? alone : 0;
+  f->wide_ns += is_wide ? generic_wide_ends(&f->machine, tensor, &sum) : 0;
+}
+
 /* A group of several stages without a tile and without windows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
@@ -359,8 +372,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   describe_rows(d, g, f);
   describe_columns(d, g, f);
   describe_steady(d, g, f);
-  f->ns += generic_rows_alone(d, g->root);
-  for (int i = 0; i < g->n; i++) f->ns += generic_rows_alone(d, g->members[i]);
+  describe_alone(d, g, g->root, f);
+  for (int i = 0; i < g->n; i++) describe_alone(d, g, g->members[i], f);
   return f;
 }
 
@@ -431,6 +444,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (f->columns > 0) return columns_cost(f, c);
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
+  ns += together > 1 ? f->apart_ns : f->wide_ns;
   for (int i = 0; i < f->n_sums; i++) ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
   ns += generic_rows_ends(&f->machine, f->parts * f->n_sums, c[ROWS_VECTORS], together, 1, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);

@@ -328,6 +328,25 @@ static bool is_better_apart(schedule_plans *plans, const planned_group *pg) {
   return ns < pg->plans[0].ns;
 }
 
+/* Stages are not computed together where that leaves threads idle. But what goes together stays in near caches, and starts threads once:
+ * the group that one thread would have is taken instead of PG's where its plan costs less than the stages one after the other. False: no
+ * memory. */
+static bool try_together(schedule_plans *plans, const tn_tensor *root, const generic_taken *t, planned_group *pg) {
+  generic_draft alone = plans->draft;
+  planned_group *all = RUNTIME_NEW(&plans->arena, planned_group);
+  if (!all) return false;
+  alone.machine.threads = 1;
+  generic_form_group(&alone, generic_stage(&alone, root), t, &all->group);
+  if (all->group.n <= pg->group.n || all->group.anchor || pg->group.anchor || pg->n == 0) return true;
+  all->kind = kind_of(&plans->draft, &all->group);
+  rank_plans(&plans->draft, all, NULL);
+  double ns = pg->plans[0].ns, together = all->n > 0 ? all->plans[0].ns : INFINITY;
+  for (int i = 0; i < all->group.n && ns <= together; i++)
+    if (!generic_map_of(&pg->group, all->group.members[i])) ns += cost_alone(plans, all->group.members[i]);
+  if (ns > together && can_realize(&plans->draft, all)) *pg = *all;
+  return true;
+}
+
 /* Forms the group that ends in ROOT, ranks its plans and takes its stages, so that later groups leave them alone. Where no
  * plan serves all stages together the root is a group of its own, and the others will be. False: no memory. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
@@ -337,6 +356,7 @@ static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_tak
   generic_form_group(p, generic_stage(p, root), t, &pg->group);
   pg->kind = kind_of(p, &pg->group);
   rank_plans(p, pg, NULL);
+  if (p->machine.threads > 1 && !try_together(plans, root, t, pg)) return false;
   bool is_alone = pg->group.n == 0 && (!pg->group.anchor || pg->group.anchor == root) && !pg->group.padding;
   if (!is_alone && (is_better_apart(plans, pg) || !can_realize(p, pg))) {
     form_alone(p, root, &pg->group);

@@ -276,6 +276,8 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor);
 double generic_rows_waits(const tn_machine *m, int vectors, int together, int values);
 /* Nanoseconds at the ends of ROWS, where the sums of a vector are summed up one after the other, by OPS each time. */
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops);
+/* Nanoseconds that wide rows take more: their sums are loaded and stored for some steps at a time, and added up at the end. */
+double generic_wide_ends(const tn_machine *m, const tn_tensor *results, const generic_row_sum *sum);
 /* Nanoseconds that rows which go together lose where BYTES come from beyond the second cache, which guesses what
  * follows in one row better than in some. */
 double generic_rows_streams(const tn_machine *m, double bytes, int together);

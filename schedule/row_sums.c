@@ -281,6 +281,12 @@ double generic_rows_ends(const tn_machine *m, double rows, int vectors, int toge
   return rows * steps * fmax(values * m->costs.ends / together, (ops - (values == 1)) * cost_fma(m, LAST_BYTES));
 }
 
+double generic_wide_ends(const tn_machine *m, const tn_tensor *results, const generic_row_sum *sum) {
+  double sums = generic_bytes(results) / (double)tn_dtype_bytes(results->dtype) * (double)sum->extent;
+  double steps = sum->rows * (double)sum->extent / (double)sum->lanes / WIDE_STEPS;
+  return steps * 2 * m->costs.load + sums * (m->costs.load + cost_fma(m, 4));
+}
+
 double generic_rows_streams(const tn_machine *m, double bytes, int together) {
   int level = cost_level(m, bytes);
   double slower = m->costs.beside / m->costs.line3 - 1;

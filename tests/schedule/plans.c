@@ -520,6 +520,22 @@ static void columns_together_or_apart(void **state) {
   assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("1000", "512"), &half), 1);
 }
 
+#define GROUP_NORM(n)                                                                         \
+  "M[n<" n                                                                                    \
+  ",g<8] = sum[h<16,w<16,c<16](X[n,h,w,g*16+c]) / 4096.0\n"                                   \
+  "V[n<" n                                                                                    \
+  ",g<8] = sum[h<16,w<16,c<16]((X[n,h,w,g*16+c]-M[n,g])*(X[n,h,w,g*16+c]-M[n,g])) / 4096.0\n" \
+  "Y[n<" n ",h<16,w<16,c<128] = (X[n,h,w,c]-M[n,c//16])*rsqrt(V[n,c//16]+0.00001)"
+
+/* What few images share is computed together all the same, where that costs less than stages one after the other whose loops are
+ * enough for all threads. */
+static void together_for_few(void **state) {
+  (void)state;
+  assert_int_equal(groups_of(GROUP_NORM("2"), &machine), 1);
+  assert_int_equal(groups_of("M = max[k<10000000](X[k])\nY[i<10000000] = X[i] - M", &machine), 2);
+  assert_int_equal(groups_of("M[n<1] = max[k<10000000](X[n,k])\nY[n<1, i<10000000] = X[n,i] - M[n]", &machine), 2);
+}
+
 /* Values that do not go together, each of which can be chosen: rows of more steps than a part of the reduction has, columns first of
  * a stage whose rows are one vector each. */
 static const said_case unfit[] = {
@@ -800,14 +816,14 @@ static void ends_where_values_go(void **state) {
 
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(costs_what_it_moves),      cmocka_unit_test(packs_what_has_panels),
-      cmocka_unit_test(short_axes_in_front),      cmocka_unit_test(rows_crowd_sets),
-      cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
-      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(stored_lines_crowd),       cmocka_unit_test(counts_loads),
-      cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
-      cmocka_unit_test(columns_together_or_apart)};
+      cmocka_unit_test(costs_what_it_moves),    cmocka_unit_test(packs_what_has_panels),
+      cmocka_unit_test(together_for_few),       cmocka_unit_test(short_axes_in_front),
+      cmocka_unit_test(rows_crowd_sets),        cmocka_unit_test(keeps_rows_in_registers),
+      cmocka_unit_test(finds_parities),         cmocka_unit_test(ends_where_values_go),
+      cmocka_unit_test(sums_down_the_rows),     cmocka_unit_test(streams_whole_lines),
+      cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(stored_lines_crowd),
+      cmocka_unit_test(counts_loads),           cmocka_unit_test(parted_lines_crowd),
+      cmocka_unit_test(streams_leave_a_cache),  cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
