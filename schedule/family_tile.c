@@ -68,14 +68,14 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
 static bool is_single_row(const tile_facts *f) { return extent_of(f, f->u) == 1; }
 
 /* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
- * no use where the second cache holds that operand. A matrix of the third cache that a single row goes over is read nearly as
- * it lies, in blocks of few steps, whose sums stay in the first cache. */
+ * no use where the second cache holds that operand. A matrix that a single row goes over is read nearly as it lies, in blocks of few
+ * steps, whose sums stay in the first cache. */
 static void add_depths(const tile_facts *f, plan_space *s) {
   enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
   plan_add(s, TILE_DEPTH, 0);
   int level = f->can_cut ? cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) : 0;
   if (level <= 2) return;
-  int64_t least = is_single_row(f) && level == 3 ? LEAST_OF_ROW : LEAST;
+  int64_t least = is_single_row(f) ? LEAST_OF_ROW : LEAST;
   for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
     int64_t near = depth_near(&f->reads, depth);
     if (near >= least) plan_add(s, TILE_DEPTH, near);
@@ -348,6 +348,15 @@ static bool is_followed(const tile_facts *f, const int32_t *c, const stream *s, 
   return is_short && c[TILE_PANELS] * s->row >= least && s->read->stride[f->v] == 1;
 }
 
+/* Of a line of rows that are followed side by side. Where they fall into the same sets of the first cache, what came ahead of its
+ * use is gone; and where a block has parts of a single row's matrix, each part begins with a wait. */
+static double followed_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
+  double crowded = cost_conflict(&f->machine, c[TILE_DEPTH], s->stride) * f->machine.costs.line2;
+  double run = c[TILE_PANELS] * fmax(s->row / COST_LINE, 1);
+  bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
+  return crowded + (is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, level, run) / run);
+}
+
 /* What a line from the third cache takes longer where a page holds one row of it, or so few lines that nobody guesses the
  * next ones: each row begins with a wait, unless it was asked for. */
 static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
@@ -363,16 +372,15 @@ static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) 
   double fmas = (double)c[TILE_ROWS] * c[TILE_ROWS2] * fmax((double)COST_LINE / c[TILE_WIDTH], 1);
   double waits = (costs->waited - costs->line3) * fmin(WAITED_LINES / lines, 1) * fmas / WAITED_FMAS;
   if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return fmax((costs->stray - costs->line3) / lines, waits);
-  bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
-  double run = c[TILE_PANELS] * lines; /* where a block has parts of a single row's matrix, each begins with a wait */
-  return is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, 3, run) / run;
+  return followed_ns(f, c, s, 3);
 }
 
 /* From memory: where rows are left before the page ends, what was fetched ahead is for nothing. */
 static double guess4_ns(const tile_facts *f, const int32_t *c, const stream *s) {
   enum { ROWS = 16 };
-  bool is_whole = s->is_packed || s->row >= COST_PAGE || s->stride <= s->row || is_followed(f, c, s, ROWS, COST_PAGE);
-  return is_whole ? 0 : f->machine.costs.stray4 - f->machine.costs.line4;
+  if (s->is_packed || s->row >= COST_PAGE || s->stride <= s->row) return 0;
+  if (is_followed(f, c, s, ROWS, COST_PAGE)) return followed_ns(f, c, s, 4);
+  return f->machine.costs.stray4 - f->machine.costs.line4;
 }
 
 /* A line of a stream from a place, one of a row that may be short. */
