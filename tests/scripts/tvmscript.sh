@@ -200,7 +200,7 @@ def cases():
         if name == "c_calls.txt" or name.startswith("plan_"):  # C calls; plans, whose schedules are cases of their own
             continue
         parts = open(path).read().split("\n\n")
-        found = re.fullmatch(r"(\w+: \w+\n?)+", parts[1])  # of a generic schedule: what was recognised stands between
+        found = re.fullmatch(r"(\w+: [\w ]+\n?)+", parts[1])  # of a generic schedule: what was recognised stands between
         schedule = parts[2] if found else parts[1]
         yield path, parts[0], "" if schedule.startswith("\n") or not schedule else schedule
 
