@@ -165,6 +165,18 @@ double cost_missed(const tn_machine *m, int level, double bytes) {
   return missed(bytes / (usable * (double)m->cache_bytes[level]));
 }
 
+/* A line is lost if as many others share its set as there are ways: of a Poisson distribution what is above. As of its size three
+ * quarters of the ways count, of which a last cache has sixteen as a rule. */
+double cost_lost(const tn_machine *m, double bytes) {
+  enum { USUAL_WAYS = 16 };
+  double others = bytes / (double)m->cache_bytes[3] * USUAL_WAYS, chance = exp(-others), kept = 0;
+  for (int n = 0; n < usable * USUAL_WAYS; n++) {
+    kept += chance;
+    chance *= others / (n + 1);
+  }
+  return fmin(fmax(1 - kept, 0), 1);
+}
+
 /* The level that a stream of BYTES comes from at each call; between 3 and 4: a part of it from either. */
 static double stream_place(const tn_machine *m, double bytes) {
   int level = cost_level(m, bytes);

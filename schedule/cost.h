@@ -38,6 +38,9 @@ double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, 
 double cost_sets(const tn_machine *m, int level, double stride);
 /* Of a stream of BYTES that comes again and again the part that LEVEL, 1 to 3, does not hold any more. */
 double cost_missed(const tn_machine *m, int level, double bytes);
+/* Of BYTES that are used again and again the part that the last cache lost although it is as large: lines fall into its sets by chance,
+ * and some sets get more of them than they hold. */
+double cost_lost(const tn_machine *m, double bytes);
 /* READ bytes come in a stream and WRITTEN bytes go in one, side by side. */
 double cost_stream(const tn_machine *m, double read, double written, bool is_shared, bool streams);
 /* How many bytes of cache LEVEL (1 or 2) rows of ROW_BYTES can use that lie STRIDE bytes apart: those a power of two

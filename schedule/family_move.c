@@ -168,13 +168,19 @@ static double ahead_ns(const tn_machine *m, double bytes, double stride, double 
   return taken * bytes / COST_LINE * cost_visit(m, 3, 1);
 }
 
+/* Bytes behind the begin of a line, at least, at which rows of the result begin: a power of two up to a line. */
+static double aligned_rows(const move_facts *f) {
+  double aligned = COST_LINE;
+  while (fmod(f->row, aligned) != 0) aligned /= 2;
+  return aligned;
+}
+
 /* A store as long as a line that spans two of them waits for both where they come from afar, and no later one overtakes
  * it; shorter ones that span two have a neighbour that fetched the second, or fetch it for one. */
 static double spans_ns(const move_facts *f, double stored) {
-  double aligned = COST_LINE;
-  while (fmod(f->row, aligned) != 0) aligned /= 2;
-  return stored < COST_LINE ? 0
-                            : f->points * f->out_bytes / COST_LINE * (1 - aligned / COST_LINE) * f->machine.costs.spans;
+  return stored < COST_LINE
+             ? 0
+             : f->points * f->out_bytes / COST_LINE * (1 - aligned_rows(f) / COST_LINE) * f->machine.costs.spans;
 }
 
 /* How many of N runs of RUN bytes begin where nothing of their page was met: runs that lie STRIDE apart share pages, and what
@@ -186,49 +192,78 @@ static double fresh_runs(double n, double run, double stride) {
 /* How many lines of BYTES come again that are used in parts of so many bytes. */
 static double again(double bytes, double part) { return bytes / COST_LINE * fmax(COST_LINE / part - 1, 0); }
 
-/* Tiles go by along the result's rows. Lines that a tile uses or fills in parts are fetched again, from where they
- * stayed. */
-static double cost(const void *facts, const int32_t *c) {
-  const move_facts *f = facts;
+/* Lines of the result that a tile fills in part come again with the next tile, which goes on in the same rows: and go, where they did not
+ * stay in the first cache. Rows that lie a power of two and a little apart creep through few of its sets. */
+static double filled_ns(const move_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
-  double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
-  double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
+  double stored = c[MOVE_COLUMNS] * f->out_bytes, aligned = fmin(aligned_rows(f), stored);
+  double more = f->points * f->out_bytes / COST_LINE * (COST_LINE - aligned) / stored;
+  int next = stay(m, c[MOVE_ROWS], COST_LINE, f->row);
+  if (next > 1) return again(f->points * f->out_bytes, stored) * 2 * cost_line(m, next, false);
+  return more * 2 * cost_crowded(m, c[MOVE_ROWS], aligned < stored ? 2 : 1, f->row, cost_ways(m)) * m->costs.line2;
+}
+
+/* Of N tiles of LENGTH along an axis the elements that go by before the loop around goes on: one tile is no block. */
+static double of_block(int32_t length, int32_t n, int64_t extent) {
+  return n == 1 ? (double)extent : fmin((double)length * n, (double)extent);
+}
+
+/* Bytes of a column of the result until the next tiles of it come: of parts of lines the lines, those that are fetched ahead of them
+ * and what is written, about as much. */
+static double until_again(const move_facts *f, const int32_t *c) {
+  double read = in_lines(c[MOVE_ROWS], f->bytes);
+  return c[MOVE_ROWS] * f->bytes < COST_LINE ? 3 * read : read;
+}
+
+/* Tiles go by along the result's rows, which LEVEL holds with what is read, KEPT what the caches keep. Lines that a tile uses or fills in
+ * parts are fetched again, from where they stayed; where that is the second cache it brings their neighbours on the way. */
+static double cost_from(const move_facts *f, const int32_t *c, int level, int kept) {
+  const tn_machine *m = &f->machine;
+  double columns = of_block(c[MOVE_COLUMNS], c[MOVE_BLOCK_COLUMNS], f->reads.extent[f->v]);
+  double rows = of_block(c[MOVE_ROWS], c[MOVE_BLOCK_ROWS], f->reads.extent[f->u]);
+  double in_bytes = f->points * f->bytes, out_bytes = f->points * f->out_bytes;
   double stored = c[MOVE_COLUMNS] * f->out_bytes, of_tile = c[MOVE_ROWS] * f->bytes, at_once = 16;
-  if (c[MOVE_STREAM] && fmod(width_of(f, c) * f->out_bytes, COST_LINE) != 0) return INFINITY; /* parts of lines */
   bool whole, past = c[MOVE_STREAM] != 0;
-  double all = f->points * (f->bytes + f->out_bytes), kept = past ? f->points * f->bytes : all;
-  double line = cost_line(m, cost_level(m, kept), c[MOVE_THREADS] != 0);
-  int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
+  double line = cost_line(m, kept, c[MOVE_THREADS] != 0);
+  int in = stay(m, columns, until_again(f, c), f->stride);
   int out = stay(m, rows, in_lines(columns, f->out_bytes), f->row);
   if (!is_turned(f, c, &whole)) at_once = f->bytes;
   if (whole) at_once = COST_LINE;
-  double out_lines = out <= 2 || stored >= COST_LINE ? f->points * f->out_bytes
-                                                     : f->points / columns * in_lines(columns, f->out_bytes);
-  double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line;
-  double written = cost_write(m, out_lines, cost_level(m, all), c[MOVE_THREADS], past);
-  read += again(f->points * f->bytes, of_tile) * cost_line(m, in, false);
+  double out_lines =
+      out <= 2 || stored >= COST_LINE ? out_bytes : f->points / columns * in_lines(columns, f->out_bytes);
+  double far_rows = in <= 2 ? rows : c[MOVE_ROWS];
+  double read = f->points / far_rows * in_lines(far_rows, f->bytes) / COST_LINE * line;
+  double written = cost_write(m, out_lines, level, c[MOVE_THREADS], past);
+  if (in <= 2) read += again(in_bytes, of_tile) * cost_line(m, in, false);
   if (at_once < COST_LINE && stay(m, c[MOVE_COLUMNS], COST_LINE, f->stride) > 1)
-    read += f->points * f->bytes / at_once * cost_line(m, in, false);
-  int next = stay(m, c[MOVE_ROWS], COST_LINE, f->row); /* the next tile goes on in the same rows */
-  written += again(f->points * f->out_bytes, stored) * 2 * cost_line(m, next, false);
-  double all_columns = c[MOVE_BLOCK_COLUMNS] == 1 ? (double)f->reads.extent[f->v] : columns;
-  double all_rows = c[MOVE_BLOCK_ROWS] == 1 ? (double)f->reads.extent[f->u] : rows;
-  int level = cost_level(m, all);
-  double met = forgotten(m, f->points * f->bytes, of_tile, f->stride, all_columns);
-  double stores = past ? 0 : forgotten(m, f->points * f->out_bytes, all_columns * f->out_bytes, f->row, all_rows);
+    read += in_bytes / at_once * cost_line(m, in, false);
+  written += filled_ns(f, c);
+  double met = in == 2 && of_tile < COST_LINE ? 0 : forgotten(m, in_bytes, of_tile, f->stride, columns);
+  double stores = past ? 0 : forgotten(m, out_bytes, columns * f->out_bytes, f->row, rows);
   double waits =
-      fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, f->points * f->bytes, f->stride, all_columns)) +
-      fresh_runs(f->points / all_rows, all_rows * f->bytes, f->stride) *
-          cost_visit(m, level, all_rows * f->bytes / COST_LINE) +
+      fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, in_bytes, f->stride, columns)) +
+      fresh_runs(f->points / rows, rows * f->bytes, f->stride) * cost_visit(m, level, rows * f->bytes / COST_LINE) +
       spans_ns(f, stored) +
       (past ? 0
-            : fresh_runs(f->points / all_columns, all_columns * f->out_bytes, f->row) *
-                  cost_visit(m, level, all_columns * f->out_bytes / COST_LINE)) +
-      stores * cost_visit(m, level, all_columns * f->out_bytes / COST_LINE);
+            : fresh_runs(f->points / columns, columns * f->out_bytes, f->row) *
+                  cost_visit(m, level, columns * f->out_bytes / COST_LINE)) +
+      stores * cost_visit(m, level, columns * f->out_bytes / COST_LINE);
   if (level <= 2) waits = 0;
   double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
   double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + (tiles + c[MOVE_ROWS]) * m->costs.chain;
-  return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
+  double shared = (double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS] * c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS];
+  return c[MOVE_THREADS] ? cost_threads(m, ns, fmax(f->points / shared, 1)) : ns;
+}
+
+/* Of what the third cache has room for it loses a part; what goes past the caches leaves it to what is read. */
+static double cost(const void *facts, const int32_t *c) {
+  const move_facts *f = facts;
+  const tn_machine *m = &f->machine;
+  double in = f->points * f->bytes, all = in + f->points * f->out_bytes, kept = c[MOVE_STREAM] ? in : all;
+  int level = cost_level(m, all), from = cost_level(m, kept);
+  if (c[MOVE_STREAM] && fmod(width_of(f, c) * f->out_bytes, COST_LINE) != 0) return INFINITY; /* parts of lines */
+  double lost = from == 3 ? cost_lost(m, kept) : 0, near = cost_from(f, c, level, from);
+  return lost > 0 ? (1 - lost) * near + lost * cost_from(f, c, 4, 4) : near;
 }
 
 /* *AXIS, which is adjacent to those from FIRST on, becomes the loop over all of them. */

@@ -575,6 +575,27 @@ static double cost_on(const tn_machine *m, const char *program, const char *text
 
 static double cost_of(const char *program, const char *text) { return cost_on(&machine, program, text); }
 
+#define TURNED(columns, rows, stream)                                            \
+  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":" columns ",\"rows\":" rows \
+  ",\"block_columns\":1,"                                                        \
+  "\"block_rows\":1,\"threads\":0,\"stream\":" stream "}]"
+
+/* The last cache loses a part of what it has room for: what is written past it leaves it to what is read. Lines that come again from
+ * the second cache bring their neighbours; those that are too many to stay there come from afar each time. */
+static void last_cache_loses(void **state) {
+  (void)state;
+  tn_machine m = machine;
+  m.vector_bytes = 64, m.cache_bytes[2] = 1 << 20, m.cache_bytes[3] = 32 << 20;
+  m.costs.line3 = m.costs.write3 = 0.65, m.costs.past = 1.6, m.costs.line4 = 3, m.costs.write4 = 2;
+#define PAST(program) (cost_on(&m, program, TURNED("16", "16", "1")) / cost_on(&m, program, TURNED("16", "16", "0")))
+  assert_true(PAST("B[i<3008, j<1008] = A[j,i]") < 0.8); /* 24 MB */
+  assert_true(PAST("B[i<2000, j<496] = A[j,i]") > 1.1);  /* 8 MB */
+  assert_true(cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "8", "0")) <
+              cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "16", "0")));
+  assert_true(cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "8", "0")) >
+              cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "16", "0")));
+}
+
 static void costs_what_it_moves(void **state) {
   (void)state;
   const char *move =
@@ -816,14 +837,15 @@ static void ends_where_values_go(void **state) {
 
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(costs_what_it_moves),    cmocka_unit_test(packs_what_has_panels),
-      cmocka_unit_test(together_for_few),       cmocka_unit_test(short_axes_in_front),
-      cmocka_unit_test(rows_crowd_sets),        cmocka_unit_test(keeps_rows_in_registers),
-      cmocka_unit_test(finds_parities),         cmocka_unit_test(ends_where_values_go),
-      cmocka_unit_test(sums_down_the_rows),     cmocka_unit_test(streams_whole_lines),
-      cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(stored_lines_crowd),
-      cmocka_unit_test(counts_loads),           cmocka_unit_test(parted_lines_crowd),
-      cmocka_unit_test(streams_leave_a_cache),  cmocka_unit_test(columns_together_or_apart)};
+      cmocka_unit_test(last_cache_loses),         cmocka_unit_test(costs_what_it_moves),
+      cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
+      cmocka_unit_test(short_axes_in_front),      cmocka_unit_test(rows_crowd_sets),
+      cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
+      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
+      cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
+      cmocka_unit_test(stored_lines_crowd),       cmocka_unit_test(counts_loads),
+      cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
+      cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
