@@ -171,8 +171,8 @@ static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table 
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
 
-/* Rows of neighbours, all as long as the first, that together are what the lanes take; their number, 0: they are none.
- */
+/* Rows of neighbours, all as long as the first, that together are what the lanes take; their number, 0: they are none. Short
+ * ones are left to words, but for one that is all: elements of a few neighbours, or of one, each for some lanes. */
 static int find_rows(const table *t, int64_t *start, int *length) {
   int64_t sorted[MAX_LANES];
   int n = 0, n_rows = 0;
@@ -182,7 +182,7 @@ static int find_rows(const table *t, int64_t *start, int *length) {
     if (n == 0 || sorted[i] != sorted[n - 1]) sorted[n++] = sorted[i];
   }
   for (*length = 1; *length < n && sorted[*length] == sorted[0] + *length;) ++*length;
-  if (*length < LEAST_ROW || n % *length != 0 || n / *length > MAX_ROWS) return 0;
+  if ((*length < LEAST_ROW && n > *length) || n % *length != 0 || n / *length > MAX_ROWS) return 0;
   for (int i = 0; i < n; i++) {
     if (sorted[i] != sorted[i - i % *length] + i % *length) return 0;
     if (i % *length == 0) start[n_rows++] = sorted[i];
@@ -217,21 +217,23 @@ static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, con
   return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
 }
 
-/* All that the lanes take lies among no more elements than there are lanes: one row with gaps, a power of two long, if that many
- * stand before the least index there is. LEAST: of the index in all lanes, always. */
-static int find_gaps(const table *t, int64_t least, int64_t *start, int *length) {
+/* All that the lanes take lies among no more elements than there are lanes: one row with gaps, a power of two long, that ends
+ * with the greatest, or farther on where fewer stand before the least index there is. RANGE: of the index in all lanes, always;
+ * ELEMENTS: of the buffer; -1: nobody knows. */
+static int find_gaps(const table *t, tir_interval range, int64_t elements, int64_t *start, int *length) {
   int64_t low = t->offset[0], high = t->offset[0];
   for (int i = 0; i < t->lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
-  if (t->factor != NULL || high - low >= t->lanes || high - low < LEAST_ROW) return 0;
+  if (t->factor != NULL || high - low >= t->lanes) return 0;
   for (*length = 1; *length <= high - low;) *length *= 2;
-  *start = high - *length + 1;
-  return low - *start <= least;
+  *start = RUNTIME_MAX(high - *length + 1, low - RUNTIME_MAX(range.lo, 0));
+  return *start + *length - 1 <= high || range.hi + (*start + *length - 1 - high) < elements;
 }
 
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
                               int length) {
   LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
   LLVMValueRef rows[MAX_ROWS];
+  if (length == 1) return codegen_splat(m, load(m, s, start[0], type), t->lanes);
   for (int i = 0; i < n; i++) rows[i] = load(m, s, start[i], type);
   return join_rows(m, rows, n, t, start, length);
 }
@@ -257,7 +259,8 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   tir_interval range;
   if (!open_table(m, index, &t, &range)) return NULL;
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
-  if (group == 0 && n_rows == 0) n_rows = find_gaps(&t, range.lo, start, &length);
+  if (group == 0 && n_rows == 0)
+    n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
@@ -334,7 +337,7 @@ LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buf
   int length, n = open_table(m, index, &t, &range) ? find_rows(&t, start, &length) : 0;
   for (int i = 0; i < n; i++)
     if ((on[i] = mask_of_row(m, predicate, mask, &t, i, start, length)) == NULL) return NULL;
-  if (n == 0) return NULL;
+  if (n == 0 || length == 1) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   for (int i = 0; i < n; i++)
     rows[i] = codegen_load_masked_run(m, buffer, pointer, element_at(m, &s, start[i]), length, on[i]);

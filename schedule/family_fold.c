@@ -40,8 +40,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   generic_reads r;
   if (g->n > 0 || g->n_windows > 0 || g->anchor || op->n_reduce == 0 || op->n_axes == 0) return NULL;
   if (op->n_axes + 2 > TN_MAX_RANK || !generic_read_all(d, stage, &r) || op->body->op != TIR_REDUCE) return NULL;
-  int n_steady;
-  bool is_folded = generic_is_folded(&r, r.n_axes - 1, r.n_data - 1, &n_steady);
+  generic_folded folded;
+  bool is_folded = generic_is_folded(&r, r.n_axes - 1, r.n_data - 1, &folded) && folded.n_spread == 0;
   fold_facts *f = is_folded ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
   if (!f) return NULL;
   *f = (fold_facts){.machine = d->machine,
@@ -51,7 +51,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
                     .columns = r.extent[r.n_data - 1],
                     .rows = r.extent[r.n_axes - 1],
                     .lanes = generic_lanes(d, stage),
-                    .n_steady = n_steady,
+                    .n_steady = folded.n_steady,
                     .values = op->n_outputs,
                     .combined = r.combined};
   f->can_have_parts = op->n_reduce == 1;

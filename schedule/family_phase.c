@@ -125,11 +125,11 @@ static bool stride_along(const tir_expr *read, const tir_var *var, int64_t *stri
   return true;
 }
 
-/* Sums up what the reads of a body take, each read once. */
+/* Sums up what the reads of some bodies take, each read once; and operations of functions (exp, sqrt) that were met before. */
 typedef struct counting {
   const tn_machine *m;
   const tir_var *var;
-  double lanes, ns;
+  double ns, again;
   int n;
   const tir_expr *met[GENERIC_MAX_READS];
 } counting;
@@ -137,10 +137,11 @@ typedef struct counting {
 static tir_walk count_read(void *user, const tir_expr *e) {
   counting *c = user;
   int64_t stride;
-  if (e->op != TIR_READ) return TIR_WALK_ON;
+  if (e->op != TIR_READ && tir_rule_of(e) != TIR_RULE_FLOAT) return TIR_WALK_ON;
   for (int i = 0; i < c->n; i++)
-    if (tir_equal(c->met[i], e)) return TIR_WALK_PRUNE;
+    if (tir_equal(c->met[i], e)) return c->again += e->op == TIR_READ ? 0 : generic_ops(e), TIR_WALK_PRUNE;
   if (c->n < GENERIC_MAX_READS) c->met[c->n++] = e;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
   double bytes = (double)tn_dtype_bytes(e->u.tensor->dtype);
   c->ns += stride_along(e, c->var, &stride) ? cost_apart(c->m, bytes, stride) : c->m->costs.gather;
   return TIR_WALK_PRUNE;
@@ -150,17 +151,18 @@ static tir_walk count_read(void *user, const tir_expr *e) {
 static double ns_of(const generic_draft *d, const generic_reads *r, const tir_expr *body, const phase_way *way,
                     double points) {
   int n = (int)way->written_out, last = r->n_data - 1;
-  double ops = 0, reads = 0, bytes = (double)tn_dtype_bytes(r->op->outputs->dtype);
+  double ops = 0, bytes = (double)tn_dtype_bytes(r->op->outputs->dtype);
+  counting c = {.m = &d->machine, .var = &r->op->axes[way->v]->var};
   for (int i = 0; i < n; i++) {
     const tir_expr *at = body_at(d, r, body, way, i);
-    counting c = {.m = &d->machine, .var = &r->op->axes[way->v]->var};
     if (!at) return INFINITY;
     (void)tir_walk_expr(at, count_read, &c);
-    ops += generic_ops(at) + 1, reads += c.ns;
+    ops += generic_ops(at) + 1;
   }
+  ops -= c.again;
   double stores = way->turns[last] > 1 ? cost_apart(&d->machine, bytes, way->turns[last]) : 0;
   double op = cost_fma(&d->machine, d->machine.vector_bytes) * 4 / d->machine.vector_bytes;
-  return fmax(points * ops / n * op, generic_memory_ns(d, r)) + points * (reads / n + stores);
+  return fmax(points * ops / n * op, generic_memory_ns(d, r)) + points * (c.ns / n + stores);
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */

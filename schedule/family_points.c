@@ -83,27 +83,42 @@ bool generic_inner_injective(generic_draft *p, int stage) {
   return arrange(p, stage, false, &n, loops);
 }
 
-/* Some rows, ROWS, of few columns are one vector. LOOPS as of arrange. */
-static bool fold(generic_draft *p, int stage, int64_t rows, int *n, int *loops) {
-  int outer, inner, last = p->s->stages[stage].op->n_axes - 1;
+/* Rows of few columns that are one vector: N of them. What lies in front of them from axis FIRST on is one loop with them. */
+typedef struct points_fold {
+  int64_t n; /* 0: none */
+  int first;
+} points_fold;
+
+/* The last of ROWS rows are done twice in part where N do not divide their number, and threads have an axis in front of them to
+ * share. Else what is left of them has a mask. */
+static bool folds_twice(const points_fold *f, int64_t rows) { return f->first > 0 && rows % f->n != 0; }
+
+/* LOOPS as of arrange. N_SHARED: those that threads can share. */
+static bool fold(generic_draft *p, int stage, const points_fold *f, int *n_shared, int *loops) {
+  int outer, inner, rows, last = p->s->stages[stage].op->n_axes - 1;
   for (int a = 0; a < last; a++) loops[a] = a;
-  *n = last + 1;
-  if (!generic_split(p, stage, last - 1, rows, &outer, &inner)) return false;
+  if (!generic_fuse(p, stage, last - f->first, loops + f->first, &rows)) return false;
+  bool is_twice = folds_twice(f, p->s->stages[stage].axes[rows].extent);
+  if (!generic_split_as(p, stage, rows, f->n, is_twice ? TN_TAIL_OVERLAP : TN_TAIL_PEEL, &outer, &inner)) return false;
   const int pair[] = {inner, last};
-  loops[last - 1] = outer;
-  return generic_fuse(p, stage, 2, pair, &loops[last]) && generic_annotate(p, stage, loops[last], SCHEDULE_VECTORIZE);
+  int vector;
+  loops[f->first] = outer, *n_shared = f->first + !is_twice;
+  return generic_fuse(p, stage, 2, pair, &vector) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
 }
 
 /* How the loops of a stage by itself go. */
 typedef struct points_loops {
   bool by_columns; /* some columns of all rows at a time */
-  int64_t fold;    /* rows that are one vector; 0: none */
+  points_fold fold;
 } points_loops;
 
 static bool arrange_alone(generic_draft *p, const generic_group *g, const points_loops *l) {
-  int n, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
-  bool ok = l->fold > 0 ? fold(p, stage, l->fold, &n, loops) : arrange(p, stage, !l->by_columns, &n, loops);
-  if (!ok || (l->by_columns && !put_columns_first(p, stage, n, loops))) return false;
+  int n, n_shared, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
+  if (l->fold.n > 0)
+    return fold(p, stage, &l->fold, &n_shared, loops) &&
+           generic_parallel(p, stage, n_shared, loops, g->ns, &loop, &n_fused);
+  if (!arrange(p, stage, !l->by_columns, &n, loops)) return false;
+  if (l->by_columns && !put_columns_first(p, stage, n, loops)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
   return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
 }
@@ -113,19 +128,25 @@ bool generic_injective(generic_draft *p, const generic_group *g) { return arrang
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
 enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_COLUMNS, POINTS_FOLD, POINTS_FIELD_COUNT };
-enum { MAX_VECTORS = 8 };
+enum {
+  MAX_VECTORS = 8,
+  MOST_SPREAD = 64, /* lanes; longer vectors are loops, and no load of theirs begins where a row does */
+  LEAST_SPREAD = 4  /* rows */
+};
 
 typedef struct points_facts {
   tn_machine machine;
-  double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
-  double read, written;     /* bytes */
-  bool can_stream;          /* vectors may go past the caches */
-  double steady_ns;         /* of what is the same for all points of a column */
-  double row, pieces;       /* bytes of a row, and how many rows there are, where columns may go first */
-  int64_t columns, rows;    /* of rows that may be one vector; 0: they may not */
+  double points, ns, far_ns, parts; /* ns: of one thread; of reads against the grain; parts: what threads can share */
+  double read, written;             /* bytes */
+  bool can_stream;                  /* vectors may go past the caches */
+  double steady_ns;                 /* of what is the same for all points of a column */
+  double row, pieces;               /* bytes of a row, and how many rows there are, where columns may go first */
+  int64_t columns, rows;            /* of rows that may be one vector; 0: they may not */
+  int first;                        /* the first of the axes that they are joined of */
   int64_t lanes;
-  int n_steady; /* reads that are the same for all rows */
-  double idle;  /* what rests of rows take longer, in parts */
+  generic_folded folded; /* how they are read */
+  int n_reads;
+  double idle; /* what rests of rows take longer, in parts */
 } points_facts;
 
 /* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a
@@ -172,20 +193,52 @@ static double lane_ns(const points_facts *f, const generic_reads *r, const gener
   return is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride);
 }
 
-/* Rows of few columns, one behind the other but for what is the same for all rows. */
-static void describe_fold(const generic_draft *d, int stage, const generic_reads *r, points_facts *f) {
+/* Rows that are one vector first. Of spread reads as many as the longest vector has room for. */
+static int64_t most_rows(const points_facts *f) {
+  int64_t n = LEAST_SPREAD;
+  if (f->folded.n_spread == 0) return generic_rows_of_fold(f->columns, f->lanes);
+  while (2 * n * f->columns <= MOST_SPREAD) n *= 2;
+  return n;
+}
+
+/* Rows of few columns, one behind the other but for what is the same for all rows, or all columns. Where vectors do not divide
+ * them, they go on in the next image, if all reads do. Extents of R as those of joined loops. */
+static void describe_fold(const generic_draft *d, int stage, generic_reads *r, points_facts *f) {
   int last = r->n_data - 1;
   f->lanes = generic_lanes(d, stage);
   if (last < 1 || r->n_axes > r->n_data || r->extent[last] < 2 || generic_has_strides(d, stage, r)) return;
-  if (!generic_is_of_reads(d, stage) || !generic_is_folded(r, last - 1, last, &f->n_steady) || f->n_steady == 0) return;
-  f->columns = r->extent[last], f->rows = r->extent[last - 1];
+  generic_folded folded;
+  if (!generic_is_of_reads(d, stage) || !generic_is_folded(r, last - 1, last, &folded)) return;
+  if (folded.n_steady + folded.n_spread == 0) return;
+  f->folded = folded;
+  f->n_reads = r->n, f->columns = r->extent[last], f->first = last - 1;
+  for (int64_t n = most_rows(f); f->first > 0 && r->extent[f->first] % n != 0 && generic_joins(r, f->first); f->first--)
+    r->extent[f->first - 1] *= r->extent[f->first];
+  f->rows = r->extent[f->first];
 }
 
 /* Whether N rows are a few vectors, beside which what is the same for all rows stays in registers. */
 static bool folds(const points_facts *f, int64_t n) {
   int64_t vectors = (n * f->columns + f->lanes - 1) / f->lanes;
-  return f->columns > 0 && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows &&
-         vectors * f->n_steady < f->machine.vector_registers / 2;
+  bool spreads = f->folded.n_spread == 0 || (n >= LEAST_SPREAD && n * f->columns <= MOST_SPREAD);
+  return f->columns > 0 && spreads && n * f->columns <= MAX_VECTORS * f->lanes && 2 * n <= f->rows &&
+         vectors * f->folded.n_steady < f->machine.vector_registers / 2;
+}
+
+/* What is done twice, as a part of all. A mask that stands once is not counted. */
+static double twice(const points_facts *f, int64_t n) {
+  double done = ceil((double)f->rows / (double)n) * (double)n;
+  return folds_twice(&(points_fold){n, f->first}, f->rows) ? done / (double)f->rows - 1 : 0;
+}
+
+/* Where some reads are spread: a load and a shuffle for each register of theirs. The last register of a vector that does not fill
+ * it is made of pieces, powers of two, in all that is read and written. A step of the loop takes about as long as one of these. */
+static double spread_ns(const points_facts *f, int64_t n) {
+  double lanes = (double)(n * f->columns), registers = ceil(lanes / (double)f->lanes);
+  int pieces = __builtin_popcountll((uint64_t)(n * f->columns % f->lanes));
+  double more = fmax(pieces - 1, 0) * (f->n_reads + 1);
+  double one = f->machine.costs.load + cost_fma(&f->machine, f->machine.vector_bytes);
+  return f->folded.n_spread == 0 ? 0 : f->points / lanes * (registers * f->folded.n_spread + more + 1) * one;
 }
 
 /* Any stage without a reduction, so that a group that no other family takes has a plan; and interleaved filters. */
@@ -196,11 +249,11 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
               (d->s->stages[stage].op->n_reduce == 0 || generic_is_interleaved(d, stage));
   points_facts *f = fits ? RUNTIME_NEW(d->arena, points_facts) : NULL;
   if (!f) return NULL;
-  *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
+  *f = (points_facts){.machine = d->machine, .ns = g->ns, .points = 1, .parts = 1};
   if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
-  double points = 1;
-  for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
+  for (int a = 0; a < r.n_data; a++) f->points *= (double)r.extent[a];
+  double points = f->points;
   for (int i = 0; i < r.n; i++) f->far_ns += points * lane_ns(f, &r, &r.reads[i]);
   describe_fold(d, stage, &r, f);
   int64_t wanted = wanted_extent(d, stage), row = r.extent[generic_first_joined(d, stage, &r, 0, wanted, true)];
@@ -212,6 +265,10 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->idle = ceil((double)row / (double)f->lanes) * (double)f->lanes / (double)row - 1;
   f->steady_ns = points * generic_steady_ops(d, stage, 0) / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
   return f;
+}
+
+static void add_fold(plan_space *s, const points_facts *f, int64_t n) {
+  if (folds(f, n)) plan_add(s, POINTS_FOLD, (int32_t)n);
 }
 
 /* The usual four registers first. */
@@ -226,8 +283,10 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, POINTS_COLUMNS, 0);
   if (f->steady_ns > 0) plan_add(s, POINTS_COLUMNS, 1);
   plan_add(s, POINTS_FOLD, 0);
-  if (f->columns > 0)
-    for (int64_t n = generic_rows_of_fold(f->columns, f->lanes); folds(f, n); n *= 2) plan_add(s, POINTS_FOLD, n);
+  if (f->columns > 0 && f->folded.n_spread > 0)
+    for (int64_t n = LEAST_SPREAD; n * f->columns <= MOST_SPREAD; n *= 2) add_fold(s, f, n);
+  else if (f->columns > 0)
+    for (int64_t n = most_rows(f); folds(f, n); n *= 2) add_fold(s, f, n);
 }
 
 /* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
@@ -236,7 +295,8 @@ static double cost(const void *facts, const int32_t *c) {
   double width = (double)c[POINTS_VECTORS] * f->machine.vector_bytes, ns = f->ns;
   if (c[POINTS_COLUMNS] && c[POINTS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (c[POINTS_FOLD] && (c[POINTS_COLUMNS] || !folds(f, c[POINTS_FOLD]))) return INFINITY;
-  ns += f->far_ns + (c[POINTS_FOLD] ? 0 : ns * f->idle);
+  ns += f->far_ns + (c[POINTS_FOLD] ? spread_ns(f, c[POINTS_FOLD]) : ns * f->idle);
+  if (c[POINTS_FOLD]) ns *= 1 + twice(f, c[POINTS_FOLD]);
   if (!c[POINTS_FOLD])
     ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written) : f->steady_ns;
   ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);
@@ -246,12 +306,12 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* The number of threads is decided by the plan and not by the estimate of the time. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
-  (void)facts;
+  const points_facts *f = facts;
   generic_draft with = *d;
   generic_group group = *g;
   with.registers = c[POINTS_VECTORS];
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
-  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS] != 0, c[POINTS_FOLD]}) &&
+  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS] != 0, {c[POINTS_FOLD], f->first}}) &&
          (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 

@@ -73,9 +73,14 @@ bool generic_joins(const generic_reads *r, int axis);
  * EVEN, no multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all
  * (family_points.c). */
 int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even);
-/* Whether each read that goes along the axes ROWS and COLUMNS runs through both as through one row, or through the columns alone:
- * *N_STEADY of these, which are the same for all rows. */
-bool generic_is_folded(const generic_reads *r, int rows, int columns, int *n_steady);
+/* How reads go along two axes, rows of few columns, that become one vector. */
+typedef struct generic_folded {
+  int n_along;  /* run through both as through one row */
+  int n_steady; /* run through the columns alone: the same for all rows */
+  int n_spread; /* run through the rows alone, by no more elements a row than there are columns: a pixel's opacity */
+} generic_folded;
+/* Whether each read that goes along the axes ROWS and COLUMNS is of these, and some run through both. */
+bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out);
 /* The least number of rows of so many COLUMNS, at least two, that are whole vectors. */
 int64_t generic_rows_of_fold(int64_t columns, int64_t lanes);
 /* Whether rows of what is written or read are apart, as far as a call says. */

@@ -331,17 +331,18 @@ bool generic_joins(const generic_reads *r, int axis) {
   return true;
 }
 
-bool generic_is_folded(const generic_reads *r, int rows, int columns, int *n_steady) {
-  int n_along = 0;
-  *n_steady = 0;
+bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out) {
+  *out = (generic_folded){0};
   for (int i = 0; i < r->n; i++) {
-    int64_t row, column;
+    int64_t row, column, width = r->extent[columns];
     if (!generic_stride(&r->reads[i], rows, &row) || !generic_stride(&r->reads[i], columns, &column)) return false;
-    if (column < 0 || column > 1 || (row != 0 && row != column * r->extent[columns])) return false;
-    *n_steady += column == 1 && row == 0;
-    n_along += column == 1 && row != 0;
+    bool is_spread = column == 0 && row > 0 && row <= width && r->reads[i].block[columns] == 0;
+    if (column < 0 || column > 1 || (row != 0 && row != column * width && !is_spread)) return false;
+    out->n_along += column == 1 && row != 0;
+    out->n_steady += column == 1 && row == 0;
+    out->n_spread += is_spread;
   }
-  return n_along > 0;
+  return out->n_along > 0;
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }

@@ -22,6 +22,8 @@ typedef struct plan_case {
   "W[y<40, x<60, u<3, v<3] = exp((I[y+1,x+1] - I[y+u,x+v]) * (I[y+1,x+1] - I[y+u,x+v]) * (-8.0))\n" \
   "O[y<40, x<60] = sum[u<3, v<3](" read ")"
 
+#define OPACITY(w) "input A: u8[50," w ",4]\nY[h<50, w<" w ", c<4] = u8(u32(A[h,w,c])*u32(A[h,w,3])//255)"
+
 static const plan_case cases[] = {
     {"product", MM("512", "512", "512"), "C", "tile"},
     {"product of odd sizes", MM("257", "63", "131"), "C", "tile"},
@@ -33,6 +35,10 @@ static const plan_case cases[] = {
     {"transpose", "B[i<512, j<512] = A[j,i]", "B", "move"},
     {"transpose of odd sizes", "B[i<37, j<1000] = A[j,i] * 2", "B", "move"},
     {"addition", "C[i<100, j<100] = A[i,j] + B[i,j]", "C", "points"},
+    {"bytes by their pixel's last one", OPACITY("640"), "Y", "points"},
+    {"colours by a weight for each pixel", "Y[h<500, w<640, c<3] = A[h,w,c] * M[h,w]", "Y", "points"},
+    {"bytes of pixels by a weight for each",
+     "input A: u8[50,640,3], M: u8[50,640]\nY[h<50, w<640, c<3] = A[h,w,c] & M[h,w]", "Y", "phase"},
     {"row sums", "B[i<1000] = sum[k<1000](A[i,k])", "B", "reduce"},
     {"bytes with fewer columns than a tile",
      "input A: u8[96,256], B: i8[256,43]\nC[i<96, j<43] = sum[k<256](i32(A[i,k]) * i32(B[k,j]))", "C", "tile"},
@@ -395,6 +401,10 @@ static const said_case said[] = {
     {"rows_in_one", "M[n<6] = sum[h<7, w<7](X[n,h,w])\nY[n<6, h<7, w<7] = X[n,h,w] - M[n]",
      "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":1,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
     {"folded_points", "Y[i<300, j<5] = X[i,j] - M[j]",
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":16}]"},
+    {"opacity", OPACITY("100"),
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":16}]"},
+    {"opacity_of_a_part", "input A: u8[50,101,4]\nY[h<50, w<100, c<4] = A[h,w,c] & A[h,w,3]",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":16}]"},
     {"points_by_columns", "Y[i<300, j<100] = X[i,j] * rsqrt(V[j])",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
