@@ -245,11 +245,13 @@ double cost_crowded_planes(const tn_machine *m, int planes, double plane, int ro
   int count[MOST_SETS] = {0};
   double lost = 0;
   int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / m->cache_ways[1], MOST_SETS), 1);
-  for (int r = 0; r < planes * rows; r++) {
-    int64_t first = (int64_t)((r % rows * stride + (double)(r / rows) * plane) / COST_LINE);
-    for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
-  }
-  for (int s = 0; s < sets; s++) lost += lost_of_set(m, count[s], kept);
+  for (int p = 0; p < planes; p++)
+    for (int r = 0; r < rows; r++) {
+      int64_t first = (int64_t)((r * stride + p * plane) / COST_LINE);
+      for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
+    }
+  int most = RUNTIME_MIN(kept, m->cache_ways[1]); /* that are all kept: asked by the million */
+  for (int s = 0; s < sets; s++) lost += count[s] <= most ? 0 : lost_of_set(m, count[s], kept);
   return lost / fmax((double)planes * rows * lines, 1);
 }
 
