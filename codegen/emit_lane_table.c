@@ -335,9 +335,9 @@ LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buf
   LLVMValueRef on[MAX_ROWS], rows[MAX_ROWS];
   tir_interval range;
   int length, n = open_table(m, index, &t, &range) ? find_rows(&t, start, &length) : 0;
+  if (n == 0 || length == 1) return NULL; /* a mask of one element is no vector */
   for (int i = 0; i < n; i++)
     if ((on[i] = mask_of_row(m, predicate, mask, &t, i, start, length)) == NULL) return NULL;
-  if (n == 0 || length == 1) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   for (int i = 0; i < n; i++)
     rows[i] = codegen_load_masked_run(m, buffer, pointer, element_at(m, &s, start[i]), length, on[i]);

@@ -154,6 +154,16 @@ static const struct regression {
     {"an end of doubled pairs in rows that are one",
      "symbol M<=70\ninput A: f32[2*M]\nS[i<M, j<12] = select(i + j//6 < M, A[(2*i + 2*(j//6))//2], 0) + f32(i % 2)",
      "fuse(S, i, j); split(S, i.j.fused, 16, tail=peel); vectorize(S, i.j.fused.inner)"},
+    {"a masked row of one element",
+     "input A0: u16\ninput A1: u16[2]\nS0[i<5, j<4, k<11] = (max(popcount(u16(k)), A0) // clz(min(A1[(i + "
+     "3) // 4], A0)))\nS1[i<18, j<4, k<11] = u32(f32(S0[(k + 1) % 5, 0, j]))\nS2[i<18, j<4, k<11] = (u16(S"
+     "1[i, j, k]) & A0)",
+     "cache_write(S1, local); split(S1, i, 3, 3); split(S1, j, 4, 6, tail=peel); split(S1, k, 3, 5, tail=p"
+     "eel); reorder(S1, i.0, j.0, k.0, i.1, j.1, k.1, i.2, j.2, k.2); vectorize(S1, k.2); fuse(S1, i.0, j."
+     "0); parallel(S1, i.0.j.0.fused); pragma(S1, i.0.j.0.fused, auto_unroll_max_step, 64); split(S1.local"
+     ", i.c, 2, 7); split(S1.local, j.c, 1, 3); split(S1.local, k.c, 3, 4, tail=peel); reorder(S1.local, i"
+     ".c.0, j.c.0, k.c.0, i.c.1, j.c.1, k.c.1, i.c.2, j.c.2, k.c.2); vectorize(S1.local, k.c.2); set_scope"
+     "(S1, global); compute_inline(S0); compute_group_at(S1.local, S1, k.1)"},
 };
 
 static void agrees(void **state) {
