@@ -11,6 +11,7 @@
 
 #include "codegen/internal.h"
 #include "runtime/parallel.h"
+#include "schedule/cost.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -643,12 +644,6 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
 /* What 64 bytes that are written take beside as many that are read, of BOTH. */
 static double write_of(double both_ns, double read_ns) { return fmax(both_ns - read_ns, 0.1 * read_ns); }
 
-/* What hides behind COMPUTING, or computing behind it, as cost_overlap has it, so that BOTH take so long. */
-static double hidden_ns(double both, double computing) {
-  static const double exposed = 0.2;
-  return both > (1 + exposed) * computing ? both - exposed * computing : fmax(both - computing, 0) / exposed;
-}
-
 static tn_machine_costs costs_of(const raw_costs *raw) {
   static const double least = 0.01; /* a cost of nothing would be taken for one that is not known */
   tn_machine_costs c = raw->more;
@@ -658,7 +653,7 @@ static tn_machine_costs costs_of(const raw_costs *raw) {
   c.ends = fmax(raw->more.ends - raw->less.ends, least);
   c.spans = fmax(raw->more.spans - raw->less.spans, least);
   c.page = fmax(raw->more.page - raw->less.page, least);
-  c.waited = hidden_ns(c.waited, raw->less.waited);
+  c.waited = cost_hidden(c.waited, raw->less.waited);
   c.write2 = write_of(c.write2, c.line2);
   c.write3 = write_of(c.write3, c.line3);
   c.write4 = write_of(c.write4, c.line4);

@@ -271,14 +271,24 @@ double cost_apart(const tn_machine *m, double bytes, int64_t stride) {
   return ((apart + 1) / 2 * blocks * m->costs.load + (apart - 1 + blocks - 1) * shuffle) / lanes;
 }
 
-/* Parts that the threads do not divide leave some of them idle in the last turn. */
 double cost_threads(const tn_machine *m, double ns, double parts) {
-  double turns = ceil(parts / m->threads);
-  return parts < 2 ? ns : ns * turns / parts + m->costs.fork;
+  return cost_blocks(m, ns, parts, 1 / parts, 1 / parts);
 }
 
-/* Out-of-order execution hides most of the smaller one; a fifth of it is taken as exposed. */
-double cost_overlap(double a, double b) {
-  static const double exposed = 0.2;
-  return fmax(a, b) + exposed * fmin(a, b);
+/* Parts that the threads do not divide leave some of them idle in the last turn. */
+double cost_blocks(const tn_machine *m, double ns, double parts, double block, double last) {
+  double turns = ceil(parts / m->threads);
+  if (parts < 2) return ns;
+  bool is_last_alone = fmod(parts, m->threads) == 1;
+  double busiest = is_last_alone ? (turns - 1) * block + last : turns * block;
+  return ns * fmax(busiest, 1.0 / m->threads) + m->costs.fork;
+}
+
+/* Out-of-order execution hides most of the smaller of two; a fifth of it is taken as exposed. */
+static const double exposed = 0.2;
+
+double cost_overlap(double a, double b) { return fmax(a, b) + exposed * fmin(a, b); }
+
+double cost_hidden(double both, double a) {
+  return both > (1 + exposed) * a ? both - exposed * a : fmax(both - a, 0) / exposed;
 }

@@ -63,7 +63,11 @@ int cost_ways(const tn_machine *m);
 double cost_apart(const tn_machine *m, double bytes, int64_t stride);
 /* NS of one thread, cut into PARTS that are equal, on THREADS. */
 double cost_threads(const tn_machine *m, double ns, double parts);
+/* The same of parts that are BLOCK of all, but for the last, which is LAST: the busiest thread counts. */
+double cost_blocks(const tn_machine *m, double ns, double parts, double block, double last);
 /* Two kinds of work that partly hide each other. */
 double cost_overlap(double a, double b);
+/* What takes so long that beside A it makes BOTH: the inverse of cost_overlap. */
+double cost_hidden(double both, double a);
 
 #endif

@@ -787,15 +787,14 @@ static int own_copies(const tile_facts *f, const int32_t *c) {
   return packs + copies_left + (tile_turned(f, c) >= 0 && !is_constant(&f->reads.reads[tile_turned(f, c)]));
 }
 
-/* NS of one thread on all: the busiest has so many turns of blocks, of which the last may be smaller. */
+/* NS of one thread on all. Each block begins with a wait, and copies start threads of their own. */
 static double shared_ns(const tile_facts *f, const int32_t *c, const nest *n, double ns) {
   enum { BEGIN = 8 }; /* chains that a thread waits at the begin of a block */
-  double turns = ceil(n->parts / f->machine.threads);
+  const tn_machine *m = &f->machine;
+  double turns = ceil(n->parts / m->threads);
   if (n->parts < 2) return ns;
-  bool is_last_alone = fmod(n->parts, f->machine.threads) == 1;
-  double busiest = greater((turns - is_last_alone) * n->block + is_last_alone * n->last, 1.0 / f->machine.threads);
-  const tn_machine_costs *costs = &f->machine.costs;
-  return ns * busiest + turns * BEGIN * costs->chain + (1 + own_copies(f, c)) * costs->fork;
+  return cost_blocks(m, ns, n->parts, n->block, n->last) + turns * BEGIN * m->costs.chain +
+         own_copies(f, c) * m->costs.fork;
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */

@@ -162,11 +162,9 @@ static operator_kind kind_of(const generic_draft *p, const generic_group *g) {
 
 /* ---- scheduling a group ------------------------------------------------------------------------------------------ */
 
-/* On a copy, which is taken over when all goes well. WHY: what was refused. */
-typedef bool (*attempt_fn)(generic_draft *draft, const generic_group *g, const void *data);
-
-/* Quiet: refusals are part of the search. WHY gets the last one's message. */
-static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, const void *data, char *why, size_t n) {
+/* Quiet: refusals are part of the search. */
+bool generic_attempt(generic_draft *p, const generic_group *g, generic_attempt_fn fn, const void *data, char *why,
+                     size_t n) {
   generic_draft draft = *p;
   runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   draft.s = tn_schedule_copy(p->s);
@@ -218,7 +216,7 @@ static void rank_plans(const generic_draft *p, planned_group *pg, const schedule
 }
 
 static bool realize_plan(generic_draft *p, const planned_group *pg, const schedule_plan *plan, char *why, size_t n) {
-  return attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
+  return generic_attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
 }
 
 /* The best-ranked plan that no primitive refuses: its place; -1: there is none. */
@@ -235,7 +233,7 @@ static void try_single(generic_draft *p, const tn_tensor *tensor) {
   generic_reads r;
   if (p->s->stages[stage].op->n_reduce > 0 || !generic_is_untouched(p, stage)) return;
   if (generic_read_all(p, stage, &r)) alone.ns = generic_cost_ns(p, &r);
-  (void)attempt(p, &alone, apply_injective, NULL, NULL, 0);
+  (void)generic_attempt(p, &alone, apply_injective, NULL, NULL, 0);
 }
 
 /* What a refused group's stages get instead. */
@@ -255,7 +253,7 @@ static void fall_back(generic_draft *p, const generic_group *g, operator_kind ki
 static void schedule_group(generic_draft *p, const planned_group *pg) {
   char why[512] = "";
   const own_schedule *own = find_own(p, pg->kind);
-  if (own && attempt(p, &pg->group, apply_own, own, why, sizeof why)) return;
+  if (own && generic_attempt(p, &pg->group, apply_own, own, why, sizeof why)) return;
   if (own)
     runtime_say(p->s->ctx, TN_SEVERITY_INFO,
                 "auto: the registered schedule of %s refused %s: %s; the generic one is taken",

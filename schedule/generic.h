@@ -202,6 +202,11 @@ bool generic_take_group(generic_taken *t, const generic_group *g);
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */
 bool generic_is_untouched(const generic_draft *p, int stage);
+typedef bool (*generic_attempt_fn)(generic_draft *draft, const generic_group *g, const void *data);
+/* FN on a copy of the draft's schedule, which is taken over when all goes well, in silence. WHY (NULL: nobody asks) gets the message of
+ * the last refusal, of at most N bytes. */
+bool generic_attempt(generic_draft *p, const generic_group *g, generic_attempt_fn fn, const void *data, char *why,
+                     size_t n);
 /* Schedules scans and their steps; they are taken (generic_scans.c). */
 bool generic_take_scans(generic_draft *p, generic_taken *t);
 /* T NULL: but for what a chain of stencils may want to keep; else all that no stage of T reads. */

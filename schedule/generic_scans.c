@@ -18,7 +18,8 @@ typedef struct scan {
   bool has_threads;                       /* threads share the parts */
   int n;                                  /* what lies along the time: */
   const tn_tensor *inputs[MAX_TURNED];    /* ... */
-  int time[MAX_TURNED], lane[MAX_TURNED]; /* ... and its dimensions that go with the time and with the vectors */
+  const tn_tensor *copies[MAX_TURNED];    /* ... what they are turned into, once realized ... */
+  int time[MAX_TURNED], lane[MAX_TURNED]; /* ... and their dimensions that go with the time and with the vectors */
 } scan;
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -111,30 +112,20 @@ static bool arrange_copy(generic_draft *p, const tn_tensor *copy, const scan *s,
          generic_annotate(p, stage, s->time[i], SCHEDULE_UNROLL) && generic_store_last(p, stage, s->lane[i]);
 }
 
-/* COPIES: of the inputs that are turned. */
-static bool realize(generic_draft *p, const scan *s, const tn_tensor **copies) {
+/* A scan that reads across its columns is refused. */
+static bool realize(generic_draft *p, const generic_group *g, const void *data) {
+  scan *s = *(scan *const *)data;
   int loop;
+  (void)g;
   for (int i = 0; i < s->n; i++) {
     int from = generic_stage(p, s->inputs[i]), reader = generic_stage(p, s->state);
     if (from < 0 || schedule_cache_read(p->s, from, "local", 1, &reader) != TN_OK) return false;
-    copies[i] = p->s->stages[from + 1].tensors;
+    s->copies[i] = p->s->stages[from + 1].tensors;
   }
   if (!arrange(p, generic_stage(p, s->state), s, &loop)) return false;
   for (int i = 0; i < s->n; i++)
-    if (!arrange_copy(p, copies[i], s, i, loop)) return false;
+    if (!arrange_copy(p, s->copies[i], s, i, loop)) return false;
   return true;
-}
-
-/* On a copy, quietly: a scan that reads across its columns is refused. */
-static bool attempt(generic_draft *p, const scan *s, const tn_tensor **copies) {
-  generic_draft draft = *p;
-  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
-  draft.s = tn_schedule_copy(p->s);
-  bool ok = draft.s && realize(&draft, s, copies);
-  runtime_quiet_end(&quiet);
-  if (ok) schedule_swap_contents(p->s, draft.s);
-  tn_schedule_free(draft.s);
-  return ok;
 }
 
 /* Elements of one time do not depend on each other. Reductions stay as they are. */
@@ -164,11 +155,12 @@ static bool take_steps(generic_draft *p, generic_taken *t, int last, const bool 
 
 /* A scan that has no steps. */
 static bool take_alone(generic_draft *p, generic_taken *t, int stage) {
-  const tn_tensor *state = p->s->stages[stage].tensors, *copies[MAX_TURNED];
-  scan s;
+  const tn_tensor *state = p->s->stages[stage].tensors;
+  scan s, *at = &s;
   bool ok = take(t, &p->s->stages[stage]);
-  if (!describe(p, stage, &s) || !attempt(p, &s, copies)) return vectorize_step(p, generic_stage(p, state)), ok;
-  for (int i = 0; ok && i < s.n; i++) ok = RUNTIME_PUSH(&t->tensors, copies[i]);
+  if (!describe(p, stage, &s) || !generic_attempt(p, NULL, realize, &at, NULL, 0))
+    return vectorize_step(p, generic_stage(p, state)), ok;
+  for (int i = 0; ok && i < s.n; i++) ok = RUNTIME_PUSH(&t->tensors, s.copies[i]);
   return ok;
 }
 
