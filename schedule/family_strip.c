@@ -298,6 +298,18 @@ static double begin_ns(const strip_facts *f, double place, double width) {
          cost_between(place, near, cost_visit(m, RUNTIME_MIN((int)place + 1, 4), lines));
 }
 
+/* Lines that the last cache has room for, and loses before the next call asks for them, since others share their sets: from memory they
+ * come later, and what is written goes there. Those that are counted as missed for want of room are not counted again. */
+static double lost_ns(const strip_facts *f, bool streams, bool is_shared) {
+  const tn_machine *m = &f->machine;
+  double bytes = streams ? f->read : f->read + f->written;
+  if (cost_level(m, bytes) < 3) return 0;
+  double lost = fmax(cost_lost(m, bytes) - cost_missed(m, 3, bytes), 0);
+  double read = f->read / COST_LINE * fmax(cost_line(m, 4, is_shared) - cost_line(m, 3, is_shared), 0);
+  double near = cost_write(m, f->written, 3, is_shared, false), far = cost_write(m, f->written, 4, is_shared, false);
+  return lost * (read + (streams ? 0 : fmax(far - near, 0)));
+}
+
 /* What is read from outside and written. For margins it is read again, from a nearer cache. */
 static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
   const tn_machine *m = &f->machine;
@@ -307,7 +319,8 @@ static double outside_ns(const strip_facts *f, const int32_t *c, const strip_sha
   double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
   double waits = begin_ns(f, cost_place(m, level, bytes), width);
   double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
-  return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + again + segments * waits * (1 + f->n_read);
+  return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + lost_ns(f, c[STRIP_STREAM], is_shared) +
+         again + segments * waits * (1 + f->n_read);
 }
 
 /* Loads that touch two lines leave half of the time that rows take to come in. */

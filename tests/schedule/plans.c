@@ -710,7 +710,7 @@ static void costs_what_it_moves(void **state) {
 #define FILTERED(rows, columns, together, vectors, stream)                                                  \
   "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":" rows ",\"columns\":" columns ",\"together\":" together \
   ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0}]"
-#define FILTER(columns) "O[y<2048, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
+#define FILTER(columns) "O[y<512, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
 
 /* Rows that go together go past the caches by whole lines, or not at all. */
 static void streams_whole_lines(void **state) {
@@ -722,6 +722,19 @@ static void streams_whole_lines(void **state) {
   assert_true(isinf(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
   assert_true(isinf(cost_on(&half, FILTER("2040"), FILTERED("32", "2040", "4", "2", "1")))); /* 127.5 lines */
   assert_true(isfinite(cost_of(FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
+}
+
+/* Arrays that nearly fill the last cache lose a part of it to each other: what is written goes past it then, but not where both have
+ * room, nor where no vectors are whole lines. */
+static void streams_where_lines_are_lost(void **state) {
+  (void)state;
+  tn_machine half = with_half_lines();
+  half.costs = (tn_machine_costs){.line3 = 1, .line4 = 4, .write3 = 1, .write4 = 5, .past = 2};
+#define ROWS(rows) "O[y<" rows ", x<2048] = I[y,x] + I[y+1,x] + I[y+2,x]"
+#define LOST(rows, stream) cost_on(&half, ROWS(rows), FILTERED("32", "2048", "2", "2", stream))
+  assert_true(LOST("1500", "1") < LOST("1500", "0")); /* both are 23 MiB of 32 */
+  assert_true(LOST("512", "1") > LOST("512", "0"));
+  assert_true(isinf(cost_on(&half, ROWS("1500"), FILTERED("32", "2048", "2", "1", "1"))));
 }
 
 /* More rows than the first cache has ways, all in one set, are not written by halves of lines; odd lines apart they are. */
@@ -894,6 +907,7 @@ int test_plans(void) {
                                             cmocka_unit_test(ends_where_values_go),
                                             cmocka_unit_test(sums_down_the_rows),
                                             cmocka_unit_test(streams_whole_lines),
+                                            cmocka_unit_test(streams_where_lines_are_lost),
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(stored_lines_crowd),
                                             cmocka_unit_test(counts_loads),
