@@ -299,12 +299,14 @@ static double begin_ns(const strip_facts *f, double place, double width) {
 }
 
 /* Lines that the last cache has room for, and loses before the next call asks for them, since others share their sets: from memory they
- * come later, and what is written goes there. Those that are counted as missed for want of room are not counted again. */
+ * come later, and what is written goes there. Of arrays that it has no room for cost_missed counts the lines: from what is usable of
+ * the cache to all of it one goes over into the other. */
 static double lost_ns(const strip_facts *f, bool streams, bool is_shared) {
   const tn_machine *m = &f->machine;
-  double bytes = streams ? f->read : f->read + f->written;
-  if (cost_level(m, bytes) < 3) return 0;
-  double lost = fmax(cost_lost(m, bytes) - cost_missed(m, 3, bytes), 0);
+  double bytes = streams ? f->read : f->read + f->written, room = (double)m->cache_bytes[3];
+  if (cost_level(m, bytes) < 3 || bytes >= room) return 0;
+  double over = cost_level(m, bytes) > 3 ? cost_missed(m, 3, bytes) / cost_missed(m, 3, room) : 0;
+  double lost = cost_lost(m, bytes) * (1 - over);
   double read = f->read / COST_LINE * fmax(cost_line(m, 4, is_shared) - cost_line(m, 3, is_shared), 0);
   double near = cost_write(m, f->written, 3, is_shared, false), far = cost_write(m, f->written, 4, is_shared, false);
   return lost * (read + (streams ? 0 : fmax(far - near, 0)));

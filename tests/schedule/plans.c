@@ -710,7 +710,7 @@ static void costs_what_it_moves(void **state) {
 #define FILTERED(rows, columns, together, vectors, stream)                                                  \
   "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":" rows ",\"columns\":" columns ",\"together\":" together \
   ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0}]"
-#define FILTER(columns) "O[y<512, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
+#define FILTER(columns) "O[y<2048, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
 
 /* Rows that go together go past the caches by whole lines, or not at all. */
 static void streams_whole_lines(void **state) {
