@@ -48,7 +48,7 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 4; n < f->rows && n <= 1024; n += n >= 32 ? n / 2 : 4) plan_add(s, STRIP_ROWS, n);
   plan_add(s, STRIP_ROWS, f->rows);
   plan_add(s, STRIP_COLUMNS, f->columns);
-  for (int64_t n = 4 * f->lanes; n < f->columns && n <= 128 * f->lanes; n *= 2) plan_add(s, STRIP_COLUMNS, n);
+  for (int64_t n = 4 * f->whole; n < f->columns && n <= 128 * f->lanes; n *= 2) plan_add(s, STRIP_COLUMNS, n);
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
@@ -79,11 +79,11 @@ typedef struct strip_shape {
 static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   strip_shape s = {.part = ceil((double)f->rows / fmax(c[STRIP_PARTS], 1))};
   s.rows = fmin(c[STRIP_ROWS], s.part);
-  s.columns = fmin(c[STRIP_COLUMNS], (double)f->columns);
+  s.columns = fmin(floor(c[STRIP_COLUMNS] / (double)f->channels) * (double)f->channels, (double)f->columns);
   s.together = fmin(c[STRIP_TOGETHER], s.rows);
   s.rolls = c[STRIP_ROLLS] > 0, s.streams = c[STRIP_STREAM] > 0;
   if (s.rolls) s.rows = floor(s.rows / fmax(s.together, 1)) * s.together; /* whole blocks */
-  s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->lanes, s.columns);
+  s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->whole, s.columns);
   s.vectors = ceil(s.vector / (double)f->lanes);
   return s;
 }
@@ -98,14 +98,14 @@ static bool goes_in_turn(const strip_shape *shape, const strip_stage *s) {
 
 /* The shape of one stage. Rows in turn have longer vectors instead, up to as many registers as a block has, where the columns leave
  * few of them empty. */
-static strip_shape stage_shape(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+static strip_shape stage_shape(const strip_shape *shape, const strip_stage *s) {
   strip_shape own = *shape;
   double columns = extent(shape->columns, s, 1), least = INFINITY;
   double most = fmin(shape->together * shape->vectors, GENERIC_REGISTERS);
   if (!goes_in_turn(shape, s)) return own;
   own.together = 1;
   for (double n = shape->vectors; n <= fmax(most, shape->vectors); n *= 2) {
-    double vector = n * (double)f->lanes, steps = ceil(columns / vector) * (n + 1);
+    double vector = shape->vector * n / shape->vectors, steps = ceil(columns / vector) * (n + 1);
     if (vector > columns || steps >= least) break;
     own.vectors = n, own.vector = vector, least = steps;
   }
@@ -257,7 +257,7 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    strip_shape own = stage_shape(f, shape, s);
+    strip_shape own = stage_shape(shape, s);
     double blocks = row_blocks(shape, s, own.together) * ceil(extent(shape->columns, s, 1) / own.vector);
     double compute = blocks * s->lead * block_ns(f, &own, s);
     double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
@@ -298,6 +298,20 @@ static double begin_ns(const strip_facts *f, double place, double width) {
          cost_between(place, near, cost_visit(m, RUNTIME_MIN((int)place + 1, 4), lines));
 }
 
+/* Lines that the last cache has room for, and loses before the next call asks for them, since others share their sets: from memory they
+ * come later, and what is written goes there. Of arrays that it has no room for cost_missed counts the lines: from what is usable of
+ * the cache to all of it one goes over into the other. */
+static double lost_ns(const strip_facts *f, bool streams, bool is_shared) {
+  const tn_machine *m = &f->machine;
+  double bytes = streams ? f->read : f->read + f->written, room = (double)m->cache_bytes[3];
+  if (cost_level(m, bytes) < 3 || bytes >= room) return 0;
+  double over = cost_level(m, bytes) > 3 ? cost_missed(m, 3, bytes) / cost_missed(m, 3, room) : 0;
+  double lost = cost_lost(m, bytes) * (1 - over);
+  double read = f->read / COST_LINE * fmax(cost_line(m, 4, is_shared) - cost_line(m, 3, is_shared), 0);
+  double near = cost_write(m, f->written, 3, is_shared, false), far = cost_write(m, f->written, 4, is_shared, false);
+  return lost * (read + (streams ? 0 : fmax(far - near, 0)));
+}
+
 /* What is read from outside and written. For margins it is read again, from a nearer cache. */
 static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
   const tn_machine *m = &f->machine;
@@ -307,7 +321,8 @@ static double outside_ns(const strip_facts *f, const int32_t *c, const strip_sha
   double width = shape->columns / (double)f->columns * f->row, segments = f->written / width;
   double waits = begin_ns(f, cost_place(m, level, bytes), width);
   double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
-  return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + again + segments * waits * (1 + f->n_read);
+  return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + lost_ns(f, c[STRIP_STREAM], is_shared) +
+         again + segments * waits * (1 + f->n_read);
 }
 
 /* Loads that touch two lines leave half of the time that rows take to come in. */
@@ -371,6 +386,20 @@ static bool goes_down(const generic_reads *r, int axis, int row) {
   return does;
 }
 
+/* A stage's axis of channels; NONE: it has none. */
+static int channel_of(const strips *x, int stage) {
+  return x->f->channels > 1 ? x->d->s->stages[stage].op->n_axes - 1 : NONE;
+}
+
+/* The N loops of ORDER, which has room for more, then vectors of COLUMN and its channels. */
+static bool order_vectors(const strips *x, int stage, int n, int *order, int column) {
+  int channel = channel_of(x, stage), axes[] = {column, channel};
+  order[n++] = column;
+  if (channel != NONE) order[n++] = channel;
+  return generic_order(x->d, stage, n, order) && (channel == NONE || generic_fuse(x->d, stage, 2, axes, &column)) &&
+         generic_annotate(x->d, stage, column, SCHEDULE_VECTORIZE);
+}
+
 /* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body
  * stays short. Those down the rows are the innermost: what rows of a block share is then used again soon, and as many
  * registers hold it as the block has rows, whatever taps there are along a row; where rows are read once for these, all
@@ -379,17 +408,19 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   const schedule_stage *st = &x->d->s->stages[stage];
   generic_reads r;
   int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1 - of->trailing, row = column - 1;
-  strip_shape own = stage_shape(x->f, &x->shape, of);
+  int channel = channel_of(x, stage);
+  strip_shape own = stage_shape(&x->shape, of);
   bool by_rows = reads_once(&x->d->machine, &own, of);
   int64_t steps = 1, limit = (int64_t)fmax(MAX_BODY / fmax(own.together, 1), 1);
   if (!generic_read_all(x->d, stage, &r)) return false;
   for (int down = 0; down <= 1; down++)
     for (int i = 0; i < st->n_leaves; i++)
-      if (st->leaves[i] != column && st->leaves[i] != row && (!by_rows && goes_down(&r, st->leaves[i], row)) == down)
+      if (st->leaves[i] != column && st->leaves[i] != row && st->leaves[i] != channel &&
+          (!by_rows && goes_down(&r, st->leaves[i], row)) == down)
         order[n++] = st->leaves[i];
   int n_outer = n;
-  order[n++] = row, order[n++] = column;
-  if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, column, SCHEDULE_VECTORIZE)) return false;
+  order[n++] = row;
+  if (!order_vectors(x, stage, n, order, column)) return false;
   if (own.together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
   for (int i = n_outer - 1; i >= 0; i--) {
     const schedule_axis *axis = &x->d->s->stages[stage].axes[order[i]];
@@ -411,18 +442,17 @@ static bool part_borders(const strips *x, int stage, int rows, int columns) {
 static bool arrange_blocks(const strips *x, int stage, const strip_stage *of, int row, int column, int n, int *order,
                            int *block) {
   int rows, columns, row_in, column_in;
-  strip_shape own = stage_shape(x->f, &x->shape, of);
+  strip_shape own = stage_shape(&x->shape, of);
   bool together = own.together > 1, in_turn = x->rolls && own.together < x->together;
   if (!split_moved(x->d, stage, row, in_turn ? x->together : (int64_t)own.together, &rows, &row_in)) return false;
-  if (!split_moved(x->d, stage, column, (int64_t)own.vector, &columns, &column_in)) return false;
+  if (!split_moved(x->d, stage, column, (int64_t)own.vector / x->f->channels, &columns, &column_in)) return false;
   if (rows != NONE) order[n++] = rows;
   if (in_turn) order[n++] = row_in;
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
   if (!in_turn) order[n++] = row_in;
-  order[n++] = column_in;
   if (!part_borders(x, stage, rows, columns)) return false;
-  return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
+  return order_vectors(x, stage, n, order, column_in) &&
          (!together || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
 
@@ -464,18 +494,20 @@ static bool unroll_blocks(const strips *x, int stage, int axis) {
  * cache. */
 static bool align_rows(const strips *x, const tn_tensor *tensor) {
   int64_t line = RUNTIME_MAX(COST_LINE / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
-  return schedule_storage_align(x->d->s, generic_stage(x->d, tensor), tensor->ndim - 2, 2 * line, (int)line) == TN_OK;
+  int row = tensor->ndim - 2 - (x->f->channels > 1);
+  return schedule_storage_align(x->d->s, generic_stage(x->d, tensor), row, 2 * line, (int)line) == TN_OK;
 }
 
 /* What a window reads: computed for a tile. */
 static bool place_window(const strips *x, const strip_stage *window) {
   const tn_tensor *sums, *tensor = window->tensor;
   int order[SCHEDULE_MAX_AXES], n = 0, block, column = tensor->ndim - 1 - window->trailing;
-  if (!(window->trailing ? store_columns_last(x, tensor, window->trailing) : align_rows(x, tensor))) return false;
+  bool is_stored_last = window->trailing > 0 && x->f->channels == 1;
+  if (!(is_stored_last ? store_columns_last(x, tensor, window->trailing) : align_rows(x, tensor))) return false;
   if (!part_sums(x, window, &sums)) return false;
   int stage = generic_stage(x->d, tensor);
   for (int a = 0; a < tensor->ndim; a++)
-    if (a != column && a != column - 1) order[n++] = a;
+    if (a != column && a != column - 1 && a != channel_of(x, stage)) order[n++] = a;
   if (!arrange_blocks(x, stage, window, column - 1, column, n, order, &block)) return false;
   if (is_ragged(x, window) && !unroll_blocks(x, stage, column - 1)) return false;
   if (sums && (!arrange_sums(x, generic_stage(x->d, sums), window) || !attach(x, sums, tensor, block))) return false;
@@ -495,7 +527,8 @@ static bool place_member(const strips *x, const strip_stage *member) {
 /* Axes that all stages have and parts, which threads share; tiles; the root's other axes; blocks. */
 static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   const tn_tensor *sums;
-  int n_axes = x->g->root->ndim, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0, loop, n_fused;
+  int n_axes = x->g->root->ndim - root->trailing, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0;
+  int loop, n_fused;
   strip_shape shape = x->shape;
   if (!part_sums(x, root, &sums)) return false;
   int stage = generic_stage(x->d, x->g->root), n_shared;
@@ -508,7 +541,7 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   }
   n_shared = n;
   if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
-  if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns, &columns, &column)) return false;
+  if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns / x->f->channels, &columns, &column)) return false;
   if (!part_borders(x, stage, rows, columns)) return false;
   if (rows != NONE) order[n++] = rows;
   if (columns != NONE) order[n++] = columns;

@@ -212,8 +212,12 @@ bool generic_take_scans(generic_draft *p, generic_taken *t);
 /* T NULL: but for what a chain of stencils may want to keep; else all that no stage of T reads. */
 void generic_inline_stages(generic_draft *p, const generic_taken *t);
 /* In a chain of stencils: how many short axes TENSOR has behind its columns (the positions of a window, channels), which
- * it is stored in front of, so that vectors go along columns. 0 for inputs, outputs, and where a reader does not go along. */
+ * it is stored in front of, so that vectors go along columns. 0 for inputs, outputs, and where a reader does not go along. But 1
+ * where that is the last stage of a chain, and vectors go along columns and channels at once (generic_channels). */
 int generic_trailing(const generic_draft *p, const tn_tensor *tensor);
+/* Channels behind the columns of a stage, fewer than a vector has lanes, that it reads as it writes them, so that both axes are one
+ * of vectors; 0: there are none. Nothing but where it reads depends on either. */
+int64_t generic_channels(const generic_draft *p, int stage);
 /* Taps along rows whose columns, shorter than a vector, lie without gaps one row after the other (an image's colours behind
  * its columns): both loops are one, of vectors. The stage is a group of its own. */
 bool generic_is_interleaved(const generic_draft *p, int stage);

@@ -33,20 +33,39 @@ static bool goes_along(const generic_draft *p, int stage, const tn_tensor *tenso
   return true;
 }
 
+int64_t generic_channels(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  generic_reads r;
+  if (!generic_is_computed(st) || st->op->n_outputs != 1 || st->op->n_axes < 3 || short_axes(p, st->tensors) != 1)
+    return 0;
+  if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads(p, stage)) return 0;
+  int last = r.n_data - 1;
+  return generic_joins(&r, last) && !generic_has_strides(p, stage, &r) && r.extent[last] > 1 ? r.extent[last] : 0;
+}
+
+/* Two reads of one tensor, or a window's steps. */
+static bool has_taps(const generic_reads *r) {
+  bool has = r->n_axes > r->n_data;
+  for (int i = 0; i < r->n; i++)
+    for (int k = 0; k < i; k++) has |= r->reads[k].tensor == r->reads[i].tensor;
+  return has;
+}
+
 /* DEPTH readers are followed. */
 static int trailing_axes(const generic_draft *p, const tn_tensor *tensor, int depth) {
   int stage = generic_stage(p, tensor), readers[SCHEDULE_MAX_STAGES], n = short_axes(p, tensor);
-  if (n == 0 || depth == 0 || stage < 0 || !generic_is_computed(&p->s->stages[stage]) ||
-      schedule_is_output(p->s, stage))
-    return 0;
+  if (n == 0 || depth == 0 || stage < 0 || !generic_is_computed(&p->s->stages[stage])) return 0;
   int n_readers = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   if (n_readers > RUNTIME_COUNT(readers)) return 0;
-  for (int i = 0; i < n_readers; i++) {
+  bool all_go = !schedule_is_output(p->s, stage);
+  for (int i = 0; all_go && i < n_readers; i++) {
     const tn_tensor *reader = p->s->stages[readers[i]].tensors;
     int column = reader->ndim - 1 - trailing_axes(p, reader, depth - 1);
-    if (!goes_along(p, readers[i], tensor, column, tensor->ndim - 1 - n)) return 0;
+    all_go = goes_along(p, readers[i], tensor, column, tensor->ndim - 1 - n);
   }
-  return n;
+  generic_reads r;
+  bool ends = !all_go && generic_channels(p, stage) > 0 && generic_read_all(p, stage, &r);
+  return all_go ? n : ends && (schedule_is_output(p->s, stage) || has_taps(&r));
 }
 
 int generic_trailing(const generic_draft *p, const tn_tensor *tensor) {
@@ -59,11 +78,19 @@ static int column_of(const generic_draft *p, const generic_reads *r) {
   return r->n_data - 1 - generic_trailing(p, r->op->outputs);
 }
 
+/* Short axes behind the columns of what is read; those of an input are the reader's. */
+static int trailing_of(const generic_draft *p, const generic_reads *r, const generic_read *read) {
+  int stage = generic_stage(p, read->tensor);
+  bool is_input = stage >= 0 && !generic_is_computed(&p->s->stages[stage]);
+  int n = generic_trailing(p, is_input ? r->op->outputs : read->tensor);
+  return RUNTIME_MIN(n, read->tensor->ndim - 1);
+}
+
 /* READ goes along the rows and columns of its reader as they lie in memory, up to MOST of them at a step, moved by taps. */
 static bool goes_by_steps(const generic_draft *p, const generic_reads *r, const generic_read *read, int64_t most) {
   int column = column_of(p, r), row = column - 1, last = read->tensor->ndim - 1;
   int64_t inside = 1;
-  for (int n = generic_trailing(p, read->tensor); n > 0; n--) inside *= read->tensor->shape[last--];
+  for (int n = trailing_of(p, r, read); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
     if (!read->is_known[a] || read->block[a]) return false;
   if (row < 0 || last < 1 || read->dim[column] != last || read->dim[row] != last - 1) return false;
@@ -111,14 +138,6 @@ static bool is_of_taps(const generic_draft *p, int stage, generic_reads *r) {
 static bool is_stencil(const generic_draft *p, int stage) {
   generic_reads r;
   return is_of_taps(p, stage, &r) && r.extent[column_of(p, &r)] >= generic_lanes(p, stage);
-}
-
-/* Two reads of one tensor, or a window's steps. */
-static bool has_taps(const generic_reads *r) {
-  bool has = r->n_axes > r->n_data;
-  for (int i = 0; i < r->n; i++)
-    for (int k = 0; k < i; k++) has |= r->reads[k].tensor == r->reads[i].tensor;
-  return has;
 }
 
 bool generic_is_interleaved(const generic_draft *p, int stage) {
@@ -538,6 +557,7 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
   for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
   if (!generic_read_all(p, stage, &r)) return;
   g->ns = generic_cost_ns(p, &r);
+  g->is_chain = generic_is_interleaved(p, stage) && is_filter(p, stage);
   if (generic_is_interleaved(p, stage)) return;
   if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
   for (int i = stage - 1; i >= 0; i--) {

@@ -38,6 +38,7 @@ typedef struct strip_stage {
 /* The chain after what costs little to compute again was inlined. */
 typedef struct strip_level {
   int n, n_inlined;
+  int64_t channels;                                 /* of each column (generic_channels); 1: there is no such axis */
   strip_stage stages[2 * GENERIC_MAX_STAGES + 1];   /* the root, then consumers first */
   const tn_tensor *inlined[2 * GENERIC_MAX_STAGES]; /* producers first */
 } strip_level;
@@ -45,13 +46,15 @@ typedef struct strip_level {
 /* What describe finds out about a chain of stencils, once for all of its plans; in the arena of the draft. */
 typedef struct strip_facts {
   tn_machine machine;
-  int64_t rows, columns; /* of the root */
+  int64_t rows, columns; /* of the root, columns with their channels */
+  int64_t channels;      /* of each column (generic_channels); 1: there is no such axis */
   double shared, inside; /* iterations of its other axes: those that all stages have, and those inside of a tile */
   double read, written;  /* bytes of what the chain reads from outside; of the root */
   double row;            /* bytes of a row of the root */
   int n_read;            /* tensors that are read from outside */
   bool can_stream;       /* the root's vectors may go past the caches */
   int64_t lanes;         /* of a vector of the root */
+  int64_t whole;         /* lanes of the fewest vectors that are whole columns */
   int n_levels;
   const strip_level *levels[STRIP_LEVELS]; /* more and more is inlined */
 } strip_facts;

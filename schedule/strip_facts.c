@@ -161,6 +161,7 @@ static bool spans(const strip_level *level, const generic_reads *r, const generi
   double low, high, from = 0, bytes = (double)tn_dtype_bytes(read->tensor->dtype), row = COST_LINE;
   if (dim < 0) return false;
   offsets(r, read, dim, column, &low, &high);
+  low *= (double)level->channels, high *= (double)level->channels;
   const strip_stage *kept = NULL;
   for (int i = 0; i < level->n; i++)
     if (level->stages[i].tensor == read->tensor) kept = &level->stages[i];
@@ -289,7 +290,8 @@ static void count_stage(const generic_draft *d, const generic_group *g, const st
   out->taps = out->lead = out->planes = 1;
   for (int a = r->n_data; a < r->n_axes; a++) out->taps *= (double)r->extent[a];
   for (int a = 0; a < r->n_data; a++) {
-    bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing;
+    bool is_of_tile = a == r->n_data - 1 - out->trailing || a == r->n_data - 2 - out->trailing ||
+                      (level->channels > 1 && a == r->n_data - 1);
     bool is_shared = r->n_data == g->root->ndim && g->is_common[a];
     out->lead *= is_of_tile || is_shared ? 1 : (double)r->extent[a];
   }
@@ -316,6 +318,7 @@ static void reach_producers(strip_level *level, int at, const generic_reads *r) 
         double low, high;
         int axis = r->n_data - 2 - reader->trailing + k, dim = from->tensor->ndim - 2 - from->trailing + k;
         offsets(r, &r->reads[i], dim, axis, &low, &high);
+        if (k == COLUMN) low *= (double)level->channels, high *= (double)level->channels;
         from->low[k] = is_first ? reader->low[k] + low : fmin(from->low[k], reader->low[k] + low);
         from->high[k] = is_first ? reader->high[k] + high : fmax(from->high[k], reader->high[k] + high);
       }
@@ -337,11 +340,21 @@ static void share_blocks(strip_level *level) {
     if (i == 0 || level->stages[i].is_local) level->stages[i].shares = shares;
 }
 
+/* All stages have the root's channels, or the root has none. */
+static bool has_channels(const generic_draft *d, const strip_level *level) {
+  bool all = true;
+  for (int i = 0; all && level->channels > 1 && i < level->n; i++)
+    all = level->stages[i].trailing == 1 &&
+          generic_channels(d, generic_stage(d, level->stages[i].tensor)) == level->channels;
+  return all;
+}
+
 /* The stages of the chain that are computed at this level of inlining, readers first. False: one has no rows and
- * columns. */
+ * columns, or other channels than the root. */
 static bool count_level(const generic_draft *d, const generic_group *g, strip_level *out) {
   generic_reads r;
   out->n = 0;
+  out->channels = generic_trailing(d, g->root) > 0 ? generic_channels(d, generic_stage(d, g->root)) : 1;
   for (int i = d->s->n_stages - 1; i >= 0; i--) {
     const schedule_stage *st = &d->s->stages[i];
     bool is_local, is_found = generic_is_computed(st) && is_of_chain(g, st->tensors, &is_local);
@@ -350,6 +363,7 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
     out->stages[out->n++] =
         (strip_stage){.tensor = st->tensors, .is_local = is_local, .trailing = trailing, .last_reader = -1};
   }
+  if (!has_channels(d, out)) return false;
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
     if (!generic_read_all(d, stage, &r) || r.n_data < 2 + out->stages[i].trailing) return false;
@@ -361,7 +375,7 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
     count_stage(d, g, out, stage, &r, &out->stages[i]);
   }
   share_blocks(out);
-  return out->n > 0 && out->stages[0].tensor == g->root && out->stages[0].trailing == 0;
+  return out->n > 0 && out->stages[0].tensor == g->root && (out->stages[0].trailing > 0) == (out->channels > 1);
 }
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
@@ -414,21 +428,30 @@ static double read_bytes(const generic_draft *d, const generic_group *g, int *n_
   return bytes;
 }
 
+/* Of N lanes, as few as M divides. */
+static int64_t least_multiple(int64_t n, int64_t m) {
+  int64_t lanes = n;
+  while (lanes % m != 0) lanes += n;
+  return lanes;
+}
+
 const strip_facts *generic_strip_facts(const generic_draft *d, const generic_group *g) {
-  int n = g->root->ndim;
-  strip_facts *f = g->is_chain && n >= 2 ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
+  int n = g->root->ndim, stage = generic_stage(d, g->root);
+  bool has_channels = generic_trailing(d, g->root) > 0;
+  strip_facts *f = g->is_chain && n >= 2 + has_channels ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
   if (!f) return NULL;
   *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .written = generic_bytes(g->root)};
   f->read = read_bytes(d, g, &f->n_read);
-  f->row = (double)g->root->shape[n - 1] * (double)tn_dtype_bytes(g->root->dtype);
-  f->can_stream =
-      generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), f->read + f->written);
-  f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1];
-  f->lanes = generic_lanes(d, generic_stage(d, g->root));
+  f->channels = has_channels ? g->root->shape[--n] : 1;
+  f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1] * f->channels;
+  f->row = (double)f->columns * (double)tn_dtype_bytes(g->root->dtype);
+  f->can_stream = generic_can_stream(d, stage, f->columns, f->read + f->written);
+  f->lanes = generic_lanes(d, stage);
+  f->whole = least_multiple(f->lanes, f->channels);
   for (int a = 0; a < n - 2; a++) *(g->is_common[a] ? &f->shared : &f->inside) *= (double)g->root->shape[a];
   for (int i = 0; i < STRIP_LEVELS; i++) {
     const strip_level *level = find_level(d, g, most_again[i]);
-    if (!level) break; /* too much to be analysed */
+    if (!level || level->channels != f->channels) break; /* too much to be analysed, or made into another one */
     bool is_same = f->n_levels > 0 && f->levels[f->n_levels - 1]->n_inlined == level->n_inlined;
     if (!is_same) f->levels[f->n_levels++] = level;
   }

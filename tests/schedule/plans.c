@@ -73,6 +73,9 @@ static const plan_case cases[] = {
     {"short rows of an array with strides", "input I: f32[64,3] strided\nO[y<64, c<3] = I[y,c] * 2", "O", "points"},
     {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
+    {"rows of colours", "O[y<60, x<90, c<3] = A[y,x,c] + A[y+1,x,c] - A[y+1,x+1,c]", "O", "strip"},
+    {"a chain of colours", "B[y<62, x<90, c<4] = sum[k<3](A[y,x+k,c])\nO[y<60, x<90, c<4] = sum[k<3](B[y+k,x,c]) * 0.5",
+     "O", "strip"},
 };
 
 static const tn_machine machine = {.threads = 2,
@@ -294,6 +297,36 @@ static int stores_vectors_of_columns(const fixture *f, planning *p) {
   return n;
 }
 
+/* Vectors go along columns and channels at once where a stage reads them as they lie: not in another order, not by other channels
+ * or a weight for each, not where it asks for columns, not where channels fill a vector. */
+static void channels_go_with_columns(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int channels;
+  } rows[] = {{"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x+1,c]", 3},
+              {"O[y<40, x<60, c<3] = sum[k<3](I[y,x+k,c])", 3},
+              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x,2-c]", 0},
+              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x*2,c]", 0},
+              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x,0]", 0},
+              {"O[y<40, x<60, c<3] = (I[y,x,c] + I[y+1,x,c]) * W[c]", 0},
+              {"O[y<40, x<60, c<3] = select(x < 2, I[y,x,c], I[y+1,x,c])", 0},
+              {"input I: f32[41,60,3] strided\nO[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x,c]", 0},
+              {"O[y<40, x<60, c<16] = I[y,x,c] + I[y+1,x,c]", 0},
+              {"O[y<40, x<9, c<3] = I[y,x,c] + I[y+1,x,c]", 0}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    runtime_arena arena = {0};
+    planning p;
+    plan_stage(&f, "O", &arena, &p);
+    int stage = schedule_find_stage(f.s, "O");
+    assert_int_equal(generic_channels(&p.draft, stage), rows[i].channels);
+    assert_int_equal(generic_trailing(&p.draft, f.s->stages[stage].tensors), rows[i].channels > 0);
+    runtime_arena_free(&arena);
+    fixture_free(&f);
+  }
+}
+
 /* Short axes behind the columns go in front in memory, so that vectors go along columns; not where a reader goes along
  * the short ones, not in an output. */
 static void short_axes_in_front(void **state) {
@@ -418,6 +451,9 @@ static const said_case said[] = {
     {"strip_rolls", WINDOW("3"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
      "\"parts\":2,\"stream\":0,\"rolls\":1}]"},
+    {"strip_of_colours", "B[y<62, x<93, c<3] = sum[k<3](A[y,x+k,c])\nO[y<60, x<93, c<3] = sum[k<3](B[y+k,x,c]) * 0.5",
+     "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":20,\"columns\":192,\"together\":2,\"vectors\":1,\"inlined\":0,"
+     "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
@@ -688,6 +724,19 @@ static void streams_whole_lines(void **state) {
   assert_true(isfinite(cost_of(FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
 }
 
+/* Arrays that nearly fill the last cache lose a part of it to each other: what is written goes past it then, but not where both have
+ * room, nor where no vectors are whole lines. */
+static void streams_where_lines_are_lost(void **state) {
+  (void)state;
+  tn_machine half = with_half_lines();
+  half.costs = (tn_machine_costs){.line3 = 1, .line4 = 4, .write3 = 1, .write4 = 5, .past = 2};
+#define ROWS(rows) "O[y<" rows ", x<2048] = I[y,x] + I[y+1,x] + I[y+2,x]"
+#define LOST(rows, stream) cost_on(&half, ROWS(rows), FILTERED("32", "2048", "2", "2", stream))
+  assert_true(LOST("1500", "1") < LOST("1500", "0")); /* both are 23 MiB of 32 */
+  assert_true(LOST("512", "1") > LOST("512", "0"));
+  assert_true(isinf(cost_on(&half, ROWS("1500"), FILTERED("32", "2048", "2", "1", "1"))));
+}
+
 /* More rows than the first cache has ways, all in one set, are not written by halves of lines; odd lines apart they are. */
 static void parted_lines_crowd(void **state) {
   (void)state;
@@ -846,16 +895,25 @@ static void ends_where_values_go(void **state) {
 }
 
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(last_cache_loses),         cmocka_unit_test(costs_what_it_moves),
-      cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
-      cmocka_unit_test(short_axes_in_front),      cmocka_unit_test(rows_crowd_sets),
-      cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
-      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(stored_lines_crowd),       cmocka_unit_test(counts_loads),
-      cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
-      cmocka_unit_test(columns_together_or_apart)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
+                                            cmocka_unit_test(costs_what_it_moves),
+                                            cmocka_unit_test(packs_what_has_panels),
+                                            cmocka_unit_test(together_for_few),
+                                            cmocka_unit_test(channels_go_with_columns),
+                                            cmocka_unit_test(short_axes_in_front),
+                                            cmocka_unit_test(rows_crowd_sets),
+                                            cmocka_unit_test(keeps_rows_in_registers),
+                                            cmocka_unit_test(finds_parities),
+                                            cmocka_unit_test(ends_where_values_go),
+                                            cmocka_unit_test(sums_down_the_rows),
+                                            cmocka_unit_test(streams_whole_lines),
+                                            cmocka_unit_test(streams_where_lines_are_lost),
+                                            cmocka_unit_test(waits_for_narrow_tiles),
+                                            cmocka_unit_test(stored_lines_crowd),
+                                            cmocka_unit_test(counts_loads),
+                                            cmocka_unit_test(parted_lines_crowd),
+                                            cmocka_unit_test(streams_leave_a_cache),
+                                            cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
