@@ -5,10 +5,10 @@
 #include "codegen/emit.h"
 #include "codegen/erf.h"
 
-/* Bounds behind which e^x is 0 or infinite; 1.5 * 2^23, at which a float's last bit is 1; ln 2 in two parts, the first
- * short, so that n times it is exact. */
-static const double least = -104, most = 89, per_ln2 = 1.44269504088896341, whole = 12582912, ln2_high = 0.693359375,
-                    ln2_low = -2.12194440054690583e-4;
+/* Bounds behind which e^x is 0 or infinite; 1.5 * 2^23, at which a float's last bit is 1; the same and two biases of an exponent;
+ * ln 2 in two parts, the first short, so that n times it is exact. */
+static const double least = -104, most = 89, per_ln2 = 1.44269504088896341, whole = 12582912, biased = 12582912 + 254,
+                    ln2_high = 0.693359375, ln2_low = -2.12194440054690583e-4;
 /* e^r, fitted on Chebyshev nodes with 1 and 1 held: error 1e-8 of e^r. */
 static const double exp_terms[] = {0.00139337332, 0.00836323538, 0.0416664642, 0.166665766, 0.500000001, 1, 1};
 
@@ -52,22 +52,19 @@ static LLVMValueRef polynomial(const vectors *x, int n, const double *terms, LLV
   return sum;
 }
 
-/* 2^N for small whole N, by the exponent's bits. */
-static LLVMValueRef power_of_two(const vectors *x, LLVMValueRef n) {
-  LLVMBuilderRef b = x->m->builder;
-  LLVMValueRef exponent = LLVMBuildAdd(b, n, integer(x, 127), "");
-  return LLVMBuildBitCast(b, LLVMBuildShl(b, exponent, integer(x, 23), ""), x->type, "");
+/* 2^(N - 127), N being the last bits of BITS: they move to where an exponent is. */
+static LLVMValueRef power_of_two(const vectors *x, LLVMValueRef bits) {
+  return LLVMBuildBitCast(x->m->builder, LLVMBuildShl(x->m->builder, bits, integer(x, 23), ""), x->type, "");
 }
 
-/* VALUE * 2^k, SHIFTED being k + whole, whose last bits are k. In two steps, as 2^k may be larger than a float, or
- * smaller. */
+/* VALUE * 2^k, SHIFTED being k + biased, whose last bits are k and twice an exponent's bias. In two steps of half of these bits, as
+ * 2^k may be larger than a float, or smaller. */
 static LLVMValueRef scale_by_bits(const vectors *x, LLVMValueRef value, LLVMValueRef shifted) {
   LLVMBuilderRef b = x->m->builder;
   LLVMValueRef bits = LLVMBuildBitCast(b, shifted, x->bits, "");
-  LLVMValueRef k = LLVMBuildSub(b, bits, integer(x, 0x4B400000), "");
-  LLVMValueRef half = LLVMBuildAShr(b, k, integer(x, 1), "");
+  LLVMValueRef half = LLVMBuildLShr(b, bits, integer(x, 1), "");
   value = LLVMBuildFMul(b, value, power_of_two(x, half), "");
-  return LLVMBuildFMul(b, value, power_of_two(x, LLVMBuildSub(b, k, half, "")), "");
+  return LLVMBuildFMul(b, value, power_of_two(x, LLVMBuildSub(b, bits, half, "")), "");
 }
 
 enum { SCALED_LANES = 16, AS_ROUNDED = 4 };
@@ -91,8 +88,8 @@ LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) 
   LLVMBuilderRef b = m->builder;
   bool has_instruction = m->target->vector_bytes == 64 && lanes % SCALED_LANES == 0;
   value = clamp(&x, value);
-  LLVMValueRef shifted = multiply_add(&x, value, real(&x, per_ln2), real(&x, whole));
-  LLVMValueRef n = LLVMBuildFSub(b, shifted, real(&x, whole), "");
+  LLVMValueRef shifted = multiply_add(&x, value, real(&x, per_ln2), real(&x, biased));
+  LLVMValueRef n = LLVMBuildFSub(b, shifted, real(&x, biased), "");
   LLVMValueRef r = multiply_add(&x, n, real(&x, -ln2_high), value);
   r = multiply_add(&x, n, real(&x, -ln2_low), r);
   LLVMValueRef power = polynomial(&x, RUNTIME_COUNT(exp_terms), exp_terms, r);

@@ -6,12 +6,21 @@
  * 16 bytes of them in a row are loaded together, and L such loads become vectors by shuffles inside of blocks of 16
  * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, whole vectors are loaded,
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
- * there are no registers wait on the stack, which is near. What is read is what the stores read one by one. Under a condition that all share a lane that is
+ * there are no registers wait on the stack, which is near. Several such tiles whose stores take turns, so that each row is
+ * written as a whole line, are turned together. What is read is what the stores read one by one. Under a condition that all share a lane that is
  * off is a row that is not read: zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { BLOCK_BYTES = 16, MAX_TURNED = 64, MAX_LANES = 256, LEAST_STRIDE = 5, MOST_ROW_BYTES = 64, MOST_MASKED = 64 };
+enum {
+  BLOCK_BYTES = 16,
+  MAX_TURNED = 64,
+  MAX_LANES = 256,
+  LEAST_STRIDE = 5,
+  MOST_ROW_BYTES = 64,
+  MOST_MASKED = 64,
+  MOST_WAYS = 4
+};
 
 /* ALL stores, each with a load of LANES elements that lie a STEP, at most STRIDE, apart, one element on from the store's before. N of
  * them at a time, a block's elements, are turned. */
@@ -78,18 +87,19 @@ static bool follows(codegen_emitter *m, const tir_expr *a, const tir_expr *b, in
          form.n == 0 && form.constant == by;
 }
 
-/* Whether the first of N statements are a block that can be turned. */
-static bool find_block(turn *t, int n, const tir_stmt *const *stmts) {
+/* Whether of N statements the first and each WAYS-th behind it are a block that can be turned. */
+static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
   t->loads[0] = turned_load(t->m, stmts[0]);
   if (t->loads[0] == NULL) return false;
   t->n = BLOCK_BYTES / (int)codegen_element_bytes(t->loads[0]->u.buffer);
   t->lanes = t->loads[0]->lanes;
   if (!codegen_has_step(t->m, t->loads[0]->arg[0], &t->step)) return false;
   t->stride = codegen_most_step(t->m, &t->step);
-  bool fits = t->n >= 2 && t->n <= n && t->stride >= t->n && t->lanes % t->n == 0 && t->lanes <= MAX_LANES &&
+  int most = RUNTIME_MIN((n + ways - 1) / ways, MAX_TURNED);
+  bool fits = t->n >= 2 && t->n <= most && t->stride >= t->n && t->lanes % t->n == 0 && t->lanes <= MAX_LANES &&
               (t->lanes & (t->lanes - 1)) == 0;
-  for (t->all = 1; fits && t->all < RUNTIME_MIN(n, MAX_TURNED); t->all++) {
-    const tir_stmt *s = stmts[t->all];
+  for (t->all = 1; fits && t->all < most; t->all++) {
+    const tir_stmt *s = stmts[t->all * ways];
     const tir_expr *load = t->loads[t->all] = turned_load(t->m, s);
     if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->m, t->loads[0], load, t->all))
       break;
@@ -196,21 +206,42 @@ static void read_condition(turn *t) {
   t->zeros = zeros_of(m);
 }
 
+/* Whether the first of N statements are as many tiles, WAYS, whose stores take turns. */
+static bool find_tiles(turn *tiles, codegen_emitter *m, int ways, int n, const tir_stmt *const *stmts) {
+  for (int w = 0; w < ways; w++) {
+    turn *t = &tiles[w];
+    *t = (turn){.m = m};
+    if (n <= w || !find_block(t, ways, n - w, stmts + w)) return false;
+    bool is_alike = t->n == tiles->n && t->all == tiles->all && stmts[w]->u.store.buffer == stmts[0]->u.store.buffer;
+    if (ways > 1 && (!is_alike || t->all != t->lanes || tir_predicate(t->loads[0]) != NULL)) return false;
+  }
+  return true;
+}
+
+/* The tile's vectors, in registers or on the stack. */
+static void turn_tile(turn *t) {
+  codegen_forget(t->m);
+  read_condition(t);
+  LLVMValueRef base = codegen_linear_base(t->m, t->loads[0]->arg[0]);
+  for (int i = 0; i < t->n && t->all > t->n; i++) load_whole(t, base, i);
+  for (int i = 0; i < t->n && t->all == t->n; i++) t->vectors[i] = load_blocks(t, base, i);
+  for (int i = 0; i < t->all; i += t->n) turn_blocks(t, t->vectors + i);
+}
+
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
-  turn t = {.m = m};
-  if (!find_block(&t, n, stmts)) return 0;
-  codegen_forget(m);
-  read_condition(&t);
-  LLVMValueRef base = codegen_linear_base(m, t.loads[0]->arg[0]);
-  for (int i = 0; i < t.n && t.all > t.n; i++) load_whole(&t, base, i);
-  for (int i = 0; i < t.n && t.all == t.n; i++) t.vectors[i] = load_blocks(&t, base, i);
-  for (int i = 0; i < t.all; i += t.n) turn_blocks(&t, t.vectors + i);
-  for (int i = 0; i < t.all && !m->failed; i++) {
+  turn tiles[MOST_WAYS];
+  int ways = 1;
+  if (turned_load(m, stmts[0]) == NULL) return 0;
+  while (ways <= MOST_WAYS && !find_tiles(tiles, m, ways, n, stmts)) ways *= 2;
+  if (ways > MOST_WAYS) return 0;
+  for (int w = 0; w < ways; w++) turn_tile(&tiles[w]);
+  for (int i = 0; i < tiles->all * ways && !m->failed; i++) {
+    const turn *t = &tiles[i % ways];
     codegen_forget(m);
-    if (!runtime_map_put(&m->values, t.loads[i], t.vectors[i]))
+    if (!runtime_map_put(&m->values, t->loads[i / ways], t->vectors[i / ways]))
       codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
     else
       codegen_emit_store(m, stmts[i]);
   }
-  return t.all;
+  return tiles->all * ways;
 }

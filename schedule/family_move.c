@@ -6,7 +6,18 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
-enum { MOVE_COLUMNS, MOVE_ROWS, MOVE_BLOCK_COLUMNS, MOVE_BLOCK_ROWS, MOVE_THREADS, MOVE_STREAM, MOVE_FIELD_COUNT };
+enum {
+  MOVE_COLUMNS,
+  MOVE_ROWS,
+  MOVE_BLOCK_COLUMNS,
+  MOVE_BLOCK_ROWS,
+  MOVE_THREADS,
+  MOVE_STREAM,
+  MOVE_AHEAD,
+  MOVE_FIELD_COUNT
+};
+/* Lines that a processor fills side by side on their way past the caches: every one has room for as many. */
+enum { OPEN_LINES = 8 };
 
 /* What describe finds out about a transposing group, once for all of its plans; in the arena of the draft. */
 typedef struct move_facts {
@@ -17,7 +28,8 @@ typedef struct move_facts {
   double points, ns;       /* of one thread without that read */
   double bytes, out_bytes; /* of an element that is read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
-  bool can_stream;         /* vectors may go past the caches, which only whole lines do */
+  bool can_stream;         /* vectors may go past the caches */
+  const tn_tensor *turned; /* what is read against the grain */
 } move_facts;
 
 /* The read with a stride along the last axis, and the axis in which it lies. -1: there is none, or more than one. */
@@ -57,6 +69,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   if (turned < 0) return NULL;
   const generic_read *read = &f->reads.reads[turned];
   f->machine = d->machine;
+  f->turned = read->tensor;
   f->v = f->reads.n_data - 1;
   f->ns = g->ns;
   f->points = f->row = 1;
@@ -71,7 +84,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
     f->v_first = join(&f->reads, f->v, f->u, lanes);
     f->u_first = join(&f->reads, f->u, -1, lanes);
   }
-  f->can_stream = fmod(f->row, COST_LINE) == 0 &&
+  f->can_stream = fmod(f->row, f->machine.vector_bytes) == 0 &&
                   generic_can_stream(d, stage, f->reads.extent[f->v], f->points * (f->bytes + f->out_bytes));
   f->stride = fabs((double)read->stride[f->v]) * f->bytes;
   return f;
@@ -93,8 +106,13 @@ static void space(const void *facts, plan_space *s) {
   for (int n = 16; n <= 32; n *= 2) add_tile(s, MOVE_COLUMNS, n, columns), add_tile(s, MOVE_ROWS, n, rows);
   plan_add(s, MOVE_COLUMNS, 4), plan_add(s, MOVE_ROWS, 4), plan_add(s, MOVE_ROWS, 1);
   for (int n = 1; n <= 2; n++) add_tile(s, MOVE_COLUMNS, n * f->machine.vector_bytes / (int64_t)f->bytes / 2, columns);
+  add_tile(s, MOVE_COLUMNS, (int64_t)(COST_LINE / f->out_bytes), columns);
   for (int64_t n = turned; n <= 4 * turned; n *= 2) add_tile(s, MOVE_ROWS, n, rows);
   for (int n = 1; n <= 64; n *= 2) plan_add(s, MOVE_BLOCK_COLUMNS, n), plan_add(s, MOVE_BLOCK_ROWS, n);
+  plan_add(s, MOVE_BLOCK_COLUMNS, 0);
+  plan_add(s, MOVE_AHEAD, 0);
+  if (f->turned->ndim > 0 && cost_level(&f->machine, f->points * (f->bytes + f->out_bytes)) > 2)
+    plan_add(s, MOVE_AHEAD, 1);
   plan_add(s, MOVE_STREAM, 0);
   if (f->can_stream) plan_add(s, MOVE_STREAM, 1);
   plan_add(s, MOVE_THREADS, 0);
@@ -161,6 +179,13 @@ static double forgotten(const tn_machine *m, double bytes, double visit, double 
   return is_far ? bytes / fmax(visit, COST_LINE) : 0;
 }
 
+/* The same of lines that are read in parts, which the second cache brings with their neighbours: of each two lines one is met. Rows of
+ * which so little is read at a time are known as long as the second cache holds half of their pages. */
+static double forgotten_parts(const tn_machine *m, double bytes, double stride, double n) {
+  bool is_far = stride >= COST_PAGE / 2 && n * COST_PAGE >= (double)m->cache_bytes[2] / 2;
+  return is_far ? bytes / COST_LINE / 2 : 0;
+}
+
 /* BYTES in N rows STRIDE bytes apart, which are read side by side: the more of the second cache they take, the more of
  * what is fetched ahead of each is gone before it is used. */
 static double ahead_ns(const tn_machine *m, double bytes, double stride, double n) {
@@ -203,8 +228,28 @@ static double filled_ns(const move_facts *f, const int32_t *c) {
   return more * 2 * cost_crowded(m, c[MOVE_ROWS], aligned < stored ? 2 : 1, f->row, cost_ways(m)) * m->costs.line2;
 }
 
-/* Of N tiles of LENGTH along an axis the elements that go by before the loop around goes on: one tile is no block. */
+/* Parts of a tile's columns that are turned side by side, as there are registers for all of them, so that rows go past the caches in
+ * whole lines. 1: there are none. */
+static int32_t parts_of_line(const move_facts *f, const int32_t *c) {
+  int32_t stored = (int32_t)(width_of(f, c) * f->out_bytes), columns = (int32_t)(c[MOVE_COLUMNS] * f->out_bytes);
+  bool is_line = stored < COST_LINE && columns == COST_LINE && c[MOVE_COLUMNS] <= f->machine.vector_registers;
+  return c[MOVE_STREAM] && is_line ? columns / stored : 1;
+}
+
+/* Whether what is written can go past the caches: in whole lines, which where rows begin between two lines are parts of few lines at a time,
+ * whose others follow with the next tile. */
+static bool can_go_past(const move_facts *f, const int32_t *c) {
+  bool whole;
+  int32_t parts = parts_of_line(f, c), stored = (int32_t)(width_of(f, c) * f->out_bytes) * parts;
+  if (!f->can_stream || fmod(stored, COST_LINE) != 0) return false;
+  if (parts > 1 && !(is_turned(f, c, &whole) && whole)) return false;
+  return fmod(f->row, COST_LINE) == 0 || (c[MOVE_ROWS] <= OPEN_LINES && c[MOVE_BLOCK_COLUMNS] != 0);
+}
+
+/* Of N tiles of LENGTH along an axis the elements that go by before the loop around goes on: one tile is no block, and 0 are one
+ * that goes down all rows. */
 static double of_block(int32_t length, int32_t n, int64_t extent) {
+  if (n == 0) return length;
   return n == 1 ? (double)extent : fmin((double)length * n, (double)extent);
 }
 
@@ -215,8 +260,41 @@ static double until_again(const move_facts *f, const int32_t *c) {
   return c[MOVE_ROWS] * f->bytes < COST_LINE ? 3 * read : read;
 }
 
+/* Of what goes past the caches in parts of lines those whose other part does not come soon, at both ends of a block of columns: memory
+ * reads and writes a line for each part. */
+static double torn_ns(const move_facts *f, const int32_t *c, double columns) {
+  const tn_machine *m = &f->machine;
+  double length = columns * f->out_bytes;
+  if (!c[MOVE_STREAM] || (fmod(f->row, COST_LINE) == 0 && fmod(length, COST_LINE) == 0)) return 0;
+  return f->points / columns * 2 * (cost_line(m, 4, false) + cost_write(m, COST_LINE, 4, false, false));
+}
+
+/* Tiles on along what is read that are asked for: the next, or those that begin in the next line. */
+static int32_t tiles_ahead(const move_facts *f, const int32_t *c) {
+  return (int32_t)fmax(ceil(COST_LINE / (c[MOVE_ROWS] * f->bytes)), 1);
+}
+
+/* The part of what is read that was asked for and is still near when its turn comes: two panels' lines are, but for the first panels of a
+ * block whose columns are not all, which were asked for long before. */
+static double asked_part(const move_facts *f, const int32_t *c, double columns) {
+  bool is_near = stay(&f->machine, columns, 2 * in_lines(c[MOVE_ROWS], f->bytes), f->stride) <= 2;
+  double tiles = c[MOVE_BLOCK_ROWS], rows = (double)f->reads.extent[f->u];
+  if (!c[MOVE_AHEAD] || !is_near) return 0;
+  if (tiles == 1 || columns >= (double)f->reads.extent[f->v]) tiles = ceil(rows / c[MOVE_ROWS]);
+  return fmax(1 - tiles_ahead(f, c) / tiles, 0);
+}
+
+/* What lines that nobody guesses take longer than a stream where each is asked for before; and to ask for them. */
+static double asking_ns(const move_facts *f, const int32_t *c, int level, double lines) {
+  const tn_machine *m = &f->machine;
+  double asks = f->points / c[MOVE_ROWS] * fmax(c[MOVE_ROWS] * f->bytes / COST_LINE, 1);
+  if (level <= 2) return asks * m->costs.load;
+  return lines * fmax(m->costs.asked - m->costs.line3, 0) + asks * m->costs.load;
+}
+
 /* Tiles go by along the result's rows, which LEVEL holds with what is read, KEPT what the caches keep. Lines that a tile uses or fills in
- * parts are fetched again, from where they stayed; where that is the second cache it brings their neighbours on the way. */
+ * parts are fetched again, from where they stayed; where that is the second cache it brings their neighbours, of each two lines
+ * one, on the way. */
 static double cost_from(const move_facts *f, const int32_t *c, int level, int kept) {
   const tn_machine *m = &f->machine;
   double columns = of_block(c[MOVE_COLUMNS], c[MOVE_BLOCK_COLUMNS], f->reads.extent[f->v]);
@@ -237,21 +315,26 @@ static double cost_from(const move_facts *f, const int32_t *c, int level, int ke
   if (in <= 2) read += again(in_bytes, of_tile) * cost_line(m, in, false);
   if (at_once < COST_LINE && stay(m, c[MOVE_COLUMNS], COST_LINE, f->stride) > 1)
     read += in_bytes / at_once * cost_line(m, in, false);
-  written += filled_ns(f, c);
-  double met = in == 2 && of_tile < COST_LINE ? 0 : forgotten(m, in_bytes, of_tile, f->stride, columns);
+  written += past ? torn_ns(f, c, columns) : filled_ns(f, c);
+  double met = in == 2 && of_tile < COST_LINE ? forgotten_parts(m, in_bytes, f->stride, columns)
+                                              : forgotten(m, in_bytes, of_tile, f->stride, columns);
   double stores = past ? 0 : forgotten(m, out_bytes, columns * f->out_bytes, f->row, rows);
-  double waits =
-      fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, in_bytes, f->stride, columns)) +
-      fresh_runs(f->points / rows, rows * f->bytes, f->stride) * cost_visit(m, level, rows * f->bytes / COST_LINE) +
-      spans_ns(f, stored) +
-      (past ? 0
-            : fresh_runs(f->points / columns, columns * f->out_bytes, f->row) *
-                  cost_visit(m, level, columns * f->out_bytes / COST_LINE)) +
-      stores * cost_visit(m, level, columns * f->out_bytes / COST_LINE);
+  double asked = asked_part(f, c, columns), reads = 0;
+  if (asked < 1)
+    reads +=
+        (1 - asked) *
+        (fmax(met * cost_visit(m, level, of_tile / COST_LINE), ahead_ns(m, in_bytes, f->stride, columns)) +
+         fresh_runs(f->points / rows, rows * f->bytes, f->stride) * cost_visit(m, level, rows * f->bytes / COST_LINE));
+  if (c[MOVE_AHEAD]) reads += asking_ns(f, c, level, asked * in_bytes / COST_LINE);
+  double waits = reads + (past ? 0 : spans_ns(f, stored)) +
+                 (past ? 0
+                       : fresh_runs(f->points / columns, columns * f->out_bytes, f->row) *
+                             cost_visit(m, level, columns * f->out_bytes / COST_LINE)) +
+                 stores * cost_visit(m, level, columns * f->out_bytes / COST_LINE);
   if (level <= 2) waits = 0;
   double tiles = whole ? 0 : f->points / (c[MOVE_COLUMNS] * c[MOVE_ROWS]);
   double ns = cost_overlap(read + written + waits, turning_ns(f, c)) + (tiles + c[MOVE_ROWS]) * m->costs.chain;
-  double shared = (double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS] * c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS];
+  double shared = (double)c[MOVE_COLUMNS] * RUNTIME_MAX(c[MOVE_BLOCK_COLUMNS], 1) * c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS];
   return c[MOVE_THREADS] ? cost_threads(m, ns, fmax(f->points / shared, 1)) : ns;
 }
 
@@ -261,7 +344,9 @@ static double cost(const void *facts, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double in = f->points * f->bytes, all = in + f->points * f->out_bytes, kept = c[MOVE_STREAM] ? in : all;
   int level = cost_level(m, all), from = cost_level(m, kept);
-  if (c[MOVE_STREAM] && fmod(width_of(f, c) * f->out_bytes, COST_LINE) != 0) return INFINITY; /* parts of lines */
+  if (c[MOVE_STREAM] && !can_go_past(f, c)) return INFINITY;
+  bool is_one_block = c[MOVE_BLOCK_COLUMNS] <= 1 && c[MOVE_BLOCK_ROWS] == 1; /* whose loops threads share as one */
+  if (c[MOVE_AHEAD] && (c[MOVE_BLOCK_COLUMNS] == 0 || (c[MOVE_THREADS] && is_one_block))) return INFINITY;
   double lost = from == 3 ? cost_lost(m, kept) : 0, near = cost_from(f, c, level, from);
   return lost > 0 ? (1 - lost) * near + lost * cost_from(f, c, 4, 4) : near;
 }
@@ -279,11 +364,25 @@ static bool split_twice(generic_draft *d, int stage, int axis, int64_t length, i
   int64_t n = (d->s->stages[stage].axes[axis].extent + length - 1) / length;
   *block = -1;
   if (!generic_split(d, stage, axis, length, tile, inner)) return false;
-  return tiles >= n || tiles == 1 || generic_split(d, stage, *tile, tiles, block, tile);
+  return tiles >= n || tiles <= 1 || generic_split(d, stage, *tile, tiles, block, tile);
 }
 
-/* Loops: the other axes, blocks, tiles, then a tile whose rows are written out and whose columns are a
- * vector, or some vectors that are turned one after the other. */
+/* At each tile what the tile reads that comes after all of its row, at least a line further on, is asked for. */
+static bool ask_ahead(generic_draft *d, int stage, const move_facts *f, const int32_t *c, int u_tile, int v_tile) {
+  const schedule_stage *st = &d->s->stages[stage];
+  int64_t next[] = {stage, schedule_leaf_position(st, u_tile)};
+  schedule_step step = {.kind = SCHEDULE_STEP_PF,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)schedule_leaf_position(st, v_tile),
+                        .target_stage = (int16_t)generic_stage(d, f->turned),
+                        .value = tiles_ahead(f, c),
+                        .n = 2,
+                        .list = next};
+  return next[1] >= 0 && next[1] < step.iter && schedule_apply_step(d->s, &step) == TN_OK;
+}
+
+/* Loops: the other axes, blocks, tiles, then a tile whose rows are written out and whose columns are a vector, or some vectors that
+ * are turned one after the other, or side by side. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, n_shared, loop, n_fused;
@@ -297,25 +396,29 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (u_block >= 0) order[n++] = u_block;
   if (v_block >= 0) order[n++] = v_block;
   n_shared = n;
-  order[n++] = u_tile, order[n++] = v_tile;
-  if (v_part >= 0) order[n++] = v_part;
-  order[n++] = u_in, order[n++] = v_in;
+  bool is_down = c[MOVE_BLOCK_COLUMNS] == 0, is_beside = parts_of_line(f, c) > 1;
+  order[n++] = is_down ? v_tile : u_tile, order[n++] = is_down ? u_tile : v_tile;
+  if (v_part >= 0 && !is_beside) order[n++] = v_part;
+  order[n++] = u_in;
+  if (v_part >= 0 && is_beside) order[n++] = v_part;
+  order[n++] = v_in;
   if (n_shared == 0) n_shared = 2;
   return generic_order(d, stage, n, order) && generic_annotate(d, stage, v_in, SCHEDULE_VECTORIZE) &&
          generic_annotate(d, stage, u_in, SCHEDULE_UNROLL) &&
          (v_part < 0 || generic_annotate(d, stage, v_part, SCHEDULE_UNROLL)) &&
          generic_parallel(d, stage, n_shared, order, c[MOVE_THREADS] ? INFINITY : 0, &loop, &n_fused) &&
-         (!c[MOVE_STREAM] || generic_stream(d, stage));
+         (!c[MOVE_STREAM] || generic_stream(d, stage)) && (!c[MOVE_AHEAD] || ask_ahead(d, stage, f, c, u_tile, v_tile));
 }
 
 /* The words of a plan in records, and what each number counts. */
 static const plan_field fields[MOVE_FIELD_COUNT] = {
     [MOVE_COLUMNS] = {"columns", "of a tile of registers, along the last axis"},
     [MOVE_ROWS] = {"rows", "of a tile, along the axis in which what is read lies"},
-    [MOVE_BLOCK_COLUMNS] = {"block_columns", "tiles of columns in a block"},
+    [MOVE_BLOCK_COLUMNS] = {"block_columns", "tiles of columns in a block; 0: one, down all rows"},
     [MOVE_BLOCK_ROWS] = {"block_rows", "tiles of rows in a block"},
     [MOVE_THREADS] = {"threads", "1: blocks are shared among threads"},
     [MOVE_STREAM] = {"stream", "1: what is written goes past the caches"},
+    [MOVE_AHEAD] = {"ahead", "1: what the next row of tiles reads is asked for", true},
 };
 
 PLAN_FAMILY(move, MOVE_FIELD_COUNT);

@@ -12,6 +12,11 @@ typedef struct turn_row {
   "split(C, i, " rows "); split(C, j, " columns         \
   "); reorder(C, i.outer, j.outer, i.inner, j.inner); " \
   "vectorize(C, j.inner); unroll(C, i.inner)"
+/* Vectors of WIDTH side by side in a row of a tile. */
+#define BESIDE(rows, columns, width)                                                                    \
+  "split(C, i, " rows "); split(C, j, " columns "); split(C, j.inner, " width                           \
+  "); reorder(C, i.outer, j.outer, i.inner, j.inner.outer, j.inner.inner); vectorize(C, j.inner.inner)" \
+  "; unroll(C, i.inner); unroll(C, j.inner.outer)"
 #define TURN(dtype) "input A: " dtype "[256,320]\nC[i<320, j<256] = A[j,i]"
 
 static const turn_row turn_rows[] = {
@@ -19,6 +24,14 @@ static const turn_row turn_rows[] = {
     {"f32, blocks", TURN("f32"), TILE("4", "16"), "znver4", "vunpckhps", "vinsertps"},
     {"f32, ymm", TURN("f32"), TILE("8", "8"), "haswell", "vunpckhps", "vinsertps"},
     {"f32, two vectors wide", TURN("f32"), TILE("4", "32"), "znver4", "vunpckhps", "vinsertps"},
+    {"f32, two tiles whose stores take turns", TURN("f32"), BESIDE("8", "16", "8"), "haswell", "vunpckhps",
+     "vinsertps"},
+    {"f32, four", TURN("f32"), BESIDE("8", "32", "8"), "haswell", "vunpckhps", "vinsertps"},
+    {"f64, two", TURN("f64"), BESIDE("4", "8", "4"), "haswell", "vunpckhpd", "vmovhp"},
+    {"three are not turned together", "input A: f32[240,320]\nC[i<320, j<240] = A[j,i]", BESIDE("8", "24", "8"),
+     "haswell", "vinsertps", NULL},
+    {"nor tiles of less rows than a vector has lanes", TURN("f32"), BESIDE("4", "16", "8"), "haswell", "vinsertps",
+     NULL},
     {"f64", TURN("f64"), TILE("8", "8"), "znver4", "vunpckhpd", "vmovhp"},
     {"u8", TURN("u8"), TILE("16", "64"), "znver4", "vpunpckhbw", "vpinsrb"},
     {"i16", TURN("i16"), TILE("8", "32"), "znver4", "vpunpckhwd", "vpinsrw"},

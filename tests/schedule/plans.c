@@ -393,6 +393,13 @@ static const said_case said[] = {
     {"move", BATCH,
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
      "1,\"stream\":0}]"},
+    {"moved_and_asked_for", BATCH,
+     "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
+     "1,\"stream\":0,\"ahead\":1}]"},
+    {"moved_down_all_rows", BATCH,
+     "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":0,\"block_rows\":1,"
+     "\"threads\":"
+     "0,\"stream\":1,\"ahead\":0}]"},
     {"short_rows",
      "M[i<90] = max[k<9](A[i,k])\nE[i<90, j<9] = exp(A[i,j] - M[i])\nS[i<90] = sum[k<9](E[i,k])\n"
      "Y[i<90, j<9] = E[i,j] / S[i]",
@@ -635,7 +642,7 @@ static void last_cache_loses(void **state) {
   m.costs.line3 = m.costs.write3 = 0.65, m.costs.past = 1.6, m.costs.line4 = 3, m.costs.write4 = 2;
 #define PAST(program) (cost_on(&m, program, TURNED("16", "16", "1")) / cost_on(&m, program, TURNED("16", "16", "0")))
   assert_true(PAST("B[i<3008, j<1008] = A[j,i]") < 0.8); /* 24 MB */
-  assert_true(PAST("B[i<2000, j<496] = A[j,i]") > 1.1);  /* 8 MB */
+  assert_true(PAST("B[i<2000, j<496] = A[j,i]") > 1);    /* 8 MB */
   assert_true(cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "8", "0")) <
               cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "16", "0")));
   assert_true(cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "8", "0")) >
@@ -669,12 +676,25 @@ static void costs_what_it_moves(void **state) {
            half = cost_on(&spanning, NARROW, MOVE("8", "16", "16", "0"));
     assert_true(dear ? half < whole : whole < half);
   }
-  /* Where a vector is half a line, or rows are no whole number of lines, nothing goes past the caches: lines would go in
-   * parts. */
+  /* Where a vector is half a line, two go past the caches together, if there are registers for them; where rows begin between two lines few
+   * rows do. */
   tn_machine narrow = machine;
   narrow.vector_bytes = 32;
-  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
+  assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
   assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("8", "2", "64", "1"))));
+  assert_true(isinf(cost_on(&narrow, NARROW, TURNED("16", "16", "1"))));
+  assert_true(cost_on(&narrow, NARROW, TURNED("16", "8", "1")) < cost_on(&narrow, NARROW, MOVE("16", "1", "1", "0")));
+  narrow.vector_registers = 8;
+  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
+  /* What nobody guesses is asked for where its columns' lines stay until their turn; where loops are shared as one nothing is. */
+#define ASKED(threads, ahead)                                                                            \
+  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":8,\"rows\":8,\"block_columns\":1,\"block_rows\":1," \
+  "\"threads\":" threads ",\"stream\":0,\"ahead\":" ahead "}]"
+  tn_machine guessing = machine;
+  guessing.vector_bytes = 32, guessing.costs.stray = 20, guessing.costs.line3 = 2, guessing.costs.asked = 4;
+  assert_true(cost_on(&guessing, NARROW, ASKED("0", "1")) < cost_on(&guessing, NARROW, ASKED("0", "0")));
+  assert_true(cost_on(&guessing, SQUARE, ASKED("0", "1")) >= cost_on(&guessing, SQUARE, ASKED("0", "0")));
+  assert_true(isinf(cost_on(&guessing, NARROW, ASKED("1", "1"))));
   assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "0"))));
   /* Few columns leave few sums in flight, so that each waits for the one before: some rows at a time have more. */
 #define COLUMNS(together) \
