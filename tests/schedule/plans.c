@@ -731,6 +731,26 @@ static void waits_for_narrow_tiles(void **state) {
   assert_true(cost_on(&slow, FILTER("4096"), whole) == cost_of(FILTER("4096"), whole));
 }
 
+/* Of a window that moves by less than its length a tile reads from afar only what the tile before it did not, and a line once that
+ * two panels of channels share; rows of a result that lie side by side do not begin with waits. */
+static void windows_overlap(void **state) {
+  (void)state;
+#define CHANNELS "O[h<112, w<112, c<32] = sum[r<3, s<3](I[h+r, w+s, c] * W[r,s,c])"
+#define DEPTHWISE(vectors, rows, panels)                                                      \
+  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":32,\"vectors\":" vectors ",\"rows\":" rows \
+  ",\"rows2\":1,\"pack\":0,"                                                                  \
+  "\"panels\":" panels                                                                        \
+  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,"    \
+  "\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
+  tn_machine far = machine;
+  far.vector_bytes = 32, far.vector_registers = 16;
+  far.costs.line3 = 2, far.costs.stray = 20;
+  double narrow = cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4"));
+  assert_true(narrow < cost_on(&far, CHANNELS, DEPTHWISE("4", "1", "1")));
+  far.costs.stray = 200;
+  assert_true(narrow == cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4")));
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct refusal {
@@ -846,16 +866,24 @@ static void ends_where_values_go(void **state) {
 }
 
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(last_cache_loses),         cmocka_unit_test(costs_what_it_moves),
-      cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
-      cmocka_unit_test(short_axes_in_front),      cmocka_unit_test(rows_crowd_sets),
-      cmocka_unit_test(keeps_rows_in_registers),  cmocka_unit_test(finds_parities),
-      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_whole_lines),      cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(stored_lines_crowd),       cmocka_unit_test(counts_loads),
-      cmocka_unit_test(parted_lines_crowd),       cmocka_unit_test(streams_leave_a_cache),
-      cmocka_unit_test(columns_together_or_apart)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
+                                            cmocka_unit_test(costs_what_it_moves),
+                                            cmocka_unit_test(packs_what_has_panels),
+                                            cmocka_unit_test(together_for_few),
+                                            cmocka_unit_test(short_axes_in_front),
+                                            cmocka_unit_test(rows_crowd_sets),
+                                            cmocka_unit_test(keeps_rows_in_registers),
+                                            cmocka_unit_test(finds_parities),
+                                            cmocka_unit_test(ends_where_values_go),
+                                            cmocka_unit_test(sums_down_the_rows),
+                                            cmocka_unit_test(streams_whole_lines),
+                                            cmocka_unit_test(waits_for_narrow_tiles),
+                                            cmocka_unit_test(windows_overlap),
+                                            cmocka_unit_test(stored_lines_crowd),
+                                            cmocka_unit_test(counts_loads),
+                                            cmocka_unit_test(parted_lines_crowd),
+                                            cmocka_unit_test(streams_leave_a_cache),
+                                            cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
