@@ -343,17 +343,18 @@ static double footprint(const tile_facts *f, const stream *s, double bytes, cons
 }
 
 /* The place that holds what all streams of these loops read together, TOUCHED bytes of each, and ADDED bytes of results
- * (cost_place). What is somewhat more than the second cache holds comes from there in part. */
+ * (cost_place). What is somewhat more than the second cache holds comes from there in part; of twice as much as good as nothing. */
 static double place_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added,
                        double *touched) {
+  static const double all = 0.8; /* that is missed of twice as much */
   double sum[5] = {0};
   for (int i = 0; i < n; i++) touched[i] = bytes_touched(f, &streams[i], extent);
   for (int level = 1; level < 4; level++) {
     sum[level] = added;
     for (int i = 0; i < n; i++) sum[level] += footprint(f, &streams[i], touched[i], extent, level);
     if (cost_level(&f->machine, sum[level]) > level) continue;
-    double part = level == 3 ? cost_missed(&f->machine, 2, sum[2]) : 1;
-    return part < 1 ? 2 + part : cost_place(&f->machine, level, sum[level]);
+    double part = level == 3 ? cost_missed(&f->machine, 2, sum[2]) : all;
+    return part < all ? 2 + part / all : cost_place(&f->machine, level, sum[level]);
   }
   return 4;
 }

@@ -744,7 +744,7 @@ static void windows_overlap(void **state) {
   "\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
   tn_machine far = machine;
   far.vector_bytes = 32, far.vector_registers = 16;
-  far.costs.line3 = 2, far.costs.stray = 20;
+  far.costs.line3 = 2, far.costs.stray = 20, far.costs.stray4 = 30;
   double narrow = cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4"));
   assert_true(narrow < cost_on(&far, CHANNELS, DEPTHWISE("4", "1", "1")));
   far.costs.stray = 200;
