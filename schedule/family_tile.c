@@ -13,6 +13,7 @@ enum {
   MAX_VECTORS = 4,
   MAX_THIN = 8,
   MAX_ROWS = 30,
+  MAX_LOOPS = 2 * GENERIC_MAX_AXES + 5, /* around a tile */
 };
 
 /* ---- which plans there are --------------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ typedef struct nest {
   struct {
     int axis;
     double count;
-  } loops[2 * GENERIC_MAX_AXES + 5];
+  } loops[MAX_LOOPS];
   double v_blocks, u_blocks, outer, parities, panels; /* outer: without the parities */
   double parts;                                       /* that threads can share */
   double block, last; /* of all that is computed: a whole part, and the last one, which may be smaller */
@@ -256,10 +257,17 @@ typedef struct stream {
   bool grows; /* an image's rows: tiles side by side make longer ones. Of a product all of the reduction lies between */
   double bytes;   /* of an element */
   double row;     /* bytes that lie side by side, of a tile */
+  double run;     /* bytes that tiles one after the other read side by side: of an image's rows */
   double begins;  /* such rows begin at multiples of so many bytes, up to a line */
   double stride;  /* bytes between such rows */
   double sets[3]; /* by level, where rows are apart: sets that they begin in */
 } stream;
+
+/* The axis of the innermost loop around a tile. */
+static int innermost_axis(const tile_facts *f, const int32_t *c) {
+  int64_t panels = RUNTIME_MIN(c[TILE_PANELS], ceil_div(extent_of(f, f->v), tile_columns(f, c)));
+  return c[TILE_INNER] || panels == 1 ? f->u : f->v;
+}
 
 /* What a tile goes over. */
 static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) {
@@ -295,6 +303,9 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   int64_t row = (int64_t)s.row;
   if (f->u >= 0 && read->stride[f->u] == 1) s.begins = fmin((double)(row & -row), COST_LINE);
   if (s.is_packed) s.row = 1e9;
+  s.run = s.row;
+  if (is_row && read->is_window && innermost_axis(f, c) == f->v)
+    s.run = fmin(s.row * c[TILE_PANELS], s.bytes * (double)extent_of(f, f->v));
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
     bool is_outer = a < f->reads.n_data && a != f->v && a != f->u;
@@ -314,23 +325,36 @@ static double lines_to_bytes(const tile_facts *f, const stream *s, double row, c
   return row < COST_LINE ? lesser(COST_LINE, s->stride) / row : 1;
 }
 
-/* Bytes that ELEMENTS, which loops of these lengths read, take in a level, where some rows fall into the same sets. */
-static double footprint(const tile_facts *f, const stream *s, double elements, const double *extent, int level) {
-  double row = s->grows ? greater(s->row, extent[f->v] * s->bytes) : s->row;
-  double bytes = elements * s->bytes * lines_to_bytes(f, s, row, extent);
+/* Bytes that lie side by side of what loops of these lengths read. */
+static double row_of(const tile_facts *f, const stream *s, const double *extent) {
+  return s->grows ? greater(s->row, extent[f->v] * s->bytes) : s->row;
+}
+
+/* Bytes of the lines that loops of these lengths read, each line once. */
+static double bytes_touched(const tile_facts *f, const stream *s, const double *extent) {
+  return elements_read(s->walk, extent) * s->bytes * lines_to_bytes(f, s, row_of(f, s, extent), extent);
+}
+
+/* Room that BYTES of such lines take in a level, where some rows fall into the same sets. */
+static double footprint(const tile_facts *f, const stream *s, double bytes, const double *extent, int level) {
   if (level > 2 || s->stride == 0 || s->is_packed) return bytes;
-  double reached = cost_reached_by(&f->machine, level, row, s->sets[level]);
+  double reached = cost_reached_by(&f->machine, level, row_of(f, s, extent), s->sets[level]);
   return bytes * greater((double)f->machine.cache_bytes[level] / reached, 1);
 }
 
-/* The place that holds what all streams of these loops read together, and ADDED bytes of results (cost_place). */
-static double place_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added) {
-  double elements[GENERIC_MAX_READS];
-  for (int i = 0; i < n; i++) elements[i] = elements_read(streams[i].walk, extent);
+/* The place that holds what all streams of these loops read together, TOUCHED bytes of each, and ADDED bytes of results
+ * (cost_place). What is somewhat more than the second cache holds comes from there in part; of twice as much as good as nothing. */
+static double place_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added,
+                       double *touched) {
+  static const double all = 0.8; /* that is missed of twice as much */
+  double sum[5] = {0};
+  for (int i = 0; i < n; i++) touched[i] = bytes_touched(f, &streams[i], extent);
   for (int level = 1; level < 4; level++) {
-    double sum = added;
-    for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], elements[i], extent, level);
-    if (cost_level(&f->machine, sum) <= level) return cost_place(&f->machine, level, sum);
+    sum[level] = added;
+    for (int i = 0; i < n; i++) sum[level] += footprint(f, &streams[i], touched[i], extent, level);
+    if (cost_level(&f->machine, sum[level]) > level) continue;
+    double part = level == 3 ? cost_missed(&f->machine, 2, sum[2]) : all;
+    return part < all ? 2 + part / all : cost_place(&f->machine, level, sum[level]);
   }
   return 4;
 }
@@ -357,16 +381,21 @@ static double followed_ns(const tile_facts *f, const int32_t *c, const stream *s
   return crowded + (is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, level, run) / run);
 }
 
+/* Rows of ROW bytes, of which a page holds as many as show that they are STRIDE apart, or one longer than a page. */
+static bool is_guessed(double row, double stride) {
+  enum { GUESSED = 4, SEEN = 3 };
+  double lines = greater(row / COST_LINE, 1), rows = COST_PAGE / greater(stride, 1);
+  return row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
+}
+
 /* What a line from the third cache takes longer where a page holds one row of it, or so few lines that nobody guesses the
  * next ones: each row begins with a wait, unless it was asked for. */
 static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
-  enum { GUESSED = 4, SEEN = 3, ROWS = 64 }; /* three rows show that they are equally far apart */
-  enum { WAITED_LINES = 2, WAITED_FMAS = 12 };
+  enum { ROWS = 64, WAITED_LINES = 2, WAITED_FMAS = 12 };
   const tn_machine_costs *costs = &f->machine.costs;
-  double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
-  bool is_guessed = s->is_packed || s->row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
+  double lines = fmax(s->row / COST_LINE, 1);
   bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
-  if (is_guessed) return 0;
+  if (s->is_packed || is_guessed(s->row, s->stride)) return 0;
   if (is_asked) return costs->asked - costs->line3;
   /* The more multiply-adds wait for a line, the fewer loads of later rows has the processor begun meanwhile. */
   double fmas = (double)c[TILE_ROWS] * c[TILE_ROWS2] * fmax((double)COST_LINE / c[TILE_WIDTH], 1);
@@ -378,14 +407,15 @@ static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) 
 /* From memory: where rows are left before the page ends, what was fetched ahead is for nothing. */
 static double guess4_ns(const tile_facts *f, const int32_t *c, const stream *s) {
   enum { ROWS = 16 };
-  if (s->is_packed || s->row >= COST_PAGE || s->stride <= s->row) return 0;
+  if (s->is_packed || s->run >= COST_PAGE || s->stride <= s->run) return 0;
   if (is_followed(f, c, s, ROWS, COST_PAGE)) return followed_ns(f, c, s, 4);
   return f->machine.costs.stray4 - f->machine.costs.line4;
 }
 
 /* A line of a stream from a place, one of a row that may be short. */
 static double line_ns(const tile_facts *f, const int32_t *c, const stream *s, double place) {
-  double guess = place < 3   ? 0
+  double guess = place <= 2  ? 0
+                 : place < 3 ? cost_between(place, 0, guess3_ns(f, c, s))
                  : place < 4 ? cost_between(place, guess3_ns(f, c, s), guess4_ns(f, c, s))
                              : guess4_ns(f, c, s);
   return cost_line_at(&f->machine, place, c[TILE_THREADS]) + guess;
@@ -413,7 +443,7 @@ typedef struct reading {
   int n;
   struct {
     double part, ns; /* of all tiles; of such a tile */
-  } kinds[2 * GENERIC_MAX_AXES + 6];
+  } kinds[MAX_LOOPS + 1];
   double ns; /* of a tile in the mean */
 } reading;
 
@@ -431,46 +461,76 @@ static double page_ns(const tile_facts *f, const stream *s, const double *extent
   return f->machine.costs.page / fmax(s->row / COST_LINE, 1) * fmin(s->stride / COST_PAGE, 1);
 }
 
-/* What all tiles read of each operand, from the level where it was since it was used last; TILES is how many there are. */
-static double read_all(const tile_facts *f, const int32_t *c, const nest *n, reading *out, double *tiles) {
+/* The loops around a tile as all operands see them. */
+typedef struct walked {
   stream streams[GENERIC_MAX_READS];
-  double extent[GENERIC_MAX_AXES], added_all = 0, lines[GENERIC_MAX_READS];
-  double place[2 * GENERIC_MAX_AXES + 6];
+  double lines[GENERIC_MAX_READS]; /* of a tile */
+  double place[MAX_LOOPS + 1];     /* that holds what the loops inside of a loop read; of the last: all of them */
+  double touched[MAX_LOOPS + 1][GENERIC_MAX_READS]; /* bytes of lines that they read */
+  double page[GENERIC_MAX_READS];
+} walked;
+
+/* By loops from the innermost, [0], to the outermost. Returns what adding up blocks of the reduction takes. */
+static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, walked *w, double *tiles) {
+  double extent[GENERIC_MAX_AXES], added_ns_all = 0;
   int n_reads = f->reads.n;
   *tiles = 1;
-  streams[0] = stream_of(f, c, 0);
-  for (int i = 1; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   tile_extents(f, c, extent);
-  for (int i = 0; i < n_reads; i++) lines[i] = lines_of(&streams[i], extent);
-  for (int l = n->n - 1; l >= 0; l--) {
+  w->streams[0] = stream_of(f, c, 0);
+  for (int i = 1; i < n_reads; i++) w->streams[i] = stream_of(f, c, i);
+  for (int i = 0; i < n_reads; i++) w->lines[i] = lines_of(&w->streams[i], extent);
+  for (int l = 0; l < n->n; l++) {
+    int outer = n->n - 1 - l;
     double added = bytes_added(f, n, extent);
-    place[l] = place_of(f, n_reads, streams, extent, added);
-    if (l == n->depth) added_all = added_ns(f, n, extent, place[l]);
-    extent[n->loops[l].axis] *= n->loops[l].count;
-    *tiles *= n->loops[l].count;
+    w->place[l] = place_of(f, n_reads, w->streams, extent, added, w->touched[l]);
+    if (outer == n->depth) added_ns_all = added_ns(f, n, extent, w->place[l]);
+    extent[n->loops[outer].axis] *= n->loops[outer].count;
+    *tiles *= n->loops[outer].count;
   }
-  double whole = place_of(f, n_reads, streams, extent, 0);
-  for (int i = 0; i < n_reads; i++) {
-    double left = 1, first = whole, page = page_ns(f, &streams[i], extent);
-    int outermost = 0;
+  w->place[n->n] = place_of(f, n_reads, w->streams, extent, 0, w->touched[n->n]);
+  for (int i = 0; i < n_reads; i++) w->page[i] = page_ns(f, &w->streams[i], extent);
+  return added_ns_all;
+}
+
+/* What an iteration of loop L reads that the iterations before it did not: all, but where windows overlap or iterations share lines. */
+static double new_part(const walked *w, int read, int l, double count) {
+  double part = w->touched[l + 1][read] / (count * w->touched[l][read]);
+  return part > 1 ? 1 : part < 1 / count ? 1 / count : part;
+}
+
+/* What all tiles read of each operand, from the level where it was since it was used last; TILES is how many there are. */
+static double read_all(const tile_facts *f, const int32_t *c, const nest *n, reading *out, double *tiles) {
+  walked w;
+  double added = walk_loops(f, c, n, &w, tiles);
+  for (int i = 0; i < f->reads.n; i++) {
+    const stream *s = &w.streams[i];
+    double left = 1, first = w.place[n->n], lines = w.lines[i],
+           near = 0; /* LINES: of a tile, but those that are NEAR */
+    int loops = n->n;
     out[i].n = 0, out[i].ns = 0;
     if (n->depth >= 0 && c[TILE_PACK] && i == f->shared)
-      outermost = n->depth + 1, first = greater(place[n->depth], 2); /* the block that was just copied */
-    for (int l = n->n - 1; l >= outermost; l--) {
-      if (moves(f, i, n->loops[l].axis)) continue;
-      double count = n->loops[l].count;
-      add_kind(&out[i], left * (count - 1) / count, lines[i] * (line_ns(f, c, &streams[i], place[l]) + page));
+      loops = n->n - 1 - n->depth, first = greater(w.place[loops], 2); /* the block that was just copied */
+    for (int l = 0; l < loops; l++) {
+      double count = n->loops[n->n - 1 - l].count, line = line_ns(f, c, s, w.place[l]) + w.page[i];
+      if (moves(f, i, n->loops[n->n - 1 - l].axis)) {
+        double part = new_part(&w, i, l, count);
+        near += lines * (1 - part) * line;
+        lines *= part;
+        continue;
+      }
+      add_kind(&out[i], left * (count - 1) / count, near + lines * line);
       left /= count;
     }
-    add_kind(&out[i], left, lines[i] * (line_ns(f, c, &streams[i], first) + page));
+    add_kind(&out[i], left, near + lines * (line_ns(f, c, s, first) + w.page[i]));
   }
-  return added_all;
+  return added;
 }
 
 /* Computing and reading, which partly hide each other: a tile's waits only what it computes itself. So the operand that takes
  * longest counts by the kinds of tiles that read it from different places, the others as they are in the mean. */
 static double tiles_ns(const tile_facts *f, const int32_t *c, const nest *n, double compute, double store) {
   reading readings[GENERIC_MAX_READS];
+  readings[0].ns = 0;
   double tiles, mean = 0, ns = 0, other = read_all(f, c, n, readings, &tiles) + store;
   int dearest = 0;
   for (int i = 0; i < f->reads.n; i++) {
@@ -499,9 +559,9 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
   double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
-  double part =
-      (double)(f->bytes * tile_columns(f, c)); /* of a row: the next one is of another row, which nobody guesses */
-  double begins = level == 3 && n->panels > 1 ? rows * n->panels * cost_visit(m, 3, part / COST_LINE) : 0;
+  double part = (double)(f->bytes * tile_columns(f, c)); /* of a row: the next one is of another row */
+  bool waits_anew = level == 3 && n->panels > 1 && !is_guessed(part, stride);
+  double begins = waits_anew ? rows * n->panels * cost_visit(m, 3, part / COST_LINE) : 0;
   return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits +
          begins * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
 }
@@ -590,13 +650,19 @@ static double turn_ns(const tile_facts *f, const int32_t *c) {
   return elements * moved + bytes / COST_LINE * line + written;
 }
 
-/* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. */
+/* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. What is the
+ * same in the next tile stays in registers as well, where they are enough. */
 static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
-  double extent[GENERIC_MAX_AXES], loads = 0;
+  int inner = innermost_axis(f, c);
+  double extent[GENERIC_MAX_AXES], loads = 0, free = f->machine.vector_registers - v * r * r2 - 1;
   for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
   if (f->u >= 0) extent[f->u] = r;
   if (f->u2 >= 0) extent[f->u2] = r2;
-  for (int i = 0; i < f->reads.n; i++) loads += v * elements_read(&f->walks[i], extent);
+  for (int i = 0; i < f->reads.n; i++) {
+    double vectors = v * elements_read(&f->walks[i], extent);
+    bool stays = !moves(f, i, inner) && vectors <= free;
+    loads += stays ? 0 : vectors;
+  }
   double arithmetic = v * r * r2 * f->reduced * cost_fma(&f->machine, c[TILE_WIDTH]);
   return cost_overlap(fmax(arithmetic, f->machine.costs.chain), loads * f->machine.costs.load);
 }
