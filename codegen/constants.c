@@ -709,13 +709,13 @@ static void measure_calmly(runtime_pool *pool, char *data, size_t bytes, const i
 const char *tn_measure_costs(tn_context *ctx) {
   enum { MOST_BYTES = 96 << 20, LEAST_BYTES = 16 << 20 };
   int64_t caches[4];
-  int ways[3];
+  int ways[4];
   codegen_costs costs = {0};
   if (ctx == NULL) return NULL;
   codegen_host_caches(caches);
   codegen_host_ways(ways);
   for (int level = 1; level < 4; level++) costs.cache[level] = (double)caches[level];
-  for (int level = 1; level < 3; level++) costs.ways[level] = ways[level];
+  for (int level = 1; level < 4; level++) costs.ways[level] = ways[level];
   size_t bytes = (size_t)RUNTIME_MIN(RUNTIME_MAX(2 * caches[3], (int64_t)LEAST_BYTES), (int64_t)MOST_BYTES);
   runtime_pool *pool = runtime_pool_of(ctx);
   size_t room = ((size_t)caches[1] + PAGE - 1) / PAGE * PAGE;

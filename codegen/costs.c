@@ -21,6 +21,7 @@ static const struct cost_key {
     {"cache3", offsetof(codegen_costs, cache[3]), MOST_BYTES},
     {"ways1", offsetof(codegen_costs, ways[1]), MOST_WAYS},
     {"ways2", offsetof(codegen_costs, ways[2]), MOST_WAYS},
+    {"ways3", offsetof(codegen_costs, ways[3]), MOST_WAYS},
 };
 
 /* All fields are doubles. */

@@ -51,13 +51,13 @@ static int64_t parse_size(const char *word) {
   return value * (*unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1);
 }
 
-/* Overrides what sysconf said: glibc does not know all processors. */
-static void read_sysfs(int64_t bytes[4]) {
-  char level[32], type[32], size[32];
+/* Overrides what sysconf said of NAME, by level: glibc does not know all processors. */
+static void read_sysfs(const char *name, int64_t value[4]) {
+  char level[32], type[32], word[32];
   for (int i = 0; i < 8 && cache_property(i, "level", level); i++) {
-    if (!cache_property(i, "type", type) || !cache_property(i, "size", size)) continue;
+    if (!cache_property(i, "type", type) || !cache_property(i, name, word)) continue;
     int at = atoi(level);
-    if (at >= 1 && at <= 3 && strcmp(type, "Instruction") != 0 && parse_size(size) > 0) bytes[at] = parse_size(size);
+    if (at >= 1 && at <= 3 && strcmp(type, "Instruction") != 0 && parse_size(word) > 0) value[at] = parse_size(word);
   }
 }
 
@@ -69,15 +69,15 @@ void codegen_host_caches(int64_t bytes[4]) {
     long size = sysconf(names[level]);
     if (size > 0) bytes[level] = size;
   }
-  read_sysfs(bytes);
+  read_sysfs("size", bytes);
 }
 
 /* Zeros become usual values in the cost model. */
-void codegen_host_ways(int ways[3]) {
-  static const int names[3] = {0, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL2_CACHE_ASSOC};
+void codegen_host_ways(int ways[4]) {
+  static const int names[4] = {0, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL2_CACHE_ASSOC, _SC_LEVEL3_CACHE_ASSOC};
+  int64_t n[4] = {0};
+  for (int level = 1; level <= 3; level++) n[level] = sysconf(names[level]);
+  read_sysfs("ways_of_associativity", n);
   ways[0] = 0;
-  for (int level = 1; level <= 2; level++) {
-    long n = sysconf(names[level]);
-    ways[level] = n > 0 && n <= 64 ? (int)n : 0;
-  }
+  for (int level = 1; level <= 3; level++) ways[level] = n[level] > 0 && n[level] <= 64 ? (int)n[level] : 0;
 }

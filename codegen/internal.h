@@ -46,7 +46,7 @@ struct tn_target {
   int pair_lanes;                   /* i32 of the widest instruction that adds products of two 16-bit halves; 0: none */
   bool is_own;                      /* this machine's architecture and system */
   int64_t cache_bytes[4];           /* by level, [0] unused */
-  int cache_ways[3];
+  int cache_ways[4];
   tn_machine_costs costs; /* zeros: nobody measured */
   const char *costs_text; /* "costs=..."; "" without */
   LLVMTargetRef llvm;
@@ -63,11 +63,11 @@ void codegen_host_free(codegen_host *host);
 void codegen_host_caches(int64_t bytes[4]);
 void codegen_usual_caches(int64_t bytes[4]);
 /* Ways of the first two levels; zeros where the system does not say. */
-void codegen_host_ways(int ways[3]);
+void codegen_host_ways(int ways[4]);
 /* What the word costs= of a target says. Zeros: nobody did. */
 typedef struct codegen_costs {
   tn_machine_costs ns;
-  double cache[4], ways[3]; /* of the data caches by level; [0] is unused */
+  double cache[4], ways[4]; /* of the data caches by level; [0] is unused */
 } codegen_costs;
 /* "costs=fma16:0.125,..." in the context's memory; NULL: no memory. */
 const char *codegen_costs_text(tn_context *ctx, const codegen_costs *costs);

@@ -390,7 +390,7 @@ static bool take_costs(tn_target *t, const char *value, const char *whole) {
   t->costs = costs.ns;
   for (int level = 1; level < 4; level++)
     if (costs.cache[level] > 0) t->cache_bytes[level] = (int64_t)costs.cache[level];
-  for (int level = 1; level < 3; level++)
+  for (int level = 1; level < 4; level++)
     if (costs.ways[level] > 0) t->cache_ways[level] = (int)costs.ways[level];
   t->costs_text = text;
   return true;
@@ -537,6 +537,6 @@ tn_machine tn_target_machine(const tn_target *target) {
                       .dot_i8_halves = target->dot_i8_lanes == 0,
                       .dot_bf16_halves = target->dot_bf16_lanes == 0,
                       .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]},
-                      .cache_ways = {0, target->cache_ways[1], target->cache_ways[2]},
+                      .cache_ways = {0, target->cache_ways[1], target->cache_ways[2], target->cache_ways[3]},
                       .costs = target->costs};
 }

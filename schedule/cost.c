@@ -67,14 +67,14 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
  * quota changes. */
 tn_machine cost_fill_machine(const tn_machine *given) {
   static const int64_t usual_cache[] = {0, 32 << 10, 512 << 10, 8 << 20};
-  static const int usual_ways[] = {0, 8, 8};
+  static const int usual_ways[] = {0, 8, 8, 16};
   tn_machine m = given ? *given : (tn_machine){0};
   if (m.threads < 1) m.threads = tn_thread_count();
   if (m.vector_bytes < 1) m.vector_bytes = 32;
   if (m.vector_registers < 1) m.vector_registers = 16;
   for (int i = 1; i < 4; i++)
     if (m.cache_bytes[i] < 1) m.cache_bytes[i] = usual_cache[i];
-  for (int i = 1; i < 3; i++)
+  for (int i = 1; i < 4; i++)
     if (m.cache_ways[i] < 1) m.cache_ways[i] = usual_ways[i];
   if (m.fork_ns < 1) m.fork_ns = 20000;
   fill_costs(&m.costs, m.vector_bytes);
@@ -166,11 +166,10 @@ double cost_missed(const tn_machine *m, int level, double bytes) {
 }
 
 /* A line is lost if as many others share its set as there are ways: of a Poisson distribution what is above. As of its size three
- * quarters of the ways count, of which a last cache has sixteen as a rule. */
+ * quarters of the ways count. */
 double cost_lost(const tn_machine *m, double bytes) {
-  enum { USUAL_WAYS = 16 };
-  double others = bytes / (double)m->cache_bytes[3] * USUAL_WAYS, chance = exp(-others), kept = 0;
-  for (int n = 0; n < usable * USUAL_WAYS; n++) {
+  double ways = m->cache_ways[3], others = bytes / (double)m->cache_bytes[3] * ways, chance = exp(-others), kept = 0;
+  for (int n = 0; n < usable * ways; n++) {
     kept += chance;
     chance *= others / (n + 1);
   }

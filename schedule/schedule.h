@@ -359,7 +359,7 @@ typedef struct tn_machine {
   int vector_bytes;                    /* of a vector register ... */
   int vector_registers;                /* ... and how many there are */
   int64_t cache_bytes[4];              /* of the data caches by level; [0] is unused */
-  int cache_ways[3];                   /* of the first two levels; [0] is unused */
+  int cache_ways[4];                   /* by level; [0] is unused */
   int64_t fork_ns;                     /* work that is worth starting threads for, by one thread's estimated time */
   int dot_i8_lanes, dot_bf16_lanes;    /* 32-bit lanes of dot product instructions; 0: there are none */
   bool dot_i8_halves, dot_bf16_halves; /* each is two instructions, of the halves of both operands */

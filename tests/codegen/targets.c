@@ -194,6 +194,7 @@ static const wrong_row wrong_rows[] = {
     {"costs=fma16:1x", "\"fma16:1x\" is none of a machine's costs"},
     {"costs=cache2:0.5", "\"cache2:0.5\" is none of a machine's costs"},
     {"costs=cache3:1e300", "\"cache3:1e300\" is none of a machine's costs"},
+    {"costs=ways3:0", "\"ways3:0\" is none of a machine's costs"},
     {"costs=ways1:65", "\"ways1:65\" is none of a machine's costs"},
     {"triple=pdp11-dec-bsd", "x86_64, aarch64, riscv64, armv7, thumbv7em and riscv32"},
     {"triple=i686-linux-gnu", "x86_64, aarch64, riscv64, armv7, thumbv7em and riscv32"},
@@ -247,11 +248,12 @@ static void carries_caches(void **state) {
   assert_int_equal(plain.cache_bytes[2], 512 << 10);
   assert_int_equal(plain.cache_ways[1], 0);
   char text[128];
-  snprintf(text, sizeof text, "%s costs=cache2:2097152,ways1:12", other);
+  snprintf(text, sizeof text, "%s costs=cache2:2097152,ways1:12,ways3:11", other);
   tn_target *t = tn_target_new(K.ctx, text);
   assert_int_equal(tn_target_machine(t).cache_bytes[2], 2 << 20);
   assert_int_equal(tn_target_machine(t).cache_ways[1], 12);
-  assert_string_equal(tn_target_costs(t), "costs=cache2:2097152,ways1:12");
+  assert_int_equal(tn_target_machine(t).cache_ways[3], 11);
+  assert_string_equal(tn_target_costs(t), "costs=cache2:2097152,ways1:12,ways3:11");
 }
 
 static double seconds_of(const struct timespec *from, const struct timespec *to) {
