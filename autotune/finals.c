@@ -152,6 +152,7 @@ typedef struct finals {
   const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: it has no plan */
   const char *machine;                  /* the machine that times them all, as in tn_measurement; NULL: here */
   bool is_anew;                         /* the machine was lost in this turn, which does not count */
+  bool has_failed;                      /* a finalist was wrong or failed: it may be the fastest of the trials */
   uint64_t enough_ns;                   /* from then on LEAST_TURNS of each are enough */
   uint64_t hashes[TUNER_MAX_FINALISTS]; /* of the schedules */
   finals_entry entries[TUNER_MAX_FINALISTS];
@@ -265,6 +266,7 @@ static tn_status take_turn(finals *f, int i) {
   m->checked = is_right; /* in the first turn */
   if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->min_s > 0 ? m->min_s : m->costs[m->n_costs / 2];
   e->is_out |= !is_right;
+  f->has_failed |= !is_right;
   return status;
 }
 
@@ -321,13 +323,20 @@ static tn_status take_turn_of_all(finals *f) {
   return status;
 }
 
+/* Whether who is left alone still needs turns to be named in place of one that failed. */
+static bool is_owed_turns(const finals *f) {
+  int leader = leader_of(f->entries, f->n);
+  return f->has_failed && leader >= 0 && f->entries[leader].n < LEAST_TURNS;
+}
+
 /* Takes turns until they are not worth it. Time may end in the middle of a turn; the finalists then differ
  * by one sample, which the quartiles tolerate. A turn that lost its machine is not judged, since earlier
  * times were dropped. */
 static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
-  for (int turn = 0; status == TN_OK && left > 1 && goes_on(f, turn) && !tuner_gives_up(f->t); ++turn) {
+  for (int turn = 0; status == TN_OK && (left > 1 || is_owed_turns(f)) && goes_on(f, turn) && !tuner_gives_up(f->t);
+       ++turn) {
     status = take_turn_of_all(f);
     left = f->is_anew ? f->n : finals_judge(f->entries, f->n);
   }
@@ -374,12 +383,13 @@ static tn_status record_all(finals *f, int winner, bool is_tie) {
 }
 
 /* Names the winner. If it has fewer than LEAST_TURNS turns, nothing is recorded and the fastest trial stays
- * the best. */
+ * the best, but where a finalist failed, which may be that one. */
 static tn_status name_winner(finals *f) {
   bool is_tie;
   finals_judge(f->entries, f->n);
   int winner = finals_winner(f->entries, f->n, &is_tie);
-  if (winner < 0 || f->entries[winner].n < LEAST_TURNS || f->measurements[winner].abandoned) return TN_OK;
+  int least = f->has_failed ? 1 : LEAST_TURNS;
+  if (winner < 0 || f->entries[winner].n < least || f->measurements[winner].abandoned) return TN_OK;
   tn_tune_result *r = &f->t->result;
   r->best_s = f->entries[winner].median_s;
   r->finalists = f->n;
