@@ -404,7 +404,7 @@ static void threads_share_many_parts(void **state) {
   fixture *f = *state;
   static const int64_t sizes[] = {512};
   tn_param m = {"M", 512};
-  tn_target *two = tn_target_new(f->ctx, "triple=x86_64-linux-gnu cpu=znver4 threads=2");
+  tn_target *two = f->target = tn_target_new(f->ctx, "triple=x86_64-linux-gnu cpu=znver4 threads=2");
   tn_program *any = tn_program_parse(f->ctx, PRODUCT, 0, NULL);
   f->program = tn_program_parse(f->ctx, PRODUCT, 1, &m);
   append(f, "[[\"SP\",2,0,512,[256],1,\"guard\"],[\"SP\",2,1,256,[4],1,\"guard\"],[\"AN\",2,0,3]]", 3e-6, true);
