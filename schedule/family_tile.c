@@ -347,7 +347,7 @@ static double footprint(const tile_facts *f, const stream *s, double bytes, cons
 static double place_of(const tile_facts *f, int n, const stream *streams, const double *extent, double added,
                        double *touched) {
   static const double all = 0.8; /* that is missed of twice as much */
-  double sum[5] = {0};
+  double sum[4] = {0};
   for (int i = 0; i < n; i++) touched[i] = bytes_touched(f, &streams[i], extent);
   for (int level = 1; level < 4; level++) {
     sum[level] = added;
