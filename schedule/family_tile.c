@@ -261,6 +261,7 @@ typedef struct stream {
   double begins;  /* such rows begin at multiples of so many bytes, up to a line */
   double stride;  /* bytes between such rows */
   double sets[3]; /* by level, where rows are apart: sets that they begin in */
+  double asked;   /* the part of its lines that were asked for, and are still there when they are used */
 } stream;
 
 /* The axis of the innermost loop around a tile. */
@@ -394,14 +395,13 @@ static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) 
   enum { ROWS = 64, WAITED_LINES = 2, WAITED_FMAS = 12 };
   const tn_machine_costs *costs = &f->machine.costs;
   double lines = fmax(s->row / COST_LINE, 1);
-  bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
   if (s->is_packed || is_guessed(s->row, s->stride)) return 0;
-  if (is_asked) return costs->asked - costs->line3;
   /* The more multiply-adds wait for a line, the fewer loads of later rows has the processor begun meanwhile. */
   double fmas = (double)c[TILE_ROWS] * c[TILE_ROWS2] * fmax((double)COST_LINE / c[TILE_WIDTH], 1);
   double waits = (costs->waited - costs->line3) * fmin(WAITED_LINES / lines, 1) * fmas / WAITED_FMAS;
-  if (!is_followed(f, c, s, ROWS, COST_PAGE / 4)) return fmax((costs->stray - costs->line3) / lines, waits);
-  return followed_ns(f, c, s, 3);
+  double alone = is_followed(f, c, s, ROWS, COST_PAGE / 4) ? followed_ns(f, c, s, 3)
+                                                           : fmax((costs->stray - costs->line3) / lines, waits);
+  return alone + s->asked * (costs->asked - costs->line3 - alone);
 }
 
 /* From memory: where rows are left before the page ends, what was fetched ahead is for nothing. */
@@ -470,6 +470,12 @@ typedef struct walked {
   double page[GENERIC_MAX_READS];
 } walked;
 
+/* Of the lines of a panel that the tile before asked for: those that its own panel, which lies in the same sets, left there. */
+static double asked_part(const tile_facts *f, const int32_t *c, const stream *s, double touched, const double *extent) {
+  bool is_asked = c[TILE_PREFETCH] && f->shared >= 0 && s->read == &f->reads.reads[f->shared];
+  return is_asked ? 1 - cost_missed(&f->machine, 2, footprint(f, s, touched, extent, 2)) : 0;
+}
+
 /* By loops from the innermost, [0], to the outermost. Returns what adding up blocks of the reduction takes. */
 static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, walked *w, double *tiles) {
   double extent[GENERIC_MAX_AXES], added_ns_all = 0;
@@ -483,6 +489,8 @@ static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, w
     int outer = n->n - 1 - l;
     double added = bytes_added(f, n, extent);
     w->place[l] = place_of(f, n_reads, w->streams, extent, added, w->touched[l]);
+    for (int i = 0; l == 0 && i < n_reads; i++)
+      w->streams[i].asked = asked_part(f, c, &w->streams[i], w->touched[0][i], extent);
     if (outer == n->depth) added_ns_all = added_ns(f, n, extent, w->place[l]);
     extent[n->loops[outer].axis] *= n->loops[outer].count;
     *tiles *= n->loops[outer].count;

@@ -824,6 +824,23 @@ static void windows_overlap(void **state) {
   assert_true(narrow == cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4")));
 }
 
+/* What a tile asked for is there when the next one uses it, unless the lines of a panel are too many for the sets they fall into:
+ * rows a power of two apart, of which a block of the reduction has fewer. */
+static void asks_for_what_stays(void **state) {
+  (void)state;
+#define LONG(columns) "O[i<14, j<" columns "] = sum[k<4608](A[i,k] * B[k,j])"
+#define ASKED(asks, depth)                                                                                            \
+  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":14,\"rows2\":1,\"pack\":0,\"panels\":1," \
+  "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" asks ",\"depth\":" depth                  \
+  ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
+#define GAIN(program, depth) (cost_on(&slow, program, ASKED("0", depth)) / cost_on(&slow, program, ASKED("1", depth)))
+  tn_machine slow = cost_fill_machine(&machine);
+  slow.costs.stray = slow.costs.waited = 10 * slow.costs.line3, slow.costs.asked = 1.5 * slow.costs.line3;
+  assert_true(GAIN(LONG("528"), "0") > 1.5);
+  assert_true(GAIN(LONG("512"), "0") < 1.05);
+  assert_true(GAIN(LONG("512"), "256") > 1.5);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct refusal {
@@ -954,6 +971,7 @@ int test_plans(void) {
                                             cmocka_unit_test(streams_where_lines_are_lost),
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(windows_overlap),
+                                            cmocka_unit_test(asks_for_what_stays),
                                             cmocka_unit_test(stored_lines_crowd),
                                             cmocka_unit_test(counts_loads),
                                             cmocka_unit_test(parted_lines_crowd),
