@@ -63,8 +63,9 @@ static bool is_unsigned_form(const step *s, const tir_expr *e, const tir_expr *p
 
 /* x > V || x == V && k < I, or with x < V. */
 static bool is_better(const step *s) {
+  if (s->cond->op != TIR_OR) return false;
   const tir_expr *wins = s->cond->arg[0], *ties = s->cond->arg[1];
-  if (s->cond->op != TIR_OR || ties->op != TIR_AND || (wins->op != TIR_GT && wins->op != TIR_LT)) return false;
+  if (ties->op != TIR_AND || (wins->op != TIR_GT && wins->op != TIR_LT)) return false;
   const tir_expr *same = ties->arg[0], *less = ties->arg[1];
   return tir_equal(wins->arg[0], s->x) && is_load_of(wins->arg[1], s->values, s->place) && same->op == TIR_EQ &&
          tir_equal(same->arg[0], s->x) && is_load_of(same->arg[1], s->values, s->place) && less->op == TIR_LT &&
@@ -125,8 +126,9 @@ static tir_walk stop_at_variable(void *user, const tir_expr *e) {
 /* A position that goes on by the same in all lanes: *FIRST, of one lane, and what *LANES adds in each of them, NULL: nothing. Rows of few
  * columns that are one vector have positions n + lane // columns. */
 static bool part_position(const tir_expr *e, const tir_expr **first, const tir_expr **lanes) {
-  *first = e->lanes == 1 ? e : e->arg[0], *lanes = NULL;
-  if (e->lanes == 1 || e->op == TIR_RAMP || e->op == TIR_BROADCAST) return true;
+  *first = e, *lanes = NULL;
+  if (e->lanes == 1) return true;
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return *first = e->arg[0], true;
   if (e->op != TIR_ADD || e->arg[0]->op != TIR_BROADCAST) return false;
   *first = e->arg[0]->arg[0], *lanes = e->arg[1];
   return tir_walk_expr(*lanes, stop_at_variable, NULL);
