@@ -559,6 +559,20 @@ static double store_conflict(const tile_facts *f, const int32_t *c, const nest *
   return begins * cost_conflict(&f->machine, all, stride) + (1 - begins) * cost_conflict(&f->machine, tile, stride);
 }
 
+/* Bytes of a row that are stored after each other: of a tile, or of all tiles of a block where these follow along the rows. */
+static double stored_run(const tile_facts *f, const int32_t *c, const nest *n) {
+  double follow = c[TILE_INNER] ? 1 : n->panels / n->v_blocks;
+  return lesser(follow * (double)tile_columns(f, c), (double)extent_of(f, f->v)) * (double)f->bytes;
+}
+
+/* What stores of rows take longer that are no whole number of lines apart: each line is written by two of them, with other rows
+ * between them, and where a row's parts are stored one by one, their first and last lines come twice. */
+static double askew_ns(const tile_facts *f, const int32_t *c, double lines, double begins) {
+  const tn_machine *m = &f->machine;
+  bool is_along = c[TILE_ROWS] * c[TILE_ROWS2] == 1 && begins == 0;
+  return is_along ? 0 : lines * m->costs.spans + begins * cost_line(m, 2, false);
+}
+
 static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   const tn_machine *m = &f->machine;
   double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
@@ -567,11 +581,13 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
   double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
-  double part = (double)(f->bytes * tile_columns(f, c)); /* of a row: the next one is of another row */
-  bool waits_anew = level == 3 && n->panels > 1 && !is_guessed(part, stride);
-  double begins = waits_anew ? rows * n->panels * cost_visit(m, 3, part / COST_LINE) : 0;
-  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits +
-         begins * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
+  double run = stored_run(f, c, n), runs = rows * (row_bytes / run - 1), lines = fmax(row_bytes / COST_LINE, 1);
+  bool waits_anew = level == 3 && !is_guessed(run, stride);
+  double begins = waits_anew ? rows * fmax(row_bytes / run, 1) * cost_visit(m, 3, run / COST_LINE) : 0;
+  bool is_askew = level > 2 && apart == 0 && fmod(row_bytes, COST_LINE) != 0;
+  double askew = is_askew ? askew_ns(f, c, rows * lines, runs) : 0;
+  return rows * lines * cost_line(m, level, c[TILE_THREADS]) + waits +
+         (begins + askew) * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
 }
 
 /* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;
@@ -586,8 +602,15 @@ static double lost_each_step(const tile_facts *f, const generic_read *read, doub
   return conflict * (is_kept && step > 0 ? fmin(step / COST_LINE, 1) : 1);
 }
 
-/* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
-static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
+/* How many tiles of STEPS steps are computed at once: those whose instructions a processor looks ahead, which all that have vectors
+ * of these lengths do by as many. */
+static double at_once(double v, double r, double r2, double steps) {
+  enum { WINDOW = 128 };
+  return greater(WINDOW / (steps * (v * r * r2 + v + r * r2)), 1);
+}
+
+/* One step of the reduction for a tile of V vectors, R rows and R2 rows, CHAIN from one to the next. */
+static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double chain) {
   const tn_machine *m = &f->machine;
   bool dot = c[TILE_DOT] != 0;
   double fma = dot ? cost_dot(m, f->dot_group) : cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0,
@@ -604,8 +627,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
   if (dot && f->dot_signed) converted += v;                       /* sums of what is too much */
   if (dot && f->dot_halves) converted += 2 * v + r * r2;          /* both halves of each operand */
-  double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma),
-         chain = m->costs.chain;
+  double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma);
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
@@ -692,19 +714,26 @@ static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t column
   return (double)(columns / lanes) + cost_fma(&f->machine, bytes) / cost_fma(&f->machine, c[TILE_WIDTH]);
 }
 
+/* What a tile that is not written out takes but for its stores. */
+static double tile_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double steps,
+                      double waits) {
+  double chain = f->machine.costs.chain / at_once(v, r, r2, steps);
+  return steps * step_ns(f, c, v, r, r2, chain) + waits * chain + test_ns(f, c);
+}
+
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
   double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
   double waits = is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
-  double ends = waits * f->machine.costs.chain + test_ns(f, c), store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
+  double store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   bool unrolled = tile_is_unrolled(f);
-  double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
+  double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : tile_ns(f, c, v, r, r2, steps, waits);
   double ns = (double)(extent / width) * (tile + v * r * r2 * store);
   double rest = rest_vectors(f, c, extent % width);
-  double last = unrolled ? unrolled_ns(f, c, rest, r, r2) : steps * step_ns(f, c, rest, r, r2) + ends;
+  double last = unrolled ? unrolled_ns(f, c, rest, r, r2) : tile_ns(f, c, rest, r, r2, steps, waits);
   return rest == 0 ? ns : ns + last + rest * r * r2 * store;
 }
 

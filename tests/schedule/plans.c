@@ -829,16 +829,40 @@ static void windows_overlap(void **state) {
 static void asks_for_what_stays(void **state) {
   (void)state;
 #define LONG(columns) "O[i<14, j<" columns "] = sum[k<4608](A[i,k] * B[k,j])"
-#define ASKED(asks, depth)                                                                                            \
+#define ASKING(asks, depth)                                                                                           \
   "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":14,\"rows2\":1,\"pack\":0,\"panels\":1," \
   "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" asks ",\"depth\":" depth                  \
   ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
-#define GAIN(program, depth) (cost_on(&slow, program, ASKED("0", depth)) / cost_on(&slow, program, ASKED("1", depth)))
+#define GAIN(program, depth) (cost_on(&slow, program, ASKING("0", depth)) / cost_on(&slow, program, ASKING("1", depth)))
   tn_machine slow = cost_fill_machine(&machine);
   slow.costs.stray = slow.costs.waited = 10 * slow.costs.line3, slow.costs.asked = 1.5 * slow.costs.line3;
   assert_true(GAIN(LONG("528"), "0") > 1.5);
   assert_true(GAIN(LONG("512"), "0") < 1.05);
   assert_true(GAIN(LONG("512"), "256") > 1.5);
+}
+
+/* A large result is stored along its rows, one row by itself where two stores share a line; a few steps do not wait for each other,
+ * since the next tile has begun. */
+static void stores_along_rows(void **state) {
+  (void)state;
+#define FEW_STEPS(steps, columns) "O[i<1120, j<" columns "] = sum[k<" steps "](A[i,k] * B[k,j])"
+#define ALONG(rows, panels)                                                                                            \
+  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":" rows                                    \
+  ",\"rows2\":1,\"pack\":0,\"panels\":" panels                                                                         \
+  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0," \
+  "\"parity\":0,"                                                                                                      \
+  "\"left\":0}]"
+  tn_machine slow = cost_fill_machine(&machine);
+  slow.costs.line3 = 2, slow.costs.stray = 5, slow.costs.runs3 = 2.5, slow.costs.spans = 2;
+#define COST(steps, columns, rows, panels) cost_on(&slow, FEW_STEPS(steps, columns), ALONG(rows, panels))
+  assert_true(1.1 * COST("3", "1173", "6", "19") < COST("3", "1173", "6", "1"));
+  assert_true(1.1 * COST("3", "1184", "6", "19") < COST("3", "1184", "6", "1"));
+  assert_true(1.1 * COST("3", "1173", "1", "19") < COST("3", "1173", "6", "19"));
+  assert_true(COST("3", "1184", "1", "19") > COST("3", "1184", "6", "19"));
+  assert_true(COST("300", "1173", "1", "19") > 2 * COST("300", "1173", "6", "19"));
+  double soon = COST("3", "1184", "1", "19");
+  slow.costs.chain *= 1.5;
+  assert_true(COST("3", "1184", "1", "19") < 1.05 * soon);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -972,6 +996,7 @@ int test_plans(void) {
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
+                                            cmocka_unit_test(stores_along_rows),
                                             cmocka_unit_test(stored_lines_crowd),
                                             cmocka_unit_test(counts_loads),
                                             cmocka_unit_test(parted_lines_crowd),
