@@ -15,7 +15,8 @@ enum { MAX_STEPS = 64, MAX_CHOSEN = 128, MAX_TURNED = 8, BLOCK_BYTES = 16, NONE 
 
 typedef struct short_facts {
   tn_machine machine;
-  int lane;              /* the root's axis whose rows go together: the last common one */
+  int lane;              /* the root's axis whose rows go together: the last common one that is longer than 1 */
+  int columns;           /* the root's last axis where it is not common; NONE: each row gives one point */
   int64_t rows, lanes;   /* how many there are; of a vector */
   double ns, parts;      /* of one thread, from memory if that is longer; rows in all */
   double inside;         /* of operations on what was turned */
@@ -99,15 +100,14 @@ static bool take_stage(const generic_draft *d, const generic_group *g, const tn_
   return steps <= (r.op->n_outputs > 1 ? MAX_CHOSEN : MAX_STEPS) && take_reads(g, &r, lane, f);
 }
 
-static bool is_last(const generic_group *g, int axis) { return axis == g->root->ndim - 1; }
-
 /* Groups with a reduction along rows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   bool is_short = false;
   short_facts *f = !g->anchor && g->n_windows == 0 && !g->is_chain ? RUNTIME_NEW(d->arena, short_facts) : NULL;
   if (!f) return NULL;
   *f = (short_facts){.machine = d->machine, .lane = g->root->ndim - 1, .parts = 1, .ns = g->ns};
-  while (f->lane >= 0 && !g->is_common[f->lane]) f->lane--;
+  f->columns = f->lane >= 0 && !g->is_common[f->lane] ? f->lane : NONE;
+  while (f->lane >= 0 && (!g->is_common[f->lane] || g->root->shape[f->lane] == 1)) f->lane--;
   if (f->lane < 0) return NULL;
   f->rows = g->root->shape[f->lane], f->lanes = generic_lanes(d, generic_stage(d, g->root));
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
@@ -116,7 +116,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   for (int i = 0; i < g->n; i++)
     if (!take_stage(d, g, g->members[i], f, &is_short)) return NULL;
   if (!is_short || f->n == 0) return NULL;
-  if (!is_last(g, f->lane)) count_turned(f, g->root);
+  if (f->columns >= 0) count_turned(f, g->root);
   return f;
 }
 
@@ -158,7 +158,7 @@ static bool arrange(generic_draft *d, int stage, int lane, uint32_t outer) {
   const schedule_stage *st = &d->s->stages[stage];
   for (int i = 0; ok && i + 1 < st->n_leaves; i++) {
     bool is_outer = st->leaves[i] < 32 && (outer >> st->leaves[i] & 1) != 0;
-    ok = is_outer || schedule_leaf(st, i)->extent > MAX_CHOSEN ||
+    ok = is_outer || schedule_leaf(st, i)->extent > MAX_CHOSEN || schedule_leaf(st, i)->extent == 1 ||
          generic_annotate(d, stage, st->leaves[i], SCHEDULE_UNROLL);
   }
   return ok && generic_store_last(d, stage, lane);
@@ -243,16 +243,16 @@ static bool turn_input(generic_draft *d, const generic_group *g, const tn_tensor
 
 /* Blocks of rows; the root copies what was computed. *LOOP: the innermost one over blocks. */
 static bool arrange_root(generic_draft *d, const generic_group *g, const short_facts *f, const int32_t *c, int *loop) {
-  int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, outer, inner, last = g->root->ndim - 1;
-  int columns = NONE, column = NONE, n_fused;
+  int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, outer, inner, n_fused;
+  int columns = NONE, column = NONE;
   if (!generic_split_as(d, stage, f->lane, f->lanes * c[SHORT_VECTORS], TN_TAIL_OVERLAP, &outer, &inner)) return false;
-  if (last != f->lane && !generic_split_vector(d, stage, last, 1, &columns, &column)) return false;
-  for (int a = 0; a < f->lane; a++)
-    if (g->is_common[a]) order[n++] = a;
+  if (f->columns >= 0 && !generic_split_vector(d, stage, f->columns, 1, &columns, &column)) return false;
+  for (int a = 0; a < g->root->ndim; a++)
+    if (g->is_common[a] && a != f->lane) order[n++] = a;
   order[n++] = outer;
   int n_shared = n;
-  for (int a = 0; a < last; a++)
-    if (!g->is_common[a]) order[n++] = a;
+  for (int a = 0; a < g->root->ndim; a++)
+    if (!g->is_common[a] && a != f->columns) order[n++] = a;
   if (columns >= 0) order[n++] = columns;
   order[n++] = inner;
   if (column >= 0) order[n++] = column;

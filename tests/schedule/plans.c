@@ -73,6 +73,8 @@ static const plan_case cases[] = {
     {"short rows of an array with strides", "input I: f32[64,3] strided\nO[y<64, c<3] = I[y,c] * 2", "O", "points"},
     {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
+    {"short rows, one column", "C[i<1799, j<1] = sum[k<15](A[i,k] * B[k,j])", "C", "short"},
+    {"short rows between axes of one", "C[b<1, i<200, j<1] = max[k<7](A[b,i,k] - D[b,k])", "C", "short"},
     {"rows of colours", "O[y<60, x<90, c<3] = A[y,x,c] + A[y+1,x,c] - A[y+1,x+1,c]", "O", "strip"},
     {"a chain of colours", "B[y<62, x<90, c<4] = sum[k<3](A[y,x+k,c])\nO[y<60, x<90, c<4] = sum[k<3](B[y+k,x,c]) * 0.5",
      "O", "strip"},
