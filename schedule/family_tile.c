@@ -648,10 +648,12 @@ static double lane_steps(const tile_facts *f, const int32_t *c) {
   return f->reduced / (double)extent * (double)ceil_div(extent, tile_lanes(f, c));
 }
 
-/* The sum of a vector's lanes: halves are added until one is left, each with a shuffle. */
+/* The sum of a vector's lanes, as tile_realize.c makes it: parts of a few lanes are added, then these lanes, each with a shuffle, and
+ * each sum begins at zero and is put beside the others. */
 static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
-  double lanes = (double)tile_lanes(f, c);
-  return 2 * log2(lanes) * cost_fma(&f->machine, c[TILE_WIDTH]);
+  enum { LAST = 4, MOVES = 4 };
+  double instructions = 2 * ((double)tile_lanes(f, c) / LAST + LAST) + MOVES;
+  return instructions * cost_fma(&f->machine, LAST * 4);
 }
 
 /* An element of BYTES that is turned with as many others as a line has: a load, a store, and shuffles that halve the distance.
