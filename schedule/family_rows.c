@@ -11,16 +11,17 @@ enum { LOCAL_BYTES = 16 << 10 };
 
 /* ---- members inside the common loops ----------------------------------------------------------------------------- */
 
-/* Scratch small enough for a thread's stack goes there; a larger one stays on the heap. */
-static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor *tensor, bool column) {
+/* Scratch small enough for a thread's stack goes there; a larger one stays on the heap. COLUMNS: how many of the root's last axis, if it is
+ * common, are computed at a time. */
+static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor *tensor, int64_t columns) {
   const int8_t *map = generic_map_of(g, tensor);
   double bytes = (double)tn_dtype_bytes(tensor->dtype) * RUNTIME_MAX(p->together, 1);
   int stage = generic_stage(p, tensor);
   for (int a = 0; a < tensor->ndim; a++) {
-    bool fixed = false;
+    int64_t extent = tensor->shape[a];
     for (int f = 0; map && f < g->root->ndim; f++)
-      fixed |= g->is_common[f] && map[f] == a && (f + 1 < g->root->ndim || !column);
-    if (!fixed) bytes *= (double)tensor->shape[a];
+      if (g->is_common[f] && map[f] == a) extent = f + 1 < g->root->ndim ? 1 : RUNTIME_MIN(columns, extent);
+    bytes *= (double)extent;
   }
   if (bytes > LOCAL_BYTES || strcmp(p->s->stages[stage].scope, "local") == 0) return true;
   return schedule_set_scope(p->s, stage, "local") == TN_OK;
@@ -218,7 +219,7 @@ static bool by_columns(generic_draft *p, const generic_group *given) {
   for (int i = 0; i < g.n; i++) {
     const tn_tensor *tensor = g.members[i];
     if (!generic_arrange_columns(p, generic_stage(p, tensor), g.maps[i][last], by_lanes)) return false;
-    if (!make_local(p, &g, tensor, true) || (loop >= 0 && !attach(p, tensor, g.root, loop))) return false;
+    if (!make_local(p, &g, tensor, block) || (loop >= 0 && !attach(p, tensor, g.root, loop))) return false;
   }
   return true;
 }
@@ -236,7 +237,7 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
     const tn_tensor *tensor = list.rows[i].tensor;
     bool ok = list.rows[i].is_part ? put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row)
                                    : arrange_member(p, tensor);
-    if (!ok || !make_local(p, g, tensor, false) || (loop >= 0 && !attach(p, tensor, g->root, loop))) return false;
+    if (!ok || !make_local(p, g, tensor, 1) || (loop >= 0 && !attach(p, tensor, g->root, loop))) return false;
   }
   return true;
 }
