@@ -406,6 +406,12 @@ static const said_case said[] = {
      "M[i<90] = max[k<9](A[i,k])\nE[i<90, j<9] = exp(A[i,j] - M[i])\nS[i<90] = sum[k<9](E[i,k])\n"
      "Y[i<90, j<9] = E[i,j] / S[i]",
      "[{\"stage\":\"Y\",\"family\":\"short\",\"vectors\":1,\"threads\":0}]"},
+    {"columns_longer_than_a_stack",
+     "input X: f32[20,16384]\nA[j<16384] = sum[k<20](X[k,j])\nY[i<20, j<16384] = X[i,j] - A[j]",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":8,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
+    {"columns_that_leave_a_rest",
+     "input X: f32[20,9000]\nA[j<9000] = sum[k<20](X[k,j])\nY[i<20, j<9000] = X[i,j] - A[j]",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
     {"folded", "input A: f32[3,1003,5]\n(I, V)[b<3, j<5] = argmax[k<1003](A[b,k,j])",
      "[{\"stage\":\"I\",\"family\":\"fold\",\"rows\":16,\"parts\":1,\"threads\":0}]"},
     {"folded_with_a_short_vector", "S[j<37] = sum[k<1000](A[k,j])",
