@@ -218,10 +218,29 @@ static void erf_in_c(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* A function of what is the same for all rows is called once, by vectors and lane by lane; of what is another for each row, for each. */
+static void same_values_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int calls;
+  } programs[] = {{"input A: f32[16]; C[i<4, j<16] = log(A[j]) + f32(i)", 1},
+                  {"input A: f32[16]; C[i<4, j<16] = log(A[j] + f32(i))", 4},
+                  {"input A: f32[16], B: f32[16]; C[i<4, j<16] = pow(A[j], B[j]) + f32(i)", 1},
+                  {"input A: f64[16]; C[i<4, j<2] = asin(A[j]) + f64(i)", 1}};
+  for (size_t i = 0; i < RUNTIME_COUNT(programs); i++) {
+    char *text = kit_assembly(programs[i].program, "unroll(C, i); vectorize(C, j)", "znver4");
+    int calls = 0;
+    for (const char *at = text; (at = strstr(at, "callq")) != NULL; at++) calls++;
+    if (calls != programs[i].calls) fail_msg("%s: %d calls:\n%s", programs[i].program, calls, text);
+    free(text);
+  }
+}
+
 int test_math(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(other_targets), cmocka_unit_test(ends_of_exp),
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(other_targets),  cmocka_unit_test(ends_of_exp),
                                             cmocka_unit_test(erf_everywhere), cmocka_unit_test(scales_by_instruction),
-                                            cmocka_unit_test(erf_in_c)};
+                                            cmocka_unit_test(erf_in_c),       cmocka_unit_test(same_values_once)};
   return CHECK_TABLE("vector functions are accurate", rows, accurate) +
          CHECK_TABLE("vector functions are called", rows, calls_vectors) + CHECK_TESTS("vector functions", tests);
 }
