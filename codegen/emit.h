@@ -131,6 +131,10 @@ LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
+/* ACC + the sums of groups of four bytes of A, without a sign, times those of B, with one: one instruction of LANES sums. */
+LLVMValueRef codegen_dot_bytes(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes);
+/* CAST, to a byte, of a weighed sum of bytes that lie side by side (emit_weigh.c); NULL: it is none. */
+LLVMValueRef codegen_weighed_bytes(codegen_emitter *m, const tir_expr *cast);
 /* N lanes, lane i being FROM[i] of A's lanes and, behind them, B's; negative: any value. B NULL: there are only A's.
  * FROM NULL: there was no memory for it, which is noted. */
 LLVMValueRef codegen_shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from);
@@ -234,6 +238,14 @@ void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRe
 void codegen_strides_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 /* A load by such a stride from vectors that neighbours share; NULL: it is none, or what lies between its lanes cannot be read. */
 LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e);
+/* What may be read around a load from BASE on, lane 0's element, by such a stride, forwards and without a condition: elements from
+ * FIRST to in front of END, counted from there. */
+typedef struct strided_room {
+  int64_t stride, first, end;
+  LLVMValueRef base;
+} strided_room;
+/* False: it is no such load. */
+bool codegen_strided_room(codegen_emitter *m, const tir_expr *load, strided_room *out);
 /* A cast of every third byte to 16 bits; NULL: it is none, or there are no shuffles of bytes for it. */
 LLVMValueRef codegen_strided_halves(codegen_emitter *m, const tir_expr *cast);
 /* Bytes that shuffles of LANES elements stay in: all where there are such shuffles of elements of BYTES. */

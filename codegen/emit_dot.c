@@ -28,7 +28,7 @@ static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef
 }
 
 /* vpdpbusd: A is unsigned, B signed, four bytes of each a lane. */
-static LLVMValueRef busd(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes) {
+LLVMValueRef codegen_dot_bytes(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes) {
   char name[48];
   snprintf(name, sizeof name, "llvm.x86.avx512.vpdpbusd.%d", 32 * lanes);
   LLVMValueRef args[] = {acc, bits_as(m, a, m->i32, lanes), bits_as(m, b, m->i32, lanes)};
@@ -39,9 +39,9 @@ static LLVMValueRef busd(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, L
  * sum depends on B alone, so it is made once where B meets several A. */
 static LLVMValueRef bssd(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes) {
   LLVMValueRef top = codegen_splat(m, LLVMConstInt(m->i8, 0x80, false), 4 * lanes);
-  LLVMValueRef excess = busd(m, LLVMConstNull(LLVMTypeOf(acc)), top, b, lanes);
+  LLVMValueRef excess = codegen_dot_bytes(m, LLVMConstNull(LLVMTypeOf(acc)), top, b, lanes);
   acc = LLVMBuildSub(m->builder, acc, excess, "");
-  return busd(m, acc, LLVMBuildXor(m->builder, a, top, ""), b, lanes);
+  return codegen_dot_bytes(m, acc, LLVMBuildXor(m->builder, a, top, ""), b, lanes);
 }
 
 /* vdpbf16ps, whose rounding tir/ir.h allows. */
@@ -93,7 +93,7 @@ static LLVMValueRef dot_register(codegen_emitter *m, const tir_expr *e, LLVMValu
   if (e->dtype == TN_F32) return dot_bf16(m, acc, a, b, lanes);
   if (!has_bytes_instruction(m, e)) return dot_halves(m, e, acc, a, b, lanes);
   if (e->arg[1]->dtype != e->arg[2]->dtype)
-    return e->arg[1]->dtype == TN_U8 ? busd(m, acc, a, b, lanes) : busd(m, acc, b, a, lanes);
+    return e->arg[1]->dtype == TN_U8 ? codegen_dot_bytes(m, acc, a, b, lanes) : codegen_dot_bytes(m, acc, b, a, lanes);
   return bssd(m, acc, a, b, lanes);
 }
 

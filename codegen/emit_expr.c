@@ -269,6 +269,8 @@ static LLVMValueRef emit_low_bytes(codegen_emitter *m, const tir_expr *e) {
 
 /* In 16 bits where that is all the same. */
 static LLVMValueRef emit_cast(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef weighed = codegen_weighed_bytes(m, e);
+  if (weighed != NULL) return weighed;
   const tir_expr *narrow = codegen_narrow(m, e);
   if (narrow != NULL) return codegen_value(m, narrow); /* it may need no cast any more */
   LLVMValueRef value = codegen_strided_halves(m, e);

@@ -369,6 +369,16 @@ LLVMValueRef codegen_strided_load(codegen_emitter *m, const tir_expr *e) {
                                       LLVMConstNull(LLVMTypeOf(result)), "");
 }
 
+bool codegen_strided_room(codegen_emitter *m, const tir_expr *e, strided_room *out) {
+  strided_load load;
+  if (e->lanes < 2 || !take_apart(m, e, &load) || load.is_backwards || load.predicate != NULL) return false;
+  if (!find_limits(m, &load, find_reads(m->strides, &load), &out->first, &out->end)) return false;
+  out->stride = load.stride;
+  out->first -= load.constant, out->end -= load.constant;
+  out->base = codegen_linear_base(m, e->arg[0]);
+  return true;
+}
+
 /* ---- bytes as halves --------------------------------------------------------------------------------------------- */
 
 /* LANES halves whose low bytes are every third one, beginning with PHASE, of the 3 * LANES from BY elements behind the load's

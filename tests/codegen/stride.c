@@ -12,6 +12,10 @@ typedef struct stride_row {
 #define FOURTH(dtype) "input X: " dtype "[64,256]\nC[i<64, j<64] = (X[i,4*j] + X[i,4*j+1]) * (X[i,4*j+2] + X[i,4*j+3])"
 #define WEIGHED(n, red) \
   "input X: u8[64," n ",3]\nC[i<64, j<" n "] = u8((u32(" red ")*77 + u32(X[i,j,1])*150 + u32(X[i,j,2])*29) // 256)"
+#define RED "i32(X[i,j,0])"
+#define GREEN "i32(X[i,j,1])"
+#define BLUE "i32(X[i,j,2])"
+#define COLOURS(n, value) "input X: u8[64,64," n "]\nC[i<64, j<64] = " value
 #define EACH(dtype, of) "input X: " dtype "[64,64,4]\nC[i<64, j<64, c<4] = X[i,j,c] - X[i,j," of "]"
 #define PIXELS(n) "split(C, j, " n "); fuse(C, j.inner, c); vectorize(C, j.inner.c.fused)"
 #define ROW(n) "split(C, j, " n "); vectorize(C, j.inner)"
@@ -28,7 +32,32 @@ static const stride_row stride_rows[] = {
     {"colours on wide registers", GRAY("f32"), ROW("16"), "znver4", "vpermt2ps", "vinsert"},
     {"colours of bytes on wide registers", GRAY("u8"), ROW("64"), "znver4", "vpermt2b", "vpinsrb"},
     {"colours of bytes where bytes stay in blocks", GRAY("u8"), ROW("64"), "skylake-avx512", "vpshufb", "vpinsrb"},
-    {"a weighted sum of colours", WEIGHED("64", "X[i,j,0]"), ROW("64"), "znver4", "vpermt2b", "vpmovzxbw"},
+    {"a weighted sum of colours", WEIGHED("64", "X[i,j,0]"), ROW("64"), "znver4", "vpdpbusd", "vpermt2b"},
+    {"a weighted sum of colours, of two registers", WEIGHED("128", "X[i,j,0]"), ROW("128"), "znver4", "vpdpbusd",
+     "vpermt2b"},
+    {"where bytes stay in blocks", WEIGHED("64", "X[i,j,0]"), ROW("64"), "cascadelake", "vpshufb", "vpdpbusd"},
+    {"signed, with bounds and numbers",
+     COLOURS("3", "u8(min(max((66*" RED " + 129*" GREEN " - 25*" BLUE " + 128) // 256 + 16, 0), 255))"), ROW("64"),
+     "znver4", "vpdpbusd", NULL},
+    {"more than a byte holds", COLOURS("3", "u8((77*" RED " + 127*" GREEN " + 127*" BLUE ") // 128 - 3)"), ROW("64"),
+     "znver4", "vpdpbusd", NULL},
+    {"less than a byte holds", COLOURS("3", "i8((112*" BLUE " - 94*" GREEN " - 18*" RED ") // 256)"), ROW("64"),
+     "znver4", "vpdpbusd", NULL},
+    {"two of four", COLOURS("4", "u8((" GREEN "*100 + " BLUE "*28) // 128)"), ROW("64"), "znver4", "vpdpbusd", NULL},
+    {"weights that take five bytes",
+     COLOURS("4", "u8((61*" RED " + 131*" GREEN " + 31*" BLUE " + 29*i32(X[i,j,3])) // 256)"), ROW("64"), "znver4",
+     NULL, "vpdpbusd"},
+    {"no power of two below", COLOURS("3", "u8((77*" RED " + 150*" GREEN " + 28*" BLUE ") // 255)"), ROW("64"),
+     "znver4", NULL, "vpdpbusd"},
+    {"more than one byte of each", COLOURS("3", "u16((77*" RED " + 150*" GREEN " + 28*" BLUE ") // 4)"), ROW("64"),
+     "znver4", NULL, "vpdpbusd"},
+    {"bytes with a sign", "input X: i8[64,64,3]\nC[i<64, j<64] = u8((" RED "*77 + " BLUE "*29) // 256)", ROW("64"),
+     "znver4", NULL, "vpdpbusd"},
+    {"that end where memory does", "input X: u8[191]\nC[j<64] = u8((u32(X[3*j]) * 77 + u32(X[3*j+1]) * 179) // 256)",
+     ROW("64"), "znver4", "vpdpbusd", NULL},
+    {"bytes too far apart for a register",
+     "input X: u8[300]\nC[j<64] = u8((u32(X[3*j]) * 77 + u32(X[3*j+40]) * 179) // 256)", ROW("64"), "znver4", NULL,
+     "vpdpbusd"},
     {"a weighted sum of colours with a rest", WEIGHED("107", "X[i,j,0]"), "vectorize(C, j)", "znver4", "vpermt2b",
      NULL},
     {"a weighted sum of backward colours", WEIGHED("64", "X[i,63-j,0]"), ROW("64"), "znver4", NULL, "vpinsrb"},
