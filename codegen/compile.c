@@ -116,7 +116,10 @@ static tn_status run_passes(compilation *c) {
   snprintf(list, sizeof list, "%s%s", has_linked_ir(c->func) ? link_pass_list : "", passes);
   LLVMErrorRef error = LLVMRunPasses(c->module, list, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
-  if (error == NULL) return check_diagnostic(c);
+  if (error == NULL) {
+    codegen_choose_floats(c->module);
+    return check_diagnostic(c);
+  }
   char *message = LLVMGetErrorMessage(error);
   tn_status status = fail(c, "LLVM's passes", message);
   LLVMDisposeErrorMessage(message);

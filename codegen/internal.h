@@ -146,4 +146,8 @@ int64_t codegen_all_scratch_bytes(const tir_func *func, const tn_target *target)
 /* FUNC as C source (c_source.c), NUL-terminated. */
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 
+/* After LLVM's passes: choices between integers by a comparison of the same bits as floats become choices between floats, which
+ * instruction selection knows a maximum in (extremes.c). */
+void codegen_choose_floats(LLVMModuleRef module);
+
 #endif

@@ -1,0 +1,40 @@
+/* extremes.c: after LLVM's passes: the greater and the less of two floats as one instruction. instcombine makes a choice between
+ * floats that came as integers (emit_near.c shuffles these) one between the integers,
+ *
+ *     %c = fcmp ogt <16 x float> %a, %b              ; %a, %b: bitcasts of %x, %y
+ *     %z = select <16 x i1> %c, <16 x i32> %x, <16 x i32> %y
+ *
+ * in which instruction selection knows no maximum. It is made one between the floats again. */
+#include "codegen/internal.h"
+
+/* The float that X, an integer, is compared as; NULL: it is not. */
+static LLVMValueRef compared_as(LLVMValueRef comparison, LLVMValueRef x) {
+  for (unsigned i = 0; i < 2; i++) {
+    LLVMValueRef side = LLVMGetOperand(comparison, i);
+    if (LLVMIsABitCastInst(side) != NULL && LLVMGetOperand(side, 0) == x) return side;
+  }
+  return NULL;
+}
+
+static void choose_floats(LLVMBuilderRef builder, LLVMValueRef select) {
+  LLVMValueRef comparison = LLVMGetOperand(select, 0);
+  if (LLVMIsAFCmpInst(comparison) == NULL || LLVMGetTypeKind(LLVMTypeOf(select)) != LLVMVectorTypeKind) return;
+  LLVMValueRef x = compared_as(comparison, LLVMGetOperand(select, 1));
+  LLVMValueRef y = compared_as(comparison, LLVMGetOperand(select, 2));
+  if (x == NULL || y == NULL) return;
+  LLVMPositionBuilderBefore(builder, select);
+  LLVMValueRef chosen = LLVMBuildSelect(builder, comparison, x, y, "");
+  LLVMReplaceAllUsesWith(select, LLVMBuildBitCast(builder, chosen, LLVMTypeOf(select), ""));
+}
+
+void codegen_choose_floats(LLVMModuleRef module) {
+  LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f != NULL; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b != NULL; b = LLVMGetNextBasicBlock(b))
+      for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i != NULL; i = next) {
+        next = LLVMGetNextInstruction(i);
+        if (LLVMIsASelectInst(i) != NULL) choose_floats(builder, i);
+        if (LLVMIsASelectInst(i) != NULL && LLVMGetFirstUse(i) == NULL) LLVMInstructionEraseFromParent(i);
+      }
+  LLVMDisposeBuilder(builder);
+}
