@@ -80,13 +80,13 @@ static const plan_case cases[] = {
      "O", "strip"},
 };
 
-static const tn_machine machine = {.threads = 2,
-                                   .vector_bytes = 64,
-                                   .vector_registers = 32,
-                                   .cache_bytes = {0, 48 << 10, 1 << 20, 32 << 20},
-                                   .cache_ways = {0, 12, 16},
-                                   .dot_i8_lanes = 16,
-                                   .dot_bf16_lanes = 16};
+const tn_machine plain_machine = {.threads = 2,
+                                  .vector_bytes = 64,
+                                  .vector_registers = 32,
+                                  .cache_bytes = {0, 48 << 10, 1 << 20, 32 << 20},
+                                  .cache_ways = {0, 12, 16},
+                                  .dot_i8_lanes = 16,
+                                  .dot_bf16_lanes = 16};
 
 /* One group and its plans. The draft's arena has to be freed. */
 typedef struct planning {
@@ -118,12 +118,11 @@ static void plan_stage_on(const tn_machine *m, const fixture *f, const char *sta
 }
 
 static void plan_stage(const fixture *f, const char *stage, runtime_arena *arena, planning *out) {
-  plan_stage_on(&machine, f, stage, arena, out);
+  plan_stage_on(&plain_machine, f, stage, arena, out);
 }
 
-/* The same with vectors of half a line. */
-static tn_machine with_half_lines(void) {
-  tn_machine m = machine;
+tn_machine with_half_lines(void) {
+  tn_machine m = plain_machine;
   m.vector_bytes = 32, m.vector_registers = 16;
   return m;
 }
@@ -188,7 +187,7 @@ static void all_realize(void **state) {
 /* Twelve ways, 64 sets: rows that a page or two and eight bytes lie apart share a few sets. */
 static void rows_crowd_sets(void **state) {
   (void)state;
-  tn_machine m = cost_fill_machine(&machine);
+  tn_machine m = cost_fill_machine(&plain_machine);
   assert_true(cost_crowded(&m, 12, 1, 4096, 12) == 0);
   assert_float_equal(cost_crowded(&m, 13, 1, 4096, 12), 1.0 / 6, 1e-9); /* half as many again leave nothing */
   assert_true(cost_crowded(&m, 18, 1, 4096, 12) == 1);
@@ -269,7 +268,7 @@ static void sums_down_the_rows(void **state) {
         "");
     runtime_arena arena = {0};
     planning p;
-    plan_stage_on(k ? &machine : &half, &f, "O", &arena, &p);
+    plan_stage_on(k ? &plain_machine : &half, &f, "O", &arena, &p);
     assert_string_equal(schedule_family_at(p.plans[0].family)->name, "strip");
     assert_true(schedule_plan_realize(&p.draft, &p.group, &p.choices, &p.plans[0]));
     char *loops = tn_schedule_print(f.s, TN_FORM_TREE);
@@ -542,7 +541,7 @@ static void realizes_what_it_says(void **state) {
   const said_case *c = *state;
   fixture f = fixture_new(c->program, "");
   schedule_plan by_group[GENERIC_MAX_STAGES];
-  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
   schedule_plans_decode(plans, c->plans, by_group);
   check_ok(f.ctx);
   tn_schedule *s = schedule_plans_realize(plans, by_group);
@@ -592,9 +591,10 @@ static void columns_together_or_apart(void **state) {
  * enough for all threads. */
 static void together_for_few(void **state) {
   (void)state;
-  assert_int_equal(groups_of(GROUP_NORM("2"), &machine), 1);
-  assert_int_equal(groups_of("M = max[k<10000000](X[k])\nY[i<10000000] = X[i] - M", &machine), 2);
-  assert_int_equal(groups_of("M[n<1] = max[k<10000000](X[n,k])\nY[n<1, i<10000000] = X[n,i] - M[n]", &machine), 2);
+  assert_int_equal(groups_of(GROUP_NORM("2"), &plain_machine), 1);
+  assert_int_equal(groups_of("M = max[k<10000000](X[k])\nY[i<10000000] = X[i] - M", &plain_machine), 2);
+  assert_int_equal(groups_of("M[n<1] = max[k<10000000](X[n,k])\nY[n<1, i<10000000] = X[n,i] - M[n]", &plain_machine),
+                   2);
 }
 
 /* Values that do not go together, each of which can be chosen: rows of more steps than a part of the reduction has, columns first of
@@ -610,267 +610,11 @@ static void does_not_fit(void **state) {
   const said_case *c = *state;
   fixture f = fixture_new(c->program, "");
   schedule_plan by_group[GENERIC_MAX_STAGES];
-  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
   assert_int_equal(schedule_plans_decode(plans, c->plans, by_group), TN_OK);
   assert_null(schedule_plans_realize(plans, by_group));
   schedule_plans_free(plans);
   fixture_free(&f);
-}
-
-/* Nanoseconds of a plan, for the only group of PROGRAM. */
-static double cost_on(const tn_machine *m, const char *program, const char *text) {
-  fixture f = fixture_new(program, "");
-  schedule_plan plan;
-  schedule_plans *plans = schedule_plans_new(f.program, m);
-  schedule_plans_decode(plans, text, &plan);
-  check_ok(f.ctx);
-  const plan_choices *choices = schedule_plans_choices(plans, 0);
-  double ns = 0;
-  for (int i = 0; i < choices->n; i++)
-    if (choices->choices[i].family == plan.family)
-      ns = schedule_family_at(plan.family)->cost(choices->choices[i].facts, plan.value);
-  schedule_plans_free(plans);
-  fixture_free(&f);
-  return ns;
-}
-
-static double cost_of(const char *program, const char *text) { return cost_on(&machine, program, text); }
-
-#define TURNED(columns, rows, stream)                                            \
-  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":" columns ",\"rows\":" rows \
-  ",\"block_columns\":1,"                                                        \
-  "\"block_rows\":1,\"threads\":0,\"stream\":" stream "}]"
-
-/* The last cache loses a part of what it has room for: what is written past it leaves it to what is read. Lines that come again from
- * the second cache bring their neighbours; those that are too many to stay there come from afar each time. */
-static void last_cache_loses(void **state) {
-  (void)state;
-  tn_machine m = machine;
-  m.vector_bytes = 64, m.cache_bytes[2] = 1 << 20, m.cache_bytes[3] = 32 << 20;
-  m.costs.line3 = m.costs.write3 = 0.65, m.costs.past = 1.6, m.costs.line4 = 3, m.costs.write4 = 2;
-#define PAST(program) (cost_on(&m, program, TURNED("16", "16", "1")) / cost_on(&m, program, TURNED("16", "16", "0")))
-  assert_true(PAST("B[i<3008, j<1008] = A[j,i]") < 0.8); /* 24 MB */
-  double sixteen = cost_on(&m, "B[i<3008, j<1008] = A[j,i]", TURNED("16", "16", "0"));
-  m.cache_ways[3] = 8; /* of few ways more sets are full by chance */
-  assert_true(cost_on(&m, "B[i<3008, j<1008] = A[j,i]", TURNED("16", "16", "0")) > sixteen);
-  m.cache_ways[3] = 16;
-  assert_true(PAST("B[i<2000, j<496] = A[j,i]") > 1.1); /* 8 MB */
-  assert_true(cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "8", "0")) <
-              cost_on(&m, "B[i<3000, j<1000] = A[j,i]", TURNED("8", "16", "0")));
-  assert_true(cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "8", "0")) >
-              cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "16", "0")));
-}
-
-static void costs_what_it_moves(void **state) {
-  (void)state;
-  const char *move =
-      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":2,"
-      "\"block_rows\":32,\"threads\":0,\"stream\":0}]";
-  double floats = cost_of("B[i<1024, j<1024] = A[j,i]", move),
-         doubles = cost_of("B[i<1024, j<1024] = f64(A[j,i])", move);
-  assert_true(doubles > 1.2 * floats);
-#define MOVE(columns, blocks, rows, stream)                                                             \
-  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":" columns ",\"rows\":16,\"block_columns\":" blocks \
-  ",\"block_rows\":" rows ",\"threads\":0,\"stream\":" stream "}]"
-#define SQUARE "B[i<4096, j<4096] = A[j,i]"
-  /* What goes past the caches goes one way; a run of lines is waited for at its begin; rows a power of two apart leave no
-   * room for what is fetched ahead; rows that are no multiple of a line part stores as long as one. */
-  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "2", "64", "0")));
-  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "2", "2", "1")));
-  assert_true(cost_of(SQUARE, MOVE("16", "2", "64", "1")) < cost_of(SQUARE, MOVE("16", "32", "64", "1")));
-#define NARROW "B[i<3000, j<1000] = A[j,i]"
-  assert_true(cost_of(NARROW, MOVE("8", "16", "16", "0")) < cost_of(NARROW, MOVE("16", "8", "16", "0")));
-  /* What a store costs that spans two lines decides whether rows that are no multiple of a line are stored so. */
-  tn_machine spanning = machine;
-  for (int dear = 0; dear <= 1; dear++) {
-    spanning.costs.spans = dear ? 40 : 0.3;
-    double whole = cost_on(&spanning, NARROW, MOVE("16", "8", "16", "0")),
-           half = cost_on(&spanning, NARROW, MOVE("8", "16", "16", "0"));
-    assert_true(dear ? half < whole : whole < half);
-  }
-  /* Where a vector is half a line, two go past the caches together, if there are registers for them; where rows begin between two lines few
-   * rows do. */
-  tn_machine narrow = machine;
-  narrow.vector_bytes = 32;
-  assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
-  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("8", "2", "64", "1"))));
-  assert_true(isinf(cost_on(&narrow, NARROW, TURNED("16", "16", "1"))));
-  assert_true(cost_on(&narrow, NARROW, TURNED("16", "8", "1")) < cost_on(&narrow, NARROW, MOVE("16", "1", "1", "0")));
-  narrow.vector_registers = 8;
-  assert_true(isinf(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "1"))));
-  /* What nobody guesses is asked for where its columns' lines stay until their turn; where loops are shared as one nothing is. */
-#define ASKED(threads, ahead)                                                                            \
-  "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":8,\"rows\":8,\"block_columns\":1,\"block_rows\":1," \
-  "\"threads\":" threads ",\"stream\":0,\"ahead\":" ahead "}]"
-  tn_machine guessing = machine;
-  guessing.vector_bytes = 32, guessing.costs.stray = 20, guessing.costs.line3 = 2, guessing.costs.asked = 4;
-  assert_true(cost_on(&guessing, NARROW, ASKED("0", "1")) < cost_on(&guessing, NARROW, ASKED("0", "0")));
-  assert_true(cost_on(&guessing, SQUARE, ASKED("0", "1")) >= cost_on(&guessing, SQUARE, ASKED("0", "0")));
-  assert_true(isinf(cost_on(&guessing, NARROW, ASKED("1", "1"))));
-  assert_true(isfinite(cost_on(&narrow, SQUARE, MOVE("16", "2", "64", "0"))));
-  /* Few columns leave few sums in flight, so that each waits for the one before: some rows at a time have more. */
-#define COLUMNS(together) \
-  "[{\"stage\":\"B\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":" together "}]"
-#define FEW "B[j<17] = max[k<65536](A[k,j])"
-  assert_true(cost_of(FEW, COLUMNS("8")) < cost_of(FEW, COLUMNS("1")));
-  /* What goes past the caches leaves them to what is read where that fits alone; where both fit nothing goes past. */
-#define COPY(rows) "B[i<" rows ", j<1024] = A[i,j] * 2"
-#define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
-  assert_true(cost_of(COPY("4096"), POINTS("1")) < cost_of(COPY("4096"), POINTS("0")));
-  assert_true(cost_of(COPY("2048"), POINTS("1")) >= cost_of(COPY("2048"), POINTS("0")));
-  /* Only whole rows go past the caches. */
-#define SCALED "Y[i<65536, j<1024] = X[i,j] * rsqrt(V[j])"
-#define BY_COLUMNS(stream)                                                                 \
-  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream \
-  ",\"columns\":1,\"fold\":"                                                               \
-  "0}]"
-  assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
-  assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
-  /* Of a result of two values one waits for the other: rows go together. */
-#define REDUCE(together) \
-  "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
-#define ARGMAX "(V, W)[i<64] = argmax[k<1000](A[i,k])"
-  assert_true(cost_of(ARGMAX, REDUCE("4")) < cost_of(ARGMAX, REDUCE("1")));
-#define STRIP(rows)                                       \
-  "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
-  ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
-  "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0}]"
-  double low = cost_of(WINDOW("8"), STRIP("4")), high = cost_of(WINDOW("8"), STRIP("72"));
-  assert_true(low > 1.3 * high); /* margins */
-}
-
-#define FILTERED(rows, columns, together, vectors, stream)                                                  \
-  "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":" rows ",\"columns\":" columns ",\"together\":" together \
-  ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0}]"
-#define FILTER(columns) "O[y<2048, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
-
-/* Rows that go together go past the caches by whole lines, or not at all. */
-static void streams_whole_lines(void **state) {
-  (void)state;
-  const tn_machine half = with_half_lines();
-  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "2", "1"))));
-  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "1", "0"))));
-  assert_true(isfinite(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "1", "1", "1"))));
-  assert_true(isinf(cost_on(&half, FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
-  assert_true(isinf(cost_on(&half, FILTER("2040"), FILTERED("32", "2040", "4", "2", "1")))); /* 127.5 lines */
-  assert_true(isfinite(cost_of(FILTER("2048"), FILTERED("32", "2048", "4", "1", "1"))));
-}
-
-/* Arrays that nearly fill the last cache lose a part of it to each other: what is written goes past it then, but not where both have
- * room, nor where no vectors are whole lines. */
-static void streams_where_lines_are_lost(void **state) {
-  (void)state;
-  tn_machine half = with_half_lines();
-  half.costs = (tn_machine_costs){.line3 = 1, .line4 = 4, .write3 = 1, .write4 = 5, .past = 2};
-#define ROWS(rows) "O[y<" rows ", x<2048] = I[y,x] + I[y+1,x] + I[y+2,x]"
-#define LOST(rows, stream) cost_on(&half, ROWS(rows), FILTERED("32", "2048", "2", "2", stream))
-  assert_true(LOST("1500", "1") < LOST("1500", "0")); /* both are 23 MiB of 32 */
-  assert_true(LOST("512", "1") > LOST("512", "0"));
-  assert_true(isinf(cost_on(&half, ROWS("1500"), FILTERED("32", "2048", "2", "1", "1"))));
-}
-
-/* More rows than the first cache has ways, all in one set, are not written by halves of lines; odd lines apart they are. */
-static void parted_lines_crowd(void **state) {
-  (void)state;
-  tn_machine half = with_half_lines();
-  half.vector_registers = 32;
-#define PARTED(columns, together) cost_on(&half, FILTER(columns), FILTERED("32", columns, together, "1", "0"))
-  assert_true(PARTED("2048", "16") > 1.2 * PARTED("2048", "8"));
-  assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
-}
-
-/* Whole lines of more rows than a set has room for go to the second cache, too. */
-static void stored_lines_crowd(void **state) {
-  (void)state;
-  tn_machine wide = with_half_lines();
-  wide.vector_registers = 64;
-#define STORED(columns, together) cost_on(&wide, FILTER(columns), FILTERED("32", columns, together, "2", "0"))
-  assert_true(STORED("2048", "16") > 1.1 * STORED("2064", "16"));
-  assert_true(STORED("2048", "8") < 1.1 * STORED("2064", "8"));
-}
-
-/* Loads that begin with lines are one each, others may touch two; sums that go down the rows hold a row each, for which there are
- * registers or not. */
-static void counts_loads(void **state) {
-  (void)state;
-  tn_machine many = machine;
-#define SUMS(m, program, together) cost_on(m, program, FILTERED("32", "512", together, "1", "0"))
-#define DOWN(x) "O[y<512, x<512] = sum[k<9](I[y+k," x "] * K[k])"
-  assert_true(SUMS(&machine, DOWN("x"), "2") < SUMS(&machine, DOWN("x+1"), "2"));
-  many.vector_registers = 64;
-  assert_true(SUMS(&many, DOWN("x"), "16") < SUMS(&machine, DOWN("x"), "16"));
-  assert_true(SUMS(&many, DOWN("x"), "8") == SUMS(&machine, DOWN("x"), "8"));
-}
-
-/* Each row of a tile that is narrower than a page begins with a wait, as long as it was measured; whole rows do not. */
-static void waits_for_narrow_tiles(void **state) {
-  (void)state;
-  tn_machine slow = cost_fill_machine(&machine);
-  slow.costs.stray *= 10, slow.costs.stray4 *= 10, slow.costs.runs3 *= 10;
-  const char *narrow = FILTERED("32", "256", "4", "1", "0"), *whole = FILTERED("32", "4096", "4", "1", "0");
-  assert_true(cost_on(&slow, FILTER("4096"), narrow) > 1.2 * cost_of(FILTER("4096"), narrow));
-  assert_true(cost_on(&slow, FILTER("4096"), whole) == cost_of(FILTER("4096"), whole));
-}
-
-/* Of a window that moves by less than its length a tile reads from afar only what the tile before it did not, and a line once that
- * two panels of channels share; rows of a result that lie side by side do not begin with waits. */
-static void windows_overlap(void **state) {
-  (void)state;
-#define CHANNELS "O[h<112, w<112, c<32] = sum[r<3, s<3](I[h+r, w+s, c] * W[r,s,c])"
-#define DEPTHWISE(vectors, rows, panels)                                                      \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":32,\"vectors\":" vectors ",\"rows\":" rows \
-  ",\"rows2\":1,\"pack\":0,"                                                                  \
-  "\"panels\":" panels                                                                        \
-  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,"    \
-  "\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
-  tn_machine far = machine;
-  far.vector_bytes = 32, far.vector_registers = 16;
-  far.costs.line3 = 2, far.costs.stray = 20, far.costs.stray4 = 30;
-  double narrow = cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4"));
-  assert_true(narrow < cost_on(&far, CHANNELS, DEPTHWISE("4", "1", "1")));
-  far.costs.stray = 200;
-  assert_true(narrow == cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4")));
-}
-
-/* What a tile asked for is there when the next one uses it, unless the lines of a panel are too many for the sets they fall into:
- * rows a power of two apart, of which a block of the reduction has fewer. */
-static void asks_for_what_stays(void **state) {
-  (void)state;
-#define LONG(columns) "O[i<14, j<" columns "] = sum[k<4608](A[i,k] * B[k,j])"
-#define ASKING(asks, depth)                                                                                           \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":14,\"rows2\":1,\"pack\":0,\"panels\":1," \
-  "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" asks ",\"depth\":" depth                  \
-  ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
-#define GAIN(program, depth) (cost_on(&slow, program, ASKING("0", depth)) / cost_on(&slow, program, ASKING("1", depth)))
-  tn_machine slow = cost_fill_machine(&machine);
-  slow.costs.stray = slow.costs.waited = 10 * slow.costs.line3, slow.costs.asked = 1.5 * slow.costs.line3;
-  assert_true(GAIN(LONG("528"), "0") > 1.5);
-  assert_true(GAIN(LONG("512"), "0") < 1.05);
-  assert_true(GAIN(LONG("512"), "256") > 1.5);
-}
-
-/* A large result is stored along its rows, one row by itself where two stores share a line; a few steps do not wait for each other,
- * since the next tile has begun. */
-static void stores_along_rows(void **state) {
-  (void)state;
-#define FEW_STEPS(steps, columns) "O[i<1120, j<" columns "] = sum[k<" steps "](A[i,k] * B[k,j])"
-#define ALONG(rows, panels)                                                                                            \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":" rows                                    \
-  ",\"rows2\":1,\"pack\":0,\"panels\":" panels                                                                         \
-  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0," \
-  "\"parity\":0,"                                                                                                      \
-  "\"left\":0}]"
-  tn_machine slow = cost_fill_machine(&machine);
-  slow.costs.line3 = 2, slow.costs.stray = 5, slow.costs.runs3 = 2.5, slow.costs.spans = 2;
-#define COST(steps, columns, rows, panels) cost_on(&slow, FEW_STEPS(steps, columns), ALONG(rows, panels))
-  assert_true(1.1 * COST("3", "1173", "6", "19") < COST("3", "1173", "6", "1"));
-  assert_true(1.1 * COST("3", "1184", "6", "19") < COST("3", "1184", "6", "1"));
-  assert_true(1.1 * COST("3", "1173", "1", "19") < COST("3", "1173", "6", "19"));
-  assert_true(COST("3", "1184", "1", "19") > COST("3", "1184", "6", "19"));
-  assert_true(COST("300", "1173", "1", "19") > 2 * COST("300", "1173", "6", "19"));
-  double soon = COST("3", "1184", "1", "19");
-  slow.costs.chain *= 1.5;
-  assert_true(COST("3", "1184", "1", "19") < 1.05 * soon);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -924,7 +668,7 @@ static void packs_what_has_panels(void **state) {
               {"C[i<64, j<64] = sum[k<16](B[i,k] * B[j,k] * B[i+j,k])", 0}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     fixture f = fixture_new(rows[i].program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
     const plan_choices *choices = schedule_plans_choices(plans, 0);
     bool is_tile = schedule_family_at(choices->choices[0].family) == &schedule_family_tile;
     assert_int_equal(is_tile ? choices->choices[0].space.n[TILE_PACK] : 0, rows[i].n);
@@ -951,7 +695,7 @@ static void finds_parities(void **state) {
               {PHASES("(p+r)%2 == 0 || (q+s)%2 == 0", ""), 1}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     fixture f = fixture_new(rows[i].program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
     const plan_choices *choices = schedule_plans_choices(plans, 0);
     assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
     assert_int_equal(choices->choices[0].space.n[TILE_PARITY], rows[i].n);
@@ -980,7 +724,7 @@ static void ends_where_values_go(void **state) {
     char program[1024];
     snprintf(program, sizeof program, "%s%s", PHASES("(p+r)%2 == 0 && (q+s)%2 == 0", ""), rows[i].end);
     fixture f = fixture_new(program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
     assert_int_equal(schedule_plans_count(plans), rows[i].n);
     schedule_plans_free(plans);
     fixture_free(&f);
@@ -988,28 +732,13 @@ static void ends_where_values_go(void **state) {
 }
 
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
-                                            cmocka_unit_test(costs_what_it_moves),
-                                            cmocka_unit_test(packs_what_has_panels),
-                                            cmocka_unit_test(together_for_few),
-                                            cmocka_unit_test(channels_go_with_columns),
-                                            cmocka_unit_test(short_axes_in_front),
-                                            cmocka_unit_test(rows_crowd_sets),
-                                            cmocka_unit_test(keeps_rows_in_registers),
-                                            cmocka_unit_test(finds_parities),
-                                            cmocka_unit_test(ends_where_values_go),
-                                            cmocka_unit_test(sums_down_the_rows),
-                                            cmocka_unit_test(streams_whole_lines),
-                                            cmocka_unit_test(streams_where_lines_are_lost),
-                                            cmocka_unit_test(waits_for_narrow_tiles),
-                                            cmocka_unit_test(windows_overlap),
-                                            cmocka_unit_test(asks_for_what_stays),
-                                            cmocka_unit_test(stores_along_rows),
-                                            cmocka_unit_test(stored_lines_crowd),
-                                            cmocka_unit_test(counts_loads),
-                                            cmocka_unit_test(parted_lines_crowd),
-                                            cmocka_unit_test(streams_leave_a_cache),
-                                            cmocka_unit_test(columns_together_or_apart)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
+      cmocka_unit_test(channels_go_with_columns), cmocka_unit_test(short_axes_in_front),
+      cmocka_unit_test(rows_crowd_sets),          cmocka_unit_test(keeps_rows_in_registers),
+      cmocka_unit_test(finds_parities),           cmocka_unit_test(ends_where_values_go),
+      cmocka_unit_test(sums_down_the_rows),       cmocka_unit_test(streams_leave_a_cache),
+      cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +

@@ -15,6 +15,7 @@ int test_regions(void);
 int test_values(void);
 int test_generic(void);
 int test_plans(void);
+int test_plan_costs(void);
 int test_warnings(void);
 int test_tensorize(void);
 int test_script(void);
@@ -27,6 +28,10 @@ typedef struct fixture {
   tn_program *program;
   tn_schedule *s;
 } fixture;
+
+/* A machine for plans, and the same with vectors of half a line (plans.c). */
+extern const tn_machine plain_machine;
+tn_machine with_half_lines(void);
 
 /* Fails the test when a text is refused; SCHEDULE may be "". */
 fixture fixture_new(const char *program, const char *schedule);
