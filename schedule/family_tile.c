@@ -719,7 +719,8 @@ static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t column
 /* What a tile that is not written out takes but for its stores. */
 static double tile_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double steps,
                       double waits) {
-  double chain = f->machine.costs.chain / at_once(v, r, r2, steps);
+  double chain =
+      f->machine.costs.chain / (c[TILE_LANES] ? 1 : at_once(v, r, r2, steps)); /* sums of lanes are long ends */
   return steps * step_ns(f, c, v, r, r2, chain) + waits * chain + test_ns(f, c);
 }
 
