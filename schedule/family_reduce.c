@@ -113,6 +113,7 @@ typedef struct reduce_facts {
   double wide_ns;         /* the same of wide rows */
   double results;         /* that can be computed at the same time */
   int64_t longest;        /* steps of the longest reduction loop */
+  bool cuts_lanes;        /* vectors go along that loop, whose parts have lanes only if they are long enough */
   bool can_have_parts;    /* there is room for a data axis more */
   bool has_columns;       /* vectors can go along the results */
   double row, rows;       /* bytes of a row that is reduced by columns; how many there are of them */
@@ -139,6 +140,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->results = (double)independent(d, stage, f->has_columns);
   f->rows = f->outer = 1;
   for (int a = 0; a < op->n_reduce; a++) {
+    f->cuts_lanes = !f->has_columns && op->reduce_axes[a]->extent > f->longest;
     f->longest = RUNTIME_MAX(f->longest, op->reduce_axes[a]->extent);
     f->rows *= (double)op->reduce_axes[a]->extent;
     f->innermost = op->reduce_axes[a]->extent;
@@ -236,6 +238,7 @@ static double cost(const void *facts, const int32_t *c) {
     ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values, f->combined);
   ns += generic_rows_streams(&f->machine, f->read, rows);
   if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
+  if (c[REDUCE_PARTS] > 1 && f->cuts_lanes && f->longest < 2 * f->lanes * c[REDUCE_PARTS]) return INFINITY;
   if (f->has_columns && c[REDUCE_TOGETHER] > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 &&
       f->outer < f->machine.threads)
     return INFINITY;

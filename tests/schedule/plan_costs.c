@@ -264,6 +264,20 @@ static void stores_along_rows(void **state) {
   assert_true(COST("3", "1184", "1", "19") < 1.05 * soon);
 }
 
+/* Threads share parts of a row whose lanes they leave. */
+static void parts_have_lanes(void **state) {
+  (void)state;
+#define OVER_TWO(d) "B[a<12, c<30] = sum[b<20, d<" d "](X[a,b,c,d])"
+#define PARTS(n) \
+  "[{\"stage\":\"B\",\"family\":\"reduce\",\"vectors\":2,\"parts\":" n ",\"threads\":1,\"together\":1,\"wide\":0}]"
+  tn_machine soon = cost_fill_machine(&plain_machine);
+  soon.fork_ns = 1;
+  assert_true(isinf(cost_on(&soon, OVER_TWO("33"), PARTS("2"))));
+  assert_true(isfinite(cost_on(&soon, OVER_TWO("64"), PARTS("2"))));
+  assert_true(isinf(cost_on(&soon, OVER_TWO("64"), PARTS("4"))));
+  assert_true(isfinite(cost_on(&soon, OVER_TWO("18"), PARTS("2")))); /* the other axis is cut */
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(last_cache_loses),    cmocka_unit_test(costs_what_it_moves),
@@ -271,6 +285,6 @@ int test_plan_costs(void) {
       cmocka_unit_test(parted_lines_crowd),  cmocka_unit_test(stored_lines_crowd),
       cmocka_unit_test(counts_loads),        cmocka_unit_test(waits_for_narrow_tiles),
       cmocka_unit_test(windows_overlap),     cmocka_unit_test(asks_for_what_stays),
-      cmocka_unit_test(stores_along_rows)};
+      cmocka_unit_test(stores_along_rows),   cmocka_unit_test(parts_have_lanes)};
   return CHECK_TESTS("costs of plans", tests);
 }
