@@ -39,9 +39,9 @@ static const math_row rows[TIR_OP_COUNT] = {
 /* libm's name for f64. */
 static const char *libm_name(const tir_expr *e) { return tir_op_table[e->op == TIR_SIGMOID ? TIR_EXP : e->op].text; }
 
-/* That NAME computes a value of its arguments and nothing else: what is the same for all steps is computed once. Errno, which some functions
+/* Says that NAME computes a value of its arguments and nothing else: what is the same for all steps is computed once. Errno, which some functions
  * set, belongs to nobody here. */
-static void is_pure(codegen_emitter *m, const char *name) {
+static void mark_pure(codegen_emitter *m, const char *name) {
   LLVMValueRef function = LLVMGetNamedFunction(m->module, name);
   codegen_add_attribute(m, function, (unsigned)LLVMAttributeFunctionIndex, "willreturn", 0);
   codegen_add_attribute(m, function, (unsigned)LLVMAttributeFunctionIndex, "memory", 0); /* none */
@@ -71,7 +71,7 @@ static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa,
     LLVMValueRef part = codegen_call_extern(m, name, type, n, types, parts);
     result = codegen_put_piece(m, result, part, e->lanes, first, width);
   }
-  is_pure(m, name);
+  mark_pure(m, name);
   return result;
 }
 
@@ -84,7 +84,7 @@ static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRe
   LLVMTypeRef types[] = {m->dtypes[e->dtype], m->dtypes[e->dtype]};
   if (e->lanes == 1) {
     LLVMValueRef value = codegen_call_extern(m, name, types[0], e->n_args, types, args);
-    return is_pure(m, name), value;
+    return mark_pure(m, name), value;
   }
   LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
   for (unsigned lane = 0; lane < e->lanes; lane++) {
@@ -93,7 +93,7 @@ static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRe
     LLVMValueRef value = codegen_call_extern(m, name, types[0], e->n_args, types, of_lane);
     result = LLVMBuildInsertElement(m->builder, result, value, at, "");
   }
-  is_pure(m, name);
+  mark_pure(m, name);
   return result;
 }
 

@@ -470,12 +470,6 @@ typedef struct walked {
   double page[GENERIC_MAX_READS];
 } walked;
 
-/* Of the lines of a panel that the tile before asked for: those that its own panel, which lies in the same sets, left there. */
-static double asked_part(const tile_facts *f, const int32_t *c, const stream *s, double touched, const double *extent) {
-  bool is_asked = c[TILE_PREFETCH] && f->shared >= 0 && s->read == &f->reads.reads[f->shared];
-  return is_asked ? 1 - cost_missed(&f->machine, 2, footprint(f, s, touched, extent, 2)) : 0;
-}
-
 /* By loops from the innermost, [0], to the outermost. Returns what adding up blocks of the reduction takes. */
 static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, walked *w, double *tiles) {
   double extent[GENERIC_MAX_AXES], added_ns_all = 0;
@@ -489,8 +483,11 @@ static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, w
     int outer = n->n - 1 - l;
     double added = bytes_added(f, n, extent);
     w->place[l] = place_of(f, n_reads, w->streams, extent, added, w->touched[l]);
-    for (int i = 0; l == 0 && i < n_reads; i++)
-      w->streams[i].asked = asked_part(f, c, &w->streams[i], w->touched[0][i], extent);
+    if (l == 0 && c[TILE_PREFETCH] &&
+        f->shared >= 0) { /* asked for by the tile before, whose panel lies in the same sets */
+      stream *panel = &w->streams[f->shared];
+      panel->asked = 1 - cost_missed(&f->machine, 2, footprint(f, panel, w->touched[0][f->shared], extent, 2));
+    }
     if (outer == n->depth) added_ns_all = added_ns(f, n, extent, w->place[l]);
     extent[n->loops[outer].axis] *= n->loops[outer].count;
     *tiles *= n->loops[outer].count;
@@ -581,11 +578,11 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level = cost_level(m, rows * row_bytes);
   double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
   double apart = f->is_across && f->reads.extent[f->reads.n_data - 1] > 1 ? rows * row_bytes / f->bytes : 0;
-  double run = stored_run(f, c, n), runs = rows * (row_bytes / run - 1), lines = fmax(row_bytes / COST_LINE, 1);
+  double run = stored_run(f, c, n), runs = rows * row_bytes / run, lines = fmax(row_bytes / COST_LINE, 1);
   bool waits_anew = level == 3 && !is_guessed(run, stride);
-  double begins = waits_anew ? rows * fmax(row_bytes / run, 1) * cost_visit(m, 3, run / COST_LINE) : 0;
+  double begins = waits_anew ? runs * cost_visit(m, 3, run / COST_LINE) : 0;
   bool is_askew = level > 2 && apart == 0 && fmod(row_bytes, COST_LINE) != 0;
-  double askew = is_askew ? askew_ns(f, c, rows * lines, runs) : 0;
+  double askew = is_askew ? askew_ns(f, c, rows * lines, runs - rows) : 0;
   return rows * lines * cost_line(m, level, c[TILE_THREADS]) + waits +
          (begins + askew) * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
 }
@@ -716,9 +713,10 @@ static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t column
   return (double)(columns / lanes) + cost_fma(&f->machine, bytes) / cost_fma(&f->machine, c[TILE_WIDTH]);
 }
 
-/* What a tile that is not written out takes but for its stores. */
+/* What a tile takes but for its stores. */
 static double tile_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double steps,
                       double waits) {
+  if (tile_is_unrolled(f)) return unrolled_ns(f, c, v, r, r2);
   double chain =
       f->machine.costs.chain / (c[TILE_LANES] ? 1 : at_once(v, r, r2, steps)); /* sums of lanes are long ends */
   return steps * step_ns(f, c, v, r, r2, chain) + waits * chain + test_ns(f, c);
@@ -732,12 +730,9 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   double waits = is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
   double store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
-  bool unrolled = tile_is_unrolled(f);
-  double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : tile_ns(f, c, v, r, r2, steps, waits);
-  double ns = (double)(extent / width) * (tile + v * r * r2 * store);
+  double ns = (double)(extent / width) * (tile_ns(f, c, v, r, r2, steps, waits) + v * r * r2 * store);
   double rest = rest_vectors(f, c, extent % width);
-  double last = unrolled ? unrolled_ns(f, c, rest, r, r2) : tile_ns(f, c, rest, r, r2, steps, waits);
-  return rest == 0 ? ns : ns + last + rest * r * r2 * store;
+  return rest == 0 ? ns : ns + tile_ns(f, c, rest, r, r2, steps, waits) + rest * r * r2 * store;
 }
 
 /* Whole tiles, and one for the rest. */

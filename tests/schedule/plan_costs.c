@@ -6,8 +6,6 @@
 #include "schedule/plan.h"
 #include "tests/schedule/tests.h"
 
-#define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
-
 /* Nanoseconds of a plan, for the only group of PROGRAM. */
 static double cost_on(const tn_machine *m, const char *program, const char *text) {
   fixture f = fixture_new(program, "");
@@ -203,24 +201,25 @@ static void waits_for_narrow_tiles(void **state) {
   assert_true(cost_on(&slow, FILTER("4096"), whole) == cost_of(FILTER("4096"), whole));
 }
 
+/* A plan of the family tile for stage O. */
+#define TILE(width, vectors, rows, panels, prefetch, depth)                                               \
+  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":" width ",\"vectors\":" vectors ",\"rows\":" rows      \
+  ",\"rows2\":1,\"pack\":0,\"panels\":" panels                                                            \
+  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" prefetch ",\"depth\":" depth \
+  ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
+
 /* Of a window that moves by less than its length a tile reads from afar only what the tile before it did not, and a line once that
  * two panels of channels share; rows of a result that lie side by side do not begin with waits. */
 static void windows_overlap(void **state) {
   (void)state;
 #define CHANNELS "O[h<112, w<112, c<32] = sum[r<3, s<3](I[h+r, w+s, c] * W[r,s,c])"
-#define DEPTHWISE(vectors, rows, panels)                                                      \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":32,\"vectors\":" vectors ",\"rows\":" rows \
-  ",\"rows2\":1,\"pack\":0,"                                                                  \
-  "\"panels\":" panels                                                                        \
-  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,"    \
-  "\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
   tn_machine far = plain_machine;
   far.vector_bytes = 32, far.vector_registers = 16;
   far.costs.line3 = 2, far.costs.stray = 20, far.costs.stray4 = 30;
-  double narrow = cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4"));
-  assert_true(narrow < cost_on(&far, CHANNELS, DEPTHWISE("4", "1", "1")));
+  double narrow = cost_on(&far, CHANNELS, TILE("32", "1", "6", "4", "0", "0"));
+  assert_true(narrow < cost_on(&far, CHANNELS, TILE("32", "4", "1", "1", "0", "0")));
   far.costs.stray = 200;
-  assert_true(narrow == cost_on(&far, CHANNELS, DEPTHWISE("1", "6", "4")));
+  assert_true(narrow == cost_on(&far, CHANNELS, TILE("32", "1", "6", "4", "0", "0")));
 }
 
 /* What a tile asked for is there when the next one uses it, unless the lines of a panel are too many for the sets they fall into:
@@ -228,11 +227,9 @@ static void windows_overlap(void **state) {
 static void asks_for_what_stays(void **state) {
   (void)state;
 #define LONG(columns) "O[i<14, j<" columns "] = sum[k<4608](A[i,k] * B[k,j])"
-#define ASKING(asks, depth)                                                                                           \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":14,\"rows2\":1,\"pack\":0,\"panels\":1," \
-  "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" asks ",\"depth\":" depth                  \
-  ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
-#define GAIN(program, depth) (cost_on(&slow, program, ASKING("0", depth)) / cost_on(&slow, program, ASKING("1", depth)))
+#define GAIN(program, depth)                                         \
+  (cost_on(&slow, program, TILE("64", "1", "14", "1", "0", depth)) / \
+   cost_on(&slow, program, TILE("64", "1", "14", "1", "1", depth)))
   tn_machine slow = cost_fill_machine(&plain_machine);
   slow.costs.stray = slow.costs.waited = 10 * slow.costs.line3, slow.costs.asked = 1.5 * slow.costs.line3;
   assert_true(GAIN(LONG("528"), "0") > 1.5);
@@ -245,15 +242,10 @@ static void asks_for_what_stays(void **state) {
 static void stores_along_rows(void **state) {
   (void)state;
 #define FEW_STEPS(steps, columns) "O[i<1120, j<" columns "] = sum[k<" steps "](A[i,k] * B[k,j])"
-#define ALONG(rows, panels)                                                                                            \
-  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":" rows                                    \
-  ",\"rows2\":1,\"pack\":0,\"panels\":" panels                                                                         \
-  ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0," \
-  "\"parity\":0,"                                                                                                      \
-  "\"left\":0}]"
   tn_machine slow = cost_fill_machine(&plain_machine);
   slow.costs.line3 = 2, slow.costs.stray = 5, slow.costs.runs3 = 2.5, slow.costs.spans = 2;
-#define COST(steps, columns, rows, panels) cost_on(&slow, FEW_STEPS(steps, columns), ALONG(rows, panels))
+#define COST(steps, columns, rows, panels) \
+  cost_on(&slow, FEW_STEPS(steps, columns), TILE("64", "4", rows, panels, "0", "0"))
   assert_true(1.1 * COST("3", "1173", "6", "19") < COST("3", "1173", "6", "1"));
   assert_true(1.1 * COST("3", "1184", "6", "19") < COST("3", "1184", "6", "1"));
   assert_true(1.1 * COST("3", "1173", "1", "19") < COST("3", "1173", "6", "19"));

@@ -374,7 +374,6 @@ static void json_and_back(void **state) {
 /* ---- what a plan says, and what it costs ------------------------------------------------------------------------- */
 
 #define BATCH "B[n<4, i<512, j<512] = A[n,j,i]"
-#define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
 
 /* A filter whose steps count by phases, which are put beside each other at the end. */
 #define PHASES(where, end)                                        \

@@ -29,6 +29,9 @@ typedef struct fixture {
   tn_schedule *s;
 } fixture;
 
+/* A stage of a window of another's rows, ROWS apart. */
+#define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
+
 /* A machine for plans, and the same with vectors of half a line (plans.c). */
 extern const tn_machine plain_machine;
 tn_machine with_half_lines(void);
