@@ -1,5 +1,5 @@
 /* family_strip.c: chains of stencils: filters of a few taps, differences, what is computed between them. The last
- * stage runs in tiles of rows and columns; what its windows read is computed for a tile at a time, its margins anew
+ * stage runs in tiles of rows and columns (a chain along one axis: of columns alone); what its windows read is computed for a tile at a time, its margins anew
  * for each, so that it stays in a cache; what is read point by point is computed where it is used, in registers; what
  * is cheap is inlined. In every stage some rows go together, so that taps along a column share what they load.
  * Vectors go along rows, threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
@@ -48,7 +48,8 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 4; n < f->rows && n <= 1024; n += n >= 32 ? n / 2 : 4) plan_add(s, STRIP_ROWS, n);
   plan_add(s, STRIP_ROWS, f->rows);
   plan_add(s, STRIP_COLUMNS, f->columns);
-  for (int64_t n = 4 * f->whole; n < f->columns && n <= 128 * f->lanes; n *= 2) plan_add(s, STRIP_COLUMNS, n);
+  int64_t most = f->rows > 1 ? 128 * f->lanes : f->columns;
+  for (int64_t n = 4 * f->whole; n < f->columns && n <= most; n *= 2) plan_add(s, STRIP_COLUMNS, n);
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
@@ -58,7 +59,7 @@ static void space(const void *facts, plan_space *s) {
   if (f->levels[0]->n > 1) plan_add(s, STRIP_ROLLS, 1);
   plan_add(s, STRIP_PARTS, 0);
   if (!generic_is_worth_threads_on(&f->machine, ns_of(f, f->levels[0]))) return;
-  if (f->shared >= f->machine.threads) plan_add(s, STRIP_PARTS, 1);
+  if (f->shared >= f->machine.threads || f->is_row) plan_add(s, STRIP_PARTS, 1);
   for (int n = 1; n <= 8; n *= 2)
     if (f->rows >= n * f->machine.threads) plan_add(s, STRIP_PARTS, n * f->machine.threads);
 }
@@ -184,7 +185,7 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
   double apart = fmax(m->vector_bytes - s->bytes, 0) / COST_LINE;
-  bool is_root = s->last_reader < 0, is_whole = !is_root || fmod(f->row, COST_LINE) == 0;
+  bool is_root = s->last_reader < 0, is_whole = !is_root || f->is_row || fmod(f->row, COST_LINE) == 0;
   double stored = !is_root && s->is_local ? 0 : n * (is_whole ? 1 : 1 + apart);
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double spans = apart * (s->near_spans * n + s->columns_spans * shape->vectors);
@@ -293,7 +294,7 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
 static double begin_ns(const strip_facts *f, double place, double width) {
   const tn_machine *m = &f->machine;
   double lines = width / COST_LINE, near = cost_visit(m, (int)place, lines);
-  if (width >= f->row) return 0;
+  if (width >= f->row || f->is_row) return 0;
   return fmax(1 - width / COST_PAGE, 0) *
          cost_between(place, near, cost_visit(m, RUNTIME_MIN((int)place + 1, 4), lines));
 }
@@ -342,7 +343,7 @@ static double cost(const void *facts, const int32_t *c) {
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
   double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, first);
   double ns = fmax(computed, streamed) + exposed * fmin(computed, streamed);
-  return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, parts * f->shared) : ns;
+  return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, f->is_row ? tiles : parts * f->shared) : ns;
 }
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
@@ -366,11 +367,11 @@ static bool attach(const strips *x, const tn_tensor *tensor, const tn_tensor *to
   return position >= 0 && schedule_compute_at(x->d->s, generic_stage(x->d, tensor), at, position) == TN_OK;
 }
 
-/* The last block is moved back so that it ends with the axis. *OUTER: NONE: there is one block. */
+/* The last block is moved back so that it ends with the axis. *OUTER: NONE: there is one block. AXIS: NONE: there is no axis. */
 static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, int *outer, int *inner) {
   *outer = NONE, *inner = axis;
   const schedule_stage *st = &d->s->stages[stage];
-  if (st->axes[axis].extent <= factor) return true;
+  if (axis == NONE || st->axes[axis].extent <= factor) return true;
   int at = schedule_leaf_position(st, axis);
   if (at < 0 || schedule_split(d->s, stage, at, 1, &factor, true, TN_TAIL_OVERLAP) != TN_OK) return false;
   *outer = d->s->stages[stage].leaves[at];
@@ -378,10 +379,18 @@ static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, i
   return true;
 }
 
+/* Tiles of the root's columns: of one that has no rows those that threads share, of which none may be moved back, since both would
+ * write what they have in common. *OUTER: as split_moved says. */
+static bool split_columns(const strips *x, int stage, int axis, int64_t factor, bool for_threads, int *outer, int *inner) {
+  if (!for_threads || x->d->s->stages[stage].axes[axis].extent <= factor)
+    return split_moved(x->d, stage, axis, factor, outer, inner);
+  return generic_split(x->d, stage, axis, factor, outer, inner);
+}
+
 /* Whether steps along AXIS, a reduction, go down the rows of what is read. */
 static bool goes_down(const generic_reads *r, int axis, int row) {
   bool does = false;
-  for (int i = 0; axis >= r->n_data && i < r->n; i++)
+  for (int i = 0; row >= 0 && axis >= r->n_data && i < r->n; i++)
     does |= r->reads[i].dim[row] >= 0 && r->reads[i].dim[axis] == r->reads[i].dim[row];
   return does;
 }
@@ -419,7 +428,7 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
           (!by_rows && goes_down(&r, st->leaves[i], row)) == down)
         order[n++] = st->leaves[i];
   int n_outer = n;
-  order[n++] = row;
+  if (row >= 0) order[n++] = row;
   if (!order_vectors(x, stage, n, order, column)) return false;
   if (own.together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
   for (int i = n_outer - 1; i >= 0; i--) {
@@ -450,7 +459,7 @@ static bool arrange_blocks(const strips *x, int stage, const strip_stage *of, in
   if (in_turn) order[n++] = row_in;
   if (columns != NONE) order[n++] = columns;
   *block = n > 0 ? order[n - 1] : NONE;
-  if (!in_turn) order[n++] = row_in;
+  if (!in_turn && row_in != NONE) order[n++] = row_in;
   if (!part_borders(x, stage, rows, columns)) return false;
   return order_vectors(x, stage, n, order, column_in) &&
          (!together || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
@@ -495,7 +504,7 @@ static bool unroll_blocks(const strips *x, int stage, int axis) {
 static bool align_rows(const strips *x, const tn_tensor *tensor) {
   int64_t line = RUNTIME_MAX(COST_LINE / (int64_t)tn_dtype_bytes(tensor->dtype), 1);
   int row = tensor->ndim - 2 - (x->f->channels > 1);
-  return schedule_storage_align(x->d->s, generic_stage(x->d, tensor), row, 2 * line, (int)line) == TN_OK;
+  return row < 0 || schedule_storage_align(x->d->s, generic_stage(x->d, tensor), row, 2 * line, (int)line) == TN_OK;
 }
 
 /* What a window reads: computed for a tile. */
@@ -524,7 +533,8 @@ static bool place_member(const strips *x, const strip_stage *member) {
          attach(x, tensor, x->g->root, x->block);
 }
 
-/* Axes that all stages have and parts, which threads share; tiles; the root's other axes; blocks. */
+/* Axes that all stages have and parts, which threads share (of a chain along one axis: tiles); tiles; the root's other axes;
+ * blocks. */
 static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   const tn_tensor *sums;
   int n_axes = x->g->root->ndim - root->trailing, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0;
@@ -541,10 +551,13 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   }
   n_shared = n;
   if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
-  if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns / x->f->channels, &columns, &column)) return false;
+  bool tiles_are_shared = x->f->is_row && c[STRIP_PARTS] > 0;
+  if (!split_columns(x, stage, n_axes - 1, (int64_t)shape.columns / x->f->channels, tiles_are_shared, &columns, &column))
+    return false;
   if (!part_borders(x, stage, rows, columns)) return false;
   if (rows != NONE) order[n++] = rows;
   if (columns != NONE) order[n++] = columns;
+  if (tiles_are_shared) n_shared = n;
   if (x->rolls) {
     if (!split_moved(x->d, stage, row, x->together, &rows, &row) || rows == NONE) return false;
     order[n++] = rows;
@@ -572,7 +585,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   for (int i = 0; ok && i < level->n; i++) {
     int of = generic_stage(d, level->stages[i].tensor),
         column = level->stages[i].tensor->ndim - 1 - level->stages[i].trailing;
-    for (int k = 0; k < 2; k++) x.has_borders[k] |= generic_has_borders(d, of, column - 1 + k);
+    for (int k = f->is_row; k < 2; k++) x.has_borders[k] |= generic_has_borders(d, of, column - 1 + k);
   }
   ok = ok && arrange_root(&x, &level->stages[0], c);
   for (int i = 1; ok && i < level->n; i++)
@@ -587,7 +600,7 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_TOGETHER] = {"together", "rows that share what they load"},
     [STRIP_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [STRIP_INLINED] = {"inlined", "0 to 6: more and more is computed where it is read"},
-    [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
+    [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are, or tiles where there are no rows; 0: nothing is"},
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
     [STRIP_ROLLS] = {"rolls",
                      "1: what windows read is kept from one row of blocks to the next, as many rows as these need"},

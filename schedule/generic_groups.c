@@ -73,7 +73,7 @@ int generic_trailing(const generic_draft *p, const tn_tensor *tensor) {
   return trailing_axes(p, tensor, MAX_DEPTH);
 }
 
-/* The stage's axis of columns, by generic_trailing; that of rows stands before it. */
+/* The stage's axis of columns, by generic_trailing; that of rows stands before it. Below 0: a stage of one axis has no rows. */
 static int column_of(const generic_draft *p, const generic_reads *r) {
   return r->n_data - 1 - generic_trailing(p, r->op->outputs);
 }
@@ -86,27 +86,32 @@ static int trailing_of(const generic_draft *p, const generic_reads *r, const gen
   return RUNTIME_MIN(n, read->tensor->ndim - 1);
 }
 
-/* READ goes along the rows and columns of its reader as they lie in memory, up to MOST of them at a step, moved by taps. */
+/* READ goes along the rows and columns of its reader as they lie in memory, up to MOST of them at a step, moved by taps. A reader of
+ * one axis has columns alone. */
 static bool goes_by_steps(const generic_draft *p, const generic_reads *r, const generic_read *read, int64_t most) {
   int column = column_of(p, r), row = column - 1, last = read->tensor->ndim - 1;
   int64_t inside = 1;
   for (int n = trailing_of(p, r, read); n > 0; n--) inside *= read->tensor->shape[last--];
   for (int a = 0; a < r->n_axes; a++)
     if (!read->is_known[a] || read->block[a]) return false;
-  if (row < 0 || last < 1 || read->dim[column] != last || read->dim[row] != last - 1) return false;
-  int64_t line = inside * read->tensor->shape[last], columns = read->stride[column], rows = read->stride[row];
-  return columns >= inside && columns <= most * inside && columns % inside == 0 && rows >= line &&
-         rows <= most * line && rows % line == 0;
+  if (last < 0 || read->dim[column] != last) return false;
+  int64_t columns = read->stride[column];
+  if (columns < inside || columns > most * inside || columns % inside != 0) return false;
+  if (row < 0) return true;
+  if (last < 1 || read->dim[row] != last - 1) return false;
+  int64_t line = inside * read->tensor->shape[last], rows = read->stride[row];
+  return rows >= line && rows <= most * line && rows % line == 0;
 }
 
 static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const generic_read *read) {
   return goes_by_steps(p, r, read, 1);
 }
 
-/* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. */
+/* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. Both have rows, or neither. */
 static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
-  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < 2) return false;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2))
+    return false;
   for (int i = 0; i < r.n; i++)
     if (r.reads[i].tensor == tensor && !goes_by_taps(p, &r, &r.reads[i])) return false;
   return true;
@@ -116,7 +121,7 @@ static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const
  * them would use it again. */
 static bool uses_by_taps_only(const generic_draft *p, const generic_reads *r) {
   int column = column_of(p, r), row = column - 1;
-  for (int i = 0; i < r->n; i++) {
+  for (int i = 0; row >= 0 && i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (read->is_known[row] && read->is_known[column] && read->stride[row] == 0 && read->stride[column] == 0) continue;
     for (int a = 0; a < row; a++)
@@ -125,11 +130,11 @@ static bool uses_by_taps_only(const generic_draft *p, const generic_reads *r) {
   return true;
 }
 
-/* A stage of rows and columns that reduces no more than a filter's taps. R: what it reads. */
+/* A stage of rows and columns, or of columns alone, that reduces no more than a filter's taps. R: what it reads. */
 static bool is_of_taps(const generic_draft *p, int stage, generic_reads *r) {
   const te_op *op = p->s->stages[stage].op;
   int64_t steps = 1;
-  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 2 || !generic_read_all(p, stage, r)) return false;
+  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 1 || !generic_read_all(p, stage, r)) return false;
   for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
   return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(p, r));
 }
@@ -179,7 +184,7 @@ static bool is_of_rows(const generic_draft *p, int stage) {
   int n_rows = 0;
   if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || r.n_axes > r.n_data) return false;
   int row = column_of(p, &r) - 1;
-  for (int i = 0; i < r.n; i++) {
+  for (int i = 0; row >= 0 && i < r.n; i++) {
     bool goes = goes_by_taps(p, &r, &r.reads[i]);
     for (int k = 0; goes && k < i; k++)
       n_rows += r.reads[k].tensor == r.reads[i].tensor && goes_by_taps(p, &r, &r.reads[k]) &&

@@ -48,6 +48,7 @@ typedef struct strip_facts {
   tn_machine machine;
   int64_t rows, columns; /* of the root, columns with their channels */
   int64_t channels;      /* of each column (generic_channels); 1: there is no such axis */
+  bool is_row;           /* all stages have one axis, of columns; ROWS is 1 */
   double shared, inside; /* iterations of its other axes: those that all stages have, and those inside of a tile */
   double read, written;  /* bytes of what the chain reads from outside; of the root */
   double row;            /* bytes of a row of the root */

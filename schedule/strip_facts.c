@@ -121,21 +121,28 @@ static void offsets(const generic_reads *r, const generic_read *read, int dim, i
     }
 }
 
-static bool uses(const generic_read *read, int axis) { return !read->is_known[axis] || read->stride[axis] != 0; }
+/* AXIS below 0: there is none (rows of a chain that has one axis). */
+static bool uses(const generic_read *read, int axis) {
+  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0);
+}
+
+/* generic_read.dim; -1 where there is no such axis. */
+static int dim_of(const generic_read *read, int axis) { return axis >= 0 ? read->dim[axis] : -1; }
 
 /* Whether two reads differ in the index of rows alone, so that a block of rows shares what they load. */
 static bool differs_in_rows(const generic_read *a, const generic_read *b, int row) {
-  if (a->tensor != b->tensor || a->dim[row] != b->dim[row] || a->dim[row] < 0) return false;
+  if (a->tensor != b->tensor || dim_of(a, row) != dim_of(b, row) || dim_of(a, row) < 0) return false;
   for (int d = 0; d < a->expr->n_args; d++)
-    if (d != a->dim[row] && !tir_equal(a->expr->arg[d], b->expr->arg[d])) return false;
+    if (d != dim_of(a, row) && !tir_equal(a->expr->arg[d], b->expr->arg[d])) return false;
   return true;
 }
 
 /* How many elements of its dimension READ goes on by with each step of AXIS. */
 static double step_along(const generic_read *read, int axis) {
   double unit = 1;
+  if (dim_of(read, axis) < 0) return 1;
   for (int d = read->dim[axis] + 1; d < read->tensor->ndim; d++) unit *= (double)read->tensor->shape[d];
-  return read->dim[axis] < 0 ? 1 : fmax(fabs((double)read->stride[axis]) / unit, 1);
+  return fmax(fabs((double)read->stride[axis]) / unit, 1);
 }
 
 /* Nanoseconds more of a register of READ whose lanes are not side by side. */
@@ -166,7 +173,7 @@ static bool spans(const strip_level *level, const generic_reads *r, const generi
   for (int i = 0; i < level->n; i++)
     if (level->stages[i].tensor == read->tensor) kept = &level->stages[i];
   if (kept) from = kept->low[COLUMN];
-  for (int d = dim; !kept && d < read->tensor->ndim; d++)
+  for (int d = dim; !kept && read->tensor->ndim > 1 && d < read->tensor->ndim; d++)
     row = (d == dim ? bytes : row) * (double)read->tensor->shape[d];
   return (all && high > low) || fmod(row, COST_LINE) != 0 ||
          fmod((of->low[COLUMN] + low - from) * bytes, COST_LINE) != 0;
@@ -180,7 +187,7 @@ static void count_loads(const generic_draft *d, const strip_level *level, const 
   int column = r->n_data - 1 - out->trailing, row = column - 1;
   double row_taps = 1, taps = 1;
   for (int a = r->n_data; a < r->n_axes; a++) {
-    bool is_of_rows = uses(read, row) && read->dim[a] >= 0 && read->dim[a] == read->dim[row];
+    bool is_of_rows = uses(read, row) && read->dim[a] >= 0 && read->dim[a] == dim_of(read, row);
     if (uses(read, a)) *(is_of_rows ? &row_taps : &taps) *= (double)r->extent[a];
   }
   if (!uses(read, column)) {
@@ -203,10 +210,11 @@ static void count_loads(const generic_draft *d, const strip_level *level, const 
 /* Whether two reads differ in the rows and columns that they are away from a point alone. */
 static bool is_same_plane(const generic_reads *r, int a, int b, int row) {
   const generic_read *one = &r->reads[a], *other = &r->reads[b];
-  if (one->tensor != other->tensor || one->dim[row] != other->dim[row] || one->dim[row + 1] != other->dim[row + 1])
+  if (one->tensor != other->tensor || dim_of(one, row) != dim_of(other, row) ||
+      one->dim[row + 1] != other->dim[row + 1])
     return false;
   for (int d = 0; d < one->expr->n_args; d++)
-    if (d != one->dim[row] && d != one->dim[row + 1] && !tir_equal(one->expr->arg[d], other->expr->arg[d]))
+    if (d != dim_of(one, row) && d != one->dim[row + 1] && !tir_equal(one->expr->arg[d], other->expr->arg[d]))
       return false;
   return true;
 }
@@ -217,7 +225,7 @@ static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
   for (int k = 0; k < r->n; k++) {
     double from, to;
     bool counts = by_plane ? is_same_plane(r, at, k, row) : r->reads[k].tensor == r->reads[at].tensor;
-    if (!counts || r->reads[k].dim[row] < 0) continue;
+    if (!counts || dim_of(&r->reads[k], row) < 0) continue;
     offsets(r, &r->reads[k], r->reads[k].dim[row], row, &from, &to);
     low = fmin(low, from), high = fmax(high, to);
   }
@@ -228,7 +236,7 @@ static double reach_of(const generic_reads *r, int at, int row, bool by_plane) {
 static int planes_of(const generic_reads *r, int at, int row) {
   int n = 0;
   for (int i = 0; i < r->n; i++) {
-    bool is_first = r->reads[i].tensor == r->reads[at].tensor && r->reads[i].dim[row] >= 0;
+    bool is_first = r->reads[i].tensor == r->reads[at].tensor && dim_of(&r->reads[i], row) >= 0;
     for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, k, i, row);
     n += is_first;
   }
@@ -252,7 +260,7 @@ static void count_reach(const generic_reads *r, int row, strip_stage *out) {
 static double taps_of(const generic_reads *r, const generic_read *read, int row) {
   double taps = 1;
   for (int a = r->n_data; a < r->n_axes; a++)
-    if (uses(read, a) && read->dim[a] >= 0 && (read->dim[a] == read->dim[row] || read->dim[a] == read->dim[row + 1]))
+    if (uses(read, a) && read->dim[a] >= 0 && (read->dim[a] == dim_of(read, row) || read->dim[a] == read->dim[row + 1]))
       taps *= (double)r->extent[a];
   return taps;
 }
@@ -268,7 +276,7 @@ static void count_rows(const strip_level *level, const generic_reads *r, int row
     for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, i, k, row);
     for (int k = i; k < r->n; k++) taps += is_same_plane(r, i, k, row) ? taps_of(r, &r->reads[k], row) : 0;
     for (int a = r->n_data; a < r->n_axes; a++)
-      if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != read->dim[row] && read->dim[a] != read->dim[row + 1])))
+      if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != dim_of(read, row) && read->dim[a] != read->dim[row + 1])))
         times *= (double)r->extent[a];
     if (!is_first) continue;
     double rows = uses(read, row) ? times : 0, more = times * (uses(read, row) ? reach_of(r, i, row, true) : 1);
@@ -295,7 +303,8 @@ static void count_stage(const generic_draft *d, const generic_group *g, const st
     bool is_shared = r->n_data == g->root->ndim && g->is_common[a];
     out->lead *= is_of_tile || is_shared ? 1 : (double)r->extent[a];
   }
-  const tir_var *row = &r->op->axes[r->n_data - 2 - out->trailing]->var;
+  int at = r->n_data - 2 - out->trailing;
+  const tir_var *row = at >= 0 ? &r->op->axes[at]->var : NULL;
   out->ops = out->taps * (body ? operations_of(body, NULL) : 1);
   out->once = out->taps * (body ? operations_of(body, row) : 1);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
@@ -317,6 +326,7 @@ static void reach_producers(strip_level *level, int at, const generic_reads *r) 
       for (int k = ROW; k <= COLUMN; k++) {
         double low, high;
         int axis = r->n_data - 2 - reader->trailing + k, dim = from->tensor->ndim - 2 - from->trailing + k;
+        if (dim < 0) continue;
         offsets(r, &r->reads[i], dim, axis, &low, &high);
         if (k == COLUMN) low *= (double)level->channels, high *= (double)level->channels;
         from->low[k] = is_first ? reader->low[k] + low : fmin(from->low[k], reader->low[k] + low);
@@ -366,7 +376,8 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
   if (!has_channels(d, out)) return false;
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
-    if (!generic_read_all(d, stage, &r) || r.n_data < 2 + out->stages[i].trailing) return false;
+    if (!generic_read_all(d, stage, &r) || r.n_data < RUNTIME_MIN(2, g->root->ndim) + out->stages[i].trailing)
+      return false;
     reach_producers(out, i, &r);
   }
   for (int i = 0; i < out->n; i++) {
@@ -438,12 +449,13 @@ static int64_t least_multiple(int64_t n, int64_t m) {
 const strip_facts *generic_strip_facts(const generic_draft *d, const generic_group *g) {
   int n = g->root->ndim, stage = generic_stage(d, g->root);
   bool has_channels = generic_trailing(d, g->root) > 0;
-  strip_facts *f = g->is_chain && n >= 2 + has_channels ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
+  strip_facts *f = g->is_chain && n >= (has_channels ? 3 : 1) ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
   if (!f) return NULL;
   *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .written = generic_bytes(g->root)};
   f->read = read_bytes(d, g, &f->n_read);
   f->channels = has_channels ? g->root->shape[--n] : 1;
-  f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1] * f->channels;
+  f->is_row = n == 1;
+  f->rows = n >= 2 ? g->root->shape[n - 2] : 1, f->columns = g->root->shape[n - 1] * f->channels;
   f->row = (double)f->columns * (double)tn_dtype_bytes(g->root->dtype);
   f->can_stream = generic_can_stream(d, stage, f->columns, f->read + f->written);
   f->lanes = generic_lanes(d, stage);
