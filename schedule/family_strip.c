@@ -240,16 +240,24 @@ static double bytes_between(const strip_facts *f, const strip_shape *shape, cons
   return between;
 }
 
-/* Its lines go from the first cache and come for the reading, those of rows that two blocks read twice. A buffer that no near
- * cache holds lies in memory that is new each time. */
+/* Bytes that one tile after another uses: all buffers, what is read from outside and the root. */
+static double cycle_bytes(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
+  double bytes = 0, outside = shape->rows * shape->columns * level->stages[0].bytes * f->n_read;
+  for (int i = 0; i < level->n; i++) bytes += tile_bytes(shape, &level->stages[i]);
+  return bytes + outside;
+}
+
+/* Its lines go from the first cache and come for the reading, those of rows that two blocks read twice. They are written again for
+ * the next tile, and may have gone by then. A buffer that no near cache holds lies in memory that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
   const strip_stage *s = &level->stages[at];
   double bytes = extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
-  int near = cost_level(m, bytes_between(f, shape, level, at));
+  double between = bytes_between(f, shape, level, at), since = cycle_bytes(f, shape, level) - between;
+  int near = cost_level(m, between), written = shape->rolls ? near : cost_level(m, fmax(between, since));
   double again = s->last_reader < 0 ? 0 : level->stages[s->last_reader].reach / shape->together;
   double read = bytes / COST_LINE * cost_line(m, near, true) * (1 + again);
-  return cost_write(m, bytes, near, true, false) + read + (near > 2 ? bytes / COST_LINE * m->costs.fresh : 0);
+  return cost_write(m, bytes, written, true, false) + read + (near > 2 ? bytes / COST_LINE * m->costs.fresh : 0);
 }
 
 /* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
@@ -381,7 +389,8 @@ static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, i
 
 /* Tiles of the root's columns: of one that has no rows those that threads share, of which none may be moved back, since both would
  * write what they have in common. *OUTER: as split_moved says. */
-static bool split_columns(const strips *x, int stage, int axis, int64_t factor, bool for_threads, int *outer, int *inner) {
+static bool split_columns(const strips *x, int stage, int axis, int64_t factor, bool for_threads, int *outer,
+                          int *inner) {
   if (!for_threads || x->d->s->stages[stage].axes[axis].extent <= factor)
     return split_moved(x->d, stage, axis, factor, outer, inner);
   return generic_split(x->d, stage, axis, factor, outer, inner);
@@ -552,7 +561,8 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   n_shared = n;
   if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
   bool tiles_are_shared = x->f->is_row && c[STRIP_PARTS] > 0;
-  if (!split_columns(x, stage, n_axes - 1, (int64_t)shape.columns / x->f->channels, tiles_are_shared, &columns, &column))
+  if (!split_columns(x, stage, n_axes - 1, (int64_t)shape.columns / x->f->channels, tiles_are_shared, &columns,
+                     &column))
     return false;
   if (!part_borders(x, stage, rows, columns)) return false;
   if (rows != NONE) order[n++] = rows;
@@ -600,7 +610,9 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_TOGETHER] = {"together", "rows that share what they load"},
     [STRIP_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [STRIP_INLINED] = {"inlined", "0 to 6: more and more is computed where it is read"},
-    [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are, or tiles where there are no rows; 0: nothing is"},
+    [STRIP_PARTS] =
+        {"parts",
+         "of the rows, shared among threads; 1: other axes are, or tiles where there are no rows; 0: nothing is"},
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
     [STRIP_ROLLS] = {"rolls",
                      "1: what windows read is kept from one row of blocks to the next, as many rows as these need"},

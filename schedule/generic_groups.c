@@ -110,8 +110,7 @@ static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const g
 /* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. Both have rows, or neither. */
 static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
-  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2))
-    return false;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
   for (int i = 0; i < r.n; i++)
     if (r.reads[i].tensor == tensor && !goes_by_taps(p, &r, &r.reads[i])) return false;
   return true;

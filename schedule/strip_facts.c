@@ -276,7 +276,8 @@ static void count_rows(const strip_level *level, const generic_reads *r, int row
     for (int k = 0; k < i; k++) is_first &= !is_same_plane(r, i, k, row);
     for (int k = i; k < r->n; k++) taps += is_same_plane(r, i, k, row) ? taps_of(r, &r->reads[k], row) : 0;
     for (int a = r->n_data; a < r->n_axes; a++)
-      if (uses(read, a) && (read->dim[a] < 0 || (read->dim[a] != dim_of(read, row) && read->dim[a] != read->dim[row + 1])))
+      if (uses(read, a) &&
+          (read->dim[a] < 0 || (read->dim[a] != dim_of(read, row) && read->dim[a] != read->dim[row + 1])))
         times *= (double)r->extent[a];
     if (!is_first) continue;
     double rows = uses(read, row) ? times : 0, more = times * (uses(read, row) ? reach_of(r, i, row, true) : 1);

@@ -168,6 +168,33 @@ static void parted_lines_crowd(void **state) {
   assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
 }
 
+/* Of a chain along a row: what one tile leaves in the first cache the next one writes again. More than it holds comes from the second;
+ * all of it written and read again costs most. */
+static void rows_stay_near(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.costs = (tn_machine_costs){.line2 = 2,
+                               .line3 = 4,
+                               .line4 = 6,
+                               .write2 = 2,
+                               .write3 = 5,
+                               .write4 = 8,
+                               .chain = 0.01,
+                               .fma64 = 0.01,
+                               .load = 0.01};
+#define SUM_ALONG(name, n, of) name "[i<" n "] = (" of "[i] + " of "[i+1] + " of "[i+2]) * 0.25\n"
+#define ALONG                    \
+  SUM_ALONG("Q", "1000006", "I") \
+  SUM_ALONG("R", "1000004", "Q") SUM_ALONG("P", "1000002", "R") SUM_ALONG("O", "1000000", "P")
+#define BLOCKS(columns)                                                            \
+  cost_on(&m, ALONG,                                                               \
+          "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":1,\"columns\":" columns \
+          ",\"together\":1,\"vectors\":1,"                                         \
+          "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0}]")
+  assert_true(1.1 * BLOCKS("1024") < BLOCKS("4096"));
+  assert_true(1.1 * BLOCKS("4096") < BLOCKS("1000000"));
+}
+
 /* Whole lines of more rows than a set has room for go to the second cache, too. */
 static void stored_lines_crowd(void **state) {
   (void)state;
@@ -272,11 +299,12 @@ static void parts_have_lanes(void **state) {
 
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(last_cache_loses),    cmocka_unit_test(costs_what_it_moves),
-      cmocka_unit_test(streams_whole_lines), cmocka_unit_test(streams_where_lines_are_lost),
-      cmocka_unit_test(parted_lines_crowd),  cmocka_unit_test(stored_lines_crowd),
-      cmocka_unit_test(counts_loads),        cmocka_unit_test(waits_for_narrow_tiles),
-      cmocka_unit_test(windows_overlap),     cmocka_unit_test(asks_for_what_stays),
-      cmocka_unit_test(stores_along_rows),   cmocka_unit_test(parts_have_lanes)};
+      cmocka_unit_test(last_cache_loses),       cmocka_unit_test(costs_what_it_moves),
+      cmocka_unit_test(streams_whole_lines),    cmocka_unit_test(streams_where_lines_are_lost),
+      cmocka_unit_test(parted_lines_crowd),     cmocka_unit_test(stored_lines_crowd),
+      cmocka_unit_test(rows_stay_near),         cmocka_unit_test(counts_loads),
+      cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(windows_overlap),
+      cmocka_unit_test(asks_for_what_stays),    cmocka_unit_test(stores_along_rows),
+      cmocka_unit_test(parts_have_lanes)};
   return CHECK_TESTS("costs of plans", tests);
 }

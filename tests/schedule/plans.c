@@ -18,6 +18,9 @@ typedef struct plan_case {
 #define SWEEP(name, rows, columns, of) \
   name "[y<" rows ", x<" columns "] = (" of "[y,x+1] + " of "[y+2,x+1] + " of "[y+1,x] + " of "[y+1,x+2]) * 0.25\n"
 
+#define ROW_SWEEP(name, n, of) name "[i<" n "] = (" of "[i] + " of "[i+1] + " of "[i+2]) * 0.25\n"
+#define ROW_SWEEPS(n) ROW_SWEEP("B", n "+2", "I") ROW_SWEEP("C", n, "B")
+
 #define WEIGHTS(read)                                                                               \
   "W[y<40, x<60, u<3, v<3] = exp((I[y+1,x+1] - I[y+u,x+v]) * (I[y+1,x+1] - I[y+u,x+v]) * (-8.0))\n" \
   "O[y<40, x<60] = sum[u<3, v<3](" read ")"
@@ -58,6 +61,10 @@ static const plan_case cases[] = {
     {"filters of rows and columns",
      "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
     {"sweeps", SWEEP("A", "104", "104", "I") SWEEP("B", "102", "102", "A") SWEEP("C", "100", "100", "B"), "C", "strip"},
+    {"sweeps along a row", ROW_SWEEPS("1000"), "C", "strip"},
+    {"a window along a row of sums", "R[i<5004] = sum[k<5](A[i+k] * K[k])\nO[i<5000] = max[k<3](R[i+2*k]) - R[i]", "O",
+     "strip"},
+    {"differences along two rows", "O[i<5000] = A[0,i] - A[1,i+1]", "O", "points"},
     {"differences of rows", "O[y<62, x<94] = A[y+2,x+1] - A[y,x+1] + A[y+1,x+2] - A[y+1,x]", "O", "strip"},
     {"a color from a gray",
      "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
@@ -467,6 +474,9 @@ static const said_case said[] = {
     {"strip_of_colours", "B[y<62, x<93, c<3] = sum[k<3](A[y,x+k,c])\nO[y<60, x<93, c<3] = sum[k<3](B[y+k,x,c]) * 0.5",
      "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":20,\"columns\":192,\"together\":2,\"vectors\":1,\"inlined\":0,"
      "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
+    {"strip_of_a_row", ROW_SWEEPS("500001"),
+     "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
+     "\"parts\":1,\"stream\":0,\"rolls\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
@@ -601,6 +611,9 @@ static void together_for_few(void **state) {
 static const said_case unfit[] = {
     {"more rows than a part has", "S[b<5000, j<2] = sum[k<128](A[b,k,j])",
      "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":64,\"parts\":4,\"threads\":1}]"},
+    {"a single row that is kept", ROW_SWEEPS("5001"),
+     "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
+     "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
     {"one block of columns first", "Y[i<300, j<16] = X[i,j] * rsqrt(V[j])",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":1,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
 };
