@@ -22,7 +22,7 @@ enum {
   STRIP_ROLLS,
   STRIP_FIELD_COUNT
 };
-enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_WARM = 4, NONE = -1 };
+enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_WARM = 4, MOST_EVEN = 6, NONE = -1 };
 
 static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
 
@@ -50,6 +50,10 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, STRIP_COLUMNS, f->columns);
   int64_t most = f->rows > 1 ? 128 * f->lanes : f->columns;
   for (int64_t n = 4 * f->whole; n < f->columns && n <= most; n *= 2) plan_add(s, STRIP_COLUMNS, n);
+  for (int k = 2; k <= MOST_EVEN; k++) { /* even tiles, whose last one is hardly moved back */
+    int64_t n = (f->columns + k * f->whole - 1) / (k * f->whole) * f->whole;
+    if (n >= 4 * f->whole && n < f->columns && n <= most) plan_add(s, STRIP_COLUMNS, n);
+  }
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
