@@ -477,6 +477,9 @@ static const said_case said[] = {
     {"strip_of_a_row", ROW_SWEEPS("500001"),
      "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
      "\"parts\":1,\"stream\":0,\"rolls\":0}]"},
+    {"strip_of_even_tiles", ROW_SWEEPS("1000"), /* three */
+     "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":336,\"together\":1,\"vectors\":1,\"inlined\":0,"
+     "\"parts\":0,\"stream\":0,\"rolls\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
