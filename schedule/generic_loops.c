@@ -85,16 +85,16 @@ static int loops_needed(generic_draft *p, int stage, int n, const int *axes) {
   return n;
 }
 
-/* Whether AXIS counts blocks of which the last was moved back. */
-static bool counts_overlaps(const schedule_stage *st, int axis) {
+/* Whether AXIS counts blocks that leave a rest, with TAIL. */
+static bool counts_blocks(const schedule_stage *st, int axis, tn_tail tail) {
   const schedule_relation *r = st->axes[axis].made_by < 0 ? NULL : &st->relations[st->axes[axis].made_by];
-  return r && !r->is_fuse && r->tail == TN_TAIL_OVERLAP && r->many[0] == axis;
+  if (!r || r->is_fuse || r->n != 2 || r->tail != tail || r->many[0] != axis) return false;
+  return st->axes[r->one].extent % st->axes[r->many[1]].extent != 0;
 }
 
-/* Blocks that overlap are shared in as many chunks as there are threads: the last two are in one. *LOOP: the blocks of a chunk. */
-static bool share_chunks(generic_draft *p, int stage, int *loop) {
+/* Blocks are shared in as many chunks as there are threads, of LENGTH. *LOOP: the blocks of a chunk. */
+static bool share_chunks(generic_draft *p, int stage, int64_t length, int *loop) {
   int chunk;
-  int64_t blocks = stage_at(p, stage)->axes[*loop].extent, length = generic_chunk(blocks, p->machine.threads);
   return length > 0 && generic_split_as(p, stage, *loop, length, TN_TAIL_GUARD, &chunk, loop) &&
          generic_annotate(p, stage, chunk, SCHEDULE_PARALLEL);
 }
@@ -120,9 +120,15 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
   *n_fused = RUNTIME_MIN(n, 1);
   if (n == 0 || !generic_is_worth_threads(p, ns)) return true;
   *n_fused = loops_needed(p, stage, n, axes);
-  bool overlaps = counts_overlaps(stage_at(p, stage), axes[*n_fused - 1]);
-  if (overlaps && *n_fused == 1) return share_chunks(p, stage, loop);
+  const schedule_stage *st = stage_at(p, stage);
+  int64_t blocks = st->axes[axes[0]].extent, threads = p->machine.threads;
+  /* Blocks that overlap: the last two are in one chunk. */
+  bool overlaps = counts_blocks(st, axes[*n_fused - 1], TN_TAIL_OVERLAP);
+  if (overlaps && *n_fused == 1) return share_chunks(p, stage, generic_chunk(blocks, p->machine.threads), loop);
   if (overlaps) --*n_fused;
+  /* A parallel loop cannot be parted, so that each block would ask whether it is whole. */
+  if (*n_fused == 1 && blocks >= ITERATIONS_PER_THREAD * threads && counts_blocks(st, axes[0], TN_TAIL_PEEL))
+    return share_chunks(p, stage, (blocks + threads - 1) / threads, loop);
   return generic_fuse(p, stage, *n_fused, axes, loop) && generic_annotate(p, stage, *loop, SCHEDULE_PARALLEL);
 }
 
