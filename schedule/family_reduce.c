@@ -6,6 +6,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "tir/passes.h"
 
 /* ---- parts for threads ------------------------------------------------------------------------------------------- */
 
@@ -216,9 +217,11 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
     return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read);
   }
+  /* A vector in chunks is loaded and stored at each step. */
+  double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
-  return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line) + waits;
+  return vectors / shared * (2 * m->costs.load + 2 * line) + waits;
 }
 
 static double cost(const void *facts, const int32_t *c) {
