@@ -147,7 +147,8 @@ static double cost(const void *facts, const int32_t *c) {
   double rows = (double)f->lanes * c[SHORT_VECTORS], blocks = f->parts / (double)f->rows * ceil((double)f->rows / rows);
   double waits = blocks * (f->waits + 1) * m->costs.chain;
   double ns = cost_overlap(fmax(f->ns, f->inside + turning_ns(f)), waits);
-  return c[SHORT_THREADS] ? generic_shared_ns(m, ns, f->parts / (double)f->rows, f->rows, (int64_t)rows, f->is_output) : ns;
+  return c[SHORT_THREADS] ? generic_shared_ns(m, ns, f->parts / (double)f->rows, f->rows, (int64_t)rows, f->is_output)
+                          : ns;
 }
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */

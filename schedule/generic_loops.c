@@ -100,7 +100,8 @@ static bool share_chunks(generic_draft *p, int stage, int64_t length, int *loop)
 }
 
 int64_t generic_chunk(int64_t blocks, int threads) {
-  int64_t length = (blocks + threads - 1) / RUNTIME_MAX(threads, 1), chunks = (blocks + length - 1) / RUNTIME_MAX(length, 1);
+  int64_t length = (blocks + threads - 1) / RUNTIME_MAX(threads, 1),
+          chunks = (blocks + length - 1) / RUNTIME_MAX(length, 1);
   return chunks >= 2 && blocks - (chunks - 1) * length >= 2 ? length : 0;
 }
 
