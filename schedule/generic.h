@@ -115,7 +115,8 @@ bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation
 bool generic_put_vector_last(generic_draft *p, int stage, int axis);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and
  * makes that loop parallel if NS, the time of all of it, is worth it. *LOOP: the loop then outermost; -1: N is 0.
- * *N_FUSED: how many of the loops it is made of. */
+ * *N_FUSED: how many of the loops it is made of. Blocks that leave a rest are shared in a chunk for each thread: *LOOP is the one over a
+ * chunk's blocks then. */
 bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused);
 /* How many of BLOCKS, the last of which was moved back, each thread takes; 0: the last one would be left without the one that it
  * overlaps, or there is one chunk only. */
