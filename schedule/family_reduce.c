@@ -6,6 +6,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "tir/passes.h"
 
 /* ---- parts for threads ------------------------------------------------------------------------------------------- */
 
@@ -124,6 +125,7 @@ typedef struct reduce_facts {
   generic_row_sum sum;    /* of rows that are reduced in lanes */
   int values;             /* of a result: argmax has two */
   double combined;        /* operations that combine two results */
+  bool is_output;         /* the results are */
   double read;            /* bytes, each once */
 } reduce_facts;
 
@@ -147,7 +149,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   }
   for (int a = 0; a + 1 < op->n_axes; a++) f->outer *= (double)op->axes[a]->extent;
   f->rows *= f->outer;
-  f->values = op->n_outputs;
+  f->values = op->n_outputs, f->is_output = schedule_is_output(d->s, stage);
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   f->combined = reads.combined;
@@ -215,9 +217,11 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
     return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read);
   }
+  /* A vector in chunks is loaded and stored at each step. */
+  double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
-  return vectors / c[REDUCE_TOGETHER] * (2 * m->costs.load + 2 * line) + waits;
+  return vectors / shared * (2 * m->costs.load + 2 * line) + waits;
 }
 
 static double cost(const void *facts, const int32_t *c) {
@@ -227,8 +231,6 @@ static double cost(const void *facts, const int32_t *c) {
                                                                                                    : INFINITY;
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
-  if (rows > 1 && c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && f->in_lanes % rows != 0)
-    return INFINITY; /* blocks that overlap are not shared */
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
   double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
@@ -243,7 +245,10 @@ static double cost(const void *facts, const int32_t *c) {
       f->outer < f->machine.threads)
     return INFINITY;
   if (f->has_columns) ns += columns_ns(f, c) + idle_ns(f);
-  return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
+  if (!c[REDUCE_THREADS]) return ns;
+  if (rows > 1 && c[REDUCE_PARTS] == 1)
+    return generic_shared_ns(&f->machine, ns, f->results / (double)f->in_lanes, f->in_lanes, rows, f->is_output);
+  return cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results);
 }
 
 /* The partial results are arranged like the results, which come last and without threads. */

@@ -261,6 +261,7 @@ typedef struct rows_facts {
   double apart_ns;  /* of rows that are too short for lanes, element by element; where they are summed as wide rows: */
   double wide_ns;   /* ... of the ends of these */
   double written;   /* bytes; about as many are read */
+  bool is_output;   /* the root is one */
   bool can_stream;  /* the root's vectors may go past the caches */
   int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
   double row_bytes; /* of what the group has along a row */
@@ -370,6 +371,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->can_stream =
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
+  f->is_output = schedule_is_output(d->s, generic_stage(d, g->root));
   describe_rows(d, g, f);
   describe_columns(d, g, f);
   describe_steady(d, g, f);
@@ -440,8 +442,6 @@ static double cost(const void *facts, const int32_t *c) {
   int together = c[ROWS_TOGETHER];
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
-  if (c[ROWS_THREADS] && together > 1 && f->rows % together != 0)
-    return INFINITY;                                      /* blocks that overlap are not shared */
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (f->columns > 0) return columns_cost(f, c);
   double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
@@ -456,7 +456,9 @@ static double cost(const void *facts, const int32_t *c) {
   double vector = fmax(f->machine.costs.load, cost_fma(&f->machine, f->machine.vector_bytes));
   ns += f->steps / c[ROWS_VECTORS] * fmax(f->machine.costs.chain - c[ROWS_VECTORS] * vector, 0);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
-  return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
+  if (!c[ROWS_THREADS]) return ns;
+  if (together == 1) return cost_threads(&f->machine, ns, f->parts);
+  return generic_shared_ns(&f->machine, ns, f->parts / (double)f->rows, f->rows, together, f->is_output);
 }
 
 /* The generic schedule of rows does the work; whether threads share the rows is said by what the group is told to

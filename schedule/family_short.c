@@ -21,6 +21,7 @@ typedef struct short_facts {
   double ns, parts;      /* of one thread, from memory if that is longer; rows in all */
   double inside;         /* of operations on what was turned */
   double turned, picked; /* elements that are turned by shuffles; that are taken one by one */
+  bool is_output;        /* the root is one */
   double waits;          /* steps of a row's reductions, which wait for each other */
   int n;
   const tn_tensor *inputs[MAX_TURNED]; /* that are read along rows */
@@ -106,6 +107,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   short_facts *f = !g->anchor && g->n_windows == 0 && !g->is_chain ? RUNTIME_NEW(d->arena, short_facts) : NULL;
   if (!f) return NULL;
   *f = (short_facts){.machine = d->machine, .lane = g->root->ndim - 1, .parts = 1, .ns = g->ns};
+  f->is_output = schedule_is_output(d->s, generic_stage(d, g->root));
   f->columns = f->lane >= 0 && !g->is_common[f->lane] ? f->lane : NONE;
   while (f->lane >= 0 && (!g->is_common[f->lane] || g->root->shape[f->lane] == 1)) f->lane--;
   if (f->lane < 0) return NULL;
@@ -143,10 +145,10 @@ static double cost(const void *facts, const int32_t *c) {
   const short_facts *f = facts;
   const tn_machine *m = &f->machine;
   double rows = (double)f->lanes * c[SHORT_VECTORS], blocks = f->parts / (double)f->rows * ceil((double)f->rows / rows);
-  if (c[SHORT_THREADS] && f->rows % (int64_t)rows != 0) return INFINITY; /* blocks that overlap are not shared */
   double waits = blocks * (f->waits + 1) * m->costs.chain;
   double ns = cost_overlap(fmax(f->ns, f->inside + turning_ns(f)), waits);
-  return c[SHORT_THREADS] ? cost_threads(m, ns, blocks) : ns;
+  return c[SHORT_THREADS] ? generic_shared_ns(m, ns, f->parts / (double)f->rows, f->rows, (int64_t)rows, f->is_output)
+                          : ns;
 }
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */

@@ -115,8 +115,15 @@ bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation
 bool generic_put_vector_last(generic_draft *p, int stage, int axis);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and
  * makes that loop parallel if NS, the time of all of it, is worth it. *LOOP: the loop then outermost; -1: N is 0.
- * *N_FUSED: how many of the loops it is made of. */
+ * *N_FUSED: how many of the loops it is made of. Blocks that leave a rest are shared in a chunk for each thread: *LOOP is the one over a
+ * chunk's blocks then. */
 bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused);
+/* How many of BLOCKS, the last of which was moved back, each thread takes; 0: the last one would be left without the one that it
+ * overlaps, or there is one chunk only. */
+int64_t generic_chunk(int64_t blocks, int threads);
+/* NS of one thread, shared: OUTER iterations of other loops around blocks of BLOCK rows, of which there are ROWS. IS_OUTPUT: so is the stage
+ * with these loops. INFINITY: the blocks overlap and cannot be shared. */
+double generic_shared_ns(const tn_machine *m, double ns, double outer, int64_t rows, int64_t block, bool is_output);
 /* How long vectors of an axis should be: lanes times a few, dividing the extent if that is possible without shorter
  * ones; the extent itself when it is short. */
 int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);

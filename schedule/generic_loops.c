@@ -1,6 +1,7 @@
 /* generic_loops.c: changes of loops as generic schedules ask for them: by axis instead of position, vectors of a good
  * length, as many fused outer loops as the threads need. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "schedule/cost.h"
@@ -84,12 +85,51 @@ static int loops_needed(generic_draft *p, int stage, int n, const int *axes) {
   return n;
 }
 
+/* Whether AXIS counts blocks that leave a rest, with TAIL. */
+static bool counts_blocks(const schedule_stage *st, int axis, tn_tail tail) {
+  const schedule_relation *r = st->axes[axis].made_by < 0 ? NULL : &st->relations[st->axes[axis].made_by];
+  if (!r || r->is_fuse || r->n != 2 || r->tail != tail || r->many[0] != axis) return false;
+  return st->axes[r->one].extent % st->axes[r->many[1]].extent != 0;
+}
+
+/* Blocks are shared in as many chunks as there are threads, of LENGTH. *LOOP: the blocks of a chunk. */
+static bool share_chunks(generic_draft *p, int stage, int64_t length, int *loop) {
+  int chunk;
+  return length > 0 && generic_split_as(p, stage, *loop, length, TN_TAIL_GUARD, &chunk, loop) &&
+         generic_annotate(p, stage, chunk, SCHEDULE_PARALLEL);
+}
+
+int64_t generic_chunk(int64_t blocks, int threads) {
+  int64_t length = (blocks + threads - 1) / RUNTIME_MAX(threads, 1),
+          chunks = (blocks + length - 1) / RUNTIME_MAX(length, 1);
+  return chunks >= 2 && blocks - (chunks - 1) * length >= 2 ? length : 0;
+}
+
+double generic_shared_ns(const tn_machine *m, double ns, double outer, int64_t rows, int64_t block, bool is_output) {
+  int64_t blocks = (rows + block - 1) / block;
+  if (rows % block == 0) return cost_threads(m, ns, outer * (double)blocks);
+  if (outer >= m->threads) return cost_threads(m, ns, outer);
+  int64_t length = is_output && outer == 1 ? generic_chunk(blocks, m->threads) : 0;
+  if (length == 0) return INFINITY;
+  int64_t chunks = (blocks + length - 1) / length, last = blocks - (chunks - 1) * length;
+  return cost_blocks(m, ns, (double)chunks, (double)length / (double)blocks, (double)last / (double)blocks);
+}
+
 /* True, and no loop made parallel, when it is not worth it. */
 bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused) {
   *loop = n > 0 ? axes[0] : -1;
   *n_fused = RUNTIME_MIN(n, 1);
   if (n == 0 || !generic_is_worth_threads(p, ns)) return true;
   *n_fused = loops_needed(p, stage, n, axes);
+  const schedule_stage *st = stage_at(p, stage);
+  int64_t blocks = st->axes[axes[0]].extent, threads = p->machine.threads;
+  /* Blocks that overlap: the last two are in one chunk. */
+  bool overlaps = counts_blocks(st, axes[*n_fused - 1], TN_TAIL_OVERLAP);
+  if (overlaps && *n_fused == 1) return share_chunks(p, stage, generic_chunk(blocks, p->machine.threads), loop);
+  if (overlaps) --*n_fused;
+  /* A parallel loop cannot be parted, so that each block would ask whether it is whole. */
+  if (*n_fused == 1 && blocks >= ITERATIONS_PER_THREAD * threads && counts_blocks(st, axes[0], TN_TAIL_PEEL))
+    return share_chunks(p, stage, (blocks + threads - 1) / threads, loop);
   return generic_fuse(p, stage, *n_fused, axes, loop) && generic_annotate(p, stage, *loop, SCHEDULE_PARALLEL);
 }
 

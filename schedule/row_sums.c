@@ -260,7 +260,7 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
  * rest. */
 double generic_rows_waits(const tn_machine *m, int vectors, int together, int values) {
   double waiting = values * m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
-  return 1 + 0.05 * waiting + 0.02 * vectors + 0.01 * (together - 1);
+  return 1 + 0.05 * waiting + 0.01 * vectors + 0.02 * (together - 1);
 }
 
 /* One addition after the other; argmax waits for each comparison and each choice, and no other row helps. */

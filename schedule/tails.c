@@ -115,11 +115,29 @@ static int last_block_leaf(const schedule_stage *st) {
   return -1;
 }
 
+/* Whether AXIS goes over chunks of the blocks of an overlapped split, of which the last chunk has two blocks or more: only
+ * the last two blocks have elements in common, and they are in one chunk. The stage's region must be the whole tensor, or
+ * there may be fewer blocks. */
+static bool parts_overlaps(const schedule_call *c, const schedule_stage *st, int axis) {
+  int by = st->axes[axis].made_by;
+  if (by < 0 || st->attach != SCHEDULE_ROOT || !schedule_is_output(c->s, (int)(st - c->s->stages))) return false;
+  const schedule_relation *chunks = &st->relations[by];
+  if (chunks->is_fuse || chunks->n != 2 || chunks->many[0] != axis || chunks->tail == TN_TAIL_OVERLAP) return false;
+  const schedule_axis *block = &st->axes[chunks->one], *inside = &st->axes[chunks->many[1]];
+  if (block->made_by < 0 || block->size || inside->size || st->axes[axis].size) return false;
+  const schedule_relation *blocks = &st->relations[block->made_by];
+  if (blocks->is_fuse || blocks->n != 2 || blocks->many[0] != chunks->one || blocks->tail != TN_TAIL_OVERLAP)
+    return false;
+  bool is_block = false; /* nothing above may overlap as well */
+  if (overlap_above(st, blocks->one, &is_block) >= 0) return false;
+  return block->extent - (st->axes[axis].extent - 1) * inside->extent >= 2;
+}
+
 /* Two blocks write the same elements: harmless one after the other, a race otherwise. */
 static tn_status check_overlap_loop(const schedule_call *c, const schedule_stage *st, int iter, int last) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   bool is_block = false;
-  bool is_part = overlap_above(st, st->leaves[iter], &is_block) >= 0;
+  bool is_part = overlap_above(st, st->leaves[iter], &is_block) >= 0 && !parts_overlaps(c, st, st->leaves[iter]);
   bool races = axis->annotation >= SCHEDULE_PARALLEL && is_part && iter <= last;
   if (races || (axis->annotation == SCHEDULE_VECTORIZE && is_block))
     return schedule_refuse(c,

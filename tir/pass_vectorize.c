@@ -3,7 +3,7 @@
  * loads under it; an allocation inside gets one copy a lane. */
 #include "tir/passes.h"
 
-enum { MAX_LANES = 64, MIN_CHUNK = 8, LEAST_COUNTED = 16, MAX_COUNTED = 1 << 20, MAX_WIDENED = 8 };
+enum { MIN_CHUNK = 8, LEAST_COUNTED = 16, MAX_COUNTED = 1 << 20, MAX_WIDENED = 8 };
 
 /* A loop whose variable becomes a vector. Widening an expression twice gives the same node, so MEMO belongs to the
  * mask that held then. */
@@ -326,11 +326,11 @@ static const tir_stmt *widen_chunk(state *at, const tir_env *env, const tir_stmt
 
 /* Lanes for a loop of EXTENT iterations: all, or the largest divisor that is worth it, or as many as possible. */
 static int choose_lanes(int64_t extent) {
-  if (extent <= MAX_LANES) return (int)extent;
-  for (int lanes = MAX_LANES; lanes >= MIN_CHUNK; lanes--) {
+  if (extent <= TIR_MAX_LANES) return (int)extent;
+  for (int lanes = TIR_MAX_LANES; lanes >= MIN_CHUNK; lanes--) {
     if (extent % lanes == 0) return lanes;
   }
-  return MAX_LANES;
+  return TIR_MAX_LANES;
 }
 
 /* A serial loop over chunks of LANES iterations. */

@@ -6,6 +6,8 @@
 
 /* Operations of an ordinary statement: as much code as N statements is N times that. */
 enum { TIR_ORDINARY_NODES = 32 };
+/* Lanes that a vectorized loop has at most: one that is longer runs in chunks. */
+enum { TIR_MAX_LANES = 64 };
 
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
 #define TIR_PASSES(X)                                                                                             \

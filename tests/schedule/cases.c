@@ -185,6 +185,8 @@ const schedule_case schedule_cases[] = {
     {"overlap_vectorized", "C[i<100] = A[i] + 1", "vectorize(C, i, 16, tail=overlap)"},
     {"overlap_many", "C[i<100] = A[i] + 1", "split(C, i, 3, 7, tail=overlap)"},
     {"overlap_fused", "C[i<7, j<11] = A[i,j] + 1", "fuse(C, i, j); vectorize(C, i.j.fused, 8, tail=overlap)"},
+    {"overlap_chunks", "C[i<100] = A[i] + 1",
+     "split(C, i, 16, tail=overlap); split(C, i.outer, 4); parallel(C, i.outer.outer); vectorize(C, i.inner)"},
     {"overlap_symbol", "symbol 16<=M<=100; C[i<M] = A[i] + 1", "split(C, i, 16, tail=overlap); vectorize(C, i.inner)"},
     {"overlap_reduction", MM,
      "split(C, j, 10, tail=overlap); parallel(C, i); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner)"},

@@ -239,6 +239,10 @@ static const struct refusal {
      "parallel(C, i.outer.outer)",
      "parallel(C, i.outer.outer): loop i.outer.outer of C would run blocks of a split with tail overlap in parallel: "
      "they write the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: chunks of a stage that is read in part", "P[i<100] = A[i] + 1; Q[i<90] = P[i] + P[i+7]",
+     "split(P, i, 16, tail=overlap); split(P, i.outer, 4)", "parallel(P, i.outer.outer)",
+     "parallel(P, i.outer.outer): loop i.outer.outer of P would run blocks of a split with tail overlap in parallel: "
+     "they write the same elements; take tail guard or peel there, or another loop"},
     {"overlap: blocks fused with a reduction", "C[i<64] = sum[k<32](A[i,k])",
      "split(C, i, 5, tail=overlap); reorder(C, i.inner, i.outer)", "fuse(C, i.outer, k)",
      "fuse(C, i.outer, k): loop i.outer of C counts the blocks of a split with tail overlap and cannot be fused with "
