@@ -188,6 +188,13 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 /* The same in rows, under PREDICATE, which MASK is the value of: lanes that are off touch nothing and are anything. */
 LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                        const tir_expr *index, const tir_expr *predicate, LLVMValueRef mask);
+/* The same in groups of neighbours, where MASK is constant and lets the first of each group through, if any: the others are 0. */
+LLVMValueRef codegen_load_part_words(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                     const tir_expr *index, LLVMValueRef mask);
+/* Whether an index goes over words: groups of GROUP neighbours, elements of BYTES, that lie a constant STEP of elements apart. */
+bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes, int *group, int64_t *step);
+/* Whether a condition is the same for all lanes of each GROUP of neighbours. False: it may be none that is known. */
+bool codegen_is_even(codegen_emitter *m, const tir_expr *predicate, int group);
 /* Lanes of a condition, computed as they are wanted: lane i is that of number FROM[i], off where the condition has no such lane. NULL:
  * its sides are no base + constants. */
 LLVMValueRef codegen_predicate_lanes(codegen_emitter *m, const tir_expr *predicate, int n, const int *from);

@@ -171,6 +171,40 @@ static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table 
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
 
+/* The table of an index. */
+static bool open_table(codegen_emitter *m, const tir_expr *index, table *out, tir_interval *range) {
+  return codegen_index_range(m, index, range) && read_table(m, index, out, 0) &&
+         (out->factor == NULL || has_small_rests(out));
+}
+
+bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes, int *group, int64_t *step) {
+  table t;
+  tir_interval range;
+  if (!open_table(m, index, &t, &range) || t.factor != NULL) return false;
+  *group = group_of(&t, (int)bytes);
+  if (*group == 0 || *group == t.lanes) return false;
+  *step = t.offset[*group];
+  bool is_even = true;
+  for (int i = 0; i < t.lanes; i += *group) is_even = is_even && t.offset[i] == i / *group * *step;
+  return is_even;
+}
+
+/* Whether neighbours in groups of GROUP are the same. */
+static bool is_even(codegen_emitter *m, const tir_expr *e, int group) {
+  table t;
+  bool is = read_table(m, e, &t, 0) && t.lanes % group == 0;
+  for (int i = 0; is && i < t.lanes; i++) is = t.offset[i] == t.offset[i - i % group];
+  return is;
+}
+
+bool codegen_is_even(codegen_emitter *m, const tir_expr *predicate, int group) {
+  bool is_both = predicate->op == TIR_AND;
+  if (predicate->op == TIR_BROADCAST) return true;
+  if (!is_both && tir_class_of(predicate) != TIR_CLASS_COMPARISON) return false;
+  bool (*is)(codegen_emitter *, const tir_expr *, int) = is_both ? codegen_is_even : is_even;
+  return is(m, predicate->arg[0], group) && is(m, predicate->arg[1], group);
+}
+
 /* Rows of neighbours, all as long as the first, that together are what the lanes take; their number, 0: they are none. Short
  * ones are left to words, but for one that is all: elements of a few neighbours, or of one, each for some lanes. */
 static int find_rows(const table *t, int64_t *start, int *length) {
@@ -238,12 +272,6 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
   return join_rows(m, rows, n, t, start, length);
 }
 
-/* The table of an index. */
-static bool open_table(codegen_emitter *m, const tir_expr *index, table *out, tir_interval *range) {
-  return codegen_index_range(m, index, range) && read_table(m, index, out, 0) &&
-         (out->factor == NULL || has_small_rests(out));
-}
-
 static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, const tir_expr *index,
                         const table *t) {
   const tir_expr *first = codegen_first_lane(&m->arena, index);
@@ -265,6 +293,52 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   source s = source_of(m, buffer, pointer, index, &t);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
   return load_rows(m, &s, &t, n_rows, start, length);
+}
+
+/* ---- with a mask that is known ------------------------------------------------------------------------------------ */
+
+/* The first N elements of a word, in as few pieces as they are; the others are 0. */
+static LLVMValueRef load_part(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef word, int n) {
+  unsigned bits = 8 * codegen_element_bytes(s->buffer);
+  LLVMValueRef value = LLVMConstNull(word);
+  for (int first = 0, part; first < n; first += part) {
+    for (part = 1; 2 * part <= n - first;) part *= 2;
+    LLVMValueRef piece = load(m, s, offset + first, LLVMIntTypeInContext(m->llvm, bits * (unsigned)part));
+    piece = LLVMBuildZExt(m->builder, piece, word, "");
+    piece = LLVMBuildShl(m->builder, piece, LLVMConstInt(word, bits * (unsigned)first, false), "");
+    value = LLVMBuildOr(m->builder, value, piece, "");
+  }
+  return value;
+}
+
+/* Of a word's GROUP lanes, from LANE on, the first that are on: from 0 on, and none behind a lane that is off. -1: others are. */
+static int first_on(LLVMValueRef mask, int lane, int group) {
+  int n = 0, all = 0;
+  for (int i = 0; i < group; i++) {
+    bool is_on = !LLVMIsNull(LLVMGetAggregateElement(mask, (unsigned)(lane + i)));
+    n += is_on && all == i, all += is_on ? 1 : 0;
+  }
+  return n == all ? n : -1;
+}
+
+LLVMValueRef codegen_load_part_words(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                     const tir_expr *index, LLVMValueRef mask) {
+  table t;
+  tir_interval range;
+  int on[MAX_LANES];
+  if (!LLVMIsConstant(mask) || !open_table(m, index, &t, &range)) return NULL;
+  int group = group_of(&t, (int)codegen_element_bytes(buffer));
+  if (group == 0) return NULL;
+  for (int i = 0; i < t.lanes; i += group)
+    if ((on[i] = first_on(mask, i, group)) < 0) return NULL;
+  source s = source_of(m, buffer, pointer, index, &t);
+  LLVMTypeRef word = LLVMIntTypeInContext(m->llvm, 8 * codegen_element_bytes(buffer) * (unsigned)group);
+  LLVMValueRef words = LLVMConstNull(LLVMVectorType(word, (unsigned)(t.lanes / group)));
+  for (int i = 0; i < t.lanes; i += group) {
+    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)(i / group), false);
+    words = LLVMBuildInsertElement(m->builder, words, load_part(m, &s, t.offset[i], word, on[i]), at, "");
+  }
+  return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, buffer->dtype, t.lanes), "");
 }
 
 /* ---- with a mask ------------------------------------------------------------------------------------------------- */

@@ -338,7 +338,9 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a) {
   } else if (a->linear && (a->stride == -1 || (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE)) && a->lanes >= 4 &&
              has_masks(m, a)) {
     return load_masked_strided(m, a, mask);
-  } else if (!a->linear && has_masks(m, a) &&
+  } else if (!a->linear && (value = codegen_load_part_words(m, a->buffer, a->pointer, a->index, mask)) != NULL) {
+    return value;
+  } else if (!a->linear && (has_masks(m, a) || LLVMIsConstant(mask)) &&
              (value = codegen_load_masked_table(m, a->buffer, a->pointer, a->index, a->predicate, mask)) != NULL) {
     return or_zero(m, mask, value);
   } else {

@@ -7,7 +7,8 @@
  * bytes, which every vector unit has. Where there are as many stores as a vector has lanes, whole vectors are loaded,
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
  * there are no registers wait on the stack, which is near. Several such tiles whose stores take turns, so that each row is
- * written as a whole line, are turned together. What is read is what the stores read one by one. Under a condition that all share a lane that is
+ * written as a whole line, are turned together. Words of neighbours, as dot products of bytes want them side by side, are turned as
+ * elements are. What is read is what the stores read one by one. Under a condition that all share a lane that is
  * off is a row that is not read: zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
@@ -22,11 +23,17 @@ enum {
   MOST_WAYS = 4
 };
 
-/* ALL stores, each with a load of LANES elements that lie a STEP, at most STRIDE, apart, one element on from the store's before. N of
- * them at a time, a block's elements, are turned. */
+/* How a load goes against the grain: LANES words of WORD elements each, a STEP apart. */
+typedef struct walk {
+  int word, lanes;
+  codegen_step step;
+} walk;
+
+/* ALL stores, each with a load of words that lie at most STRIDE elements apart, one word on from the store's before. N of
+ * them at a time, a block's words, are turned. */
 typedef struct turn {
   codegen_emitter *m;
-  int n, all, lanes;
+  int n, all, word, lanes;
   int64_t stride;
   codegen_step step;
   LLVMValueRef on, zeros; /* a bit of each row that is read, and what is read of the others; NULL: all are */
@@ -35,6 +42,16 @@ typedef struct turn {
 } turn;
 
 /* ---- what they have in common ------------------------------------------------------------------------------------ */
+
+static bool walks(codegen_emitter *m, const tir_expr *load, walk *w) {
+  const tir_expr *index = load->arg[0];
+  *w = (walk){.word = 1, .lanes = index->lanes};
+  if (codegen_has_step(m, index, &w->step)) return true;
+  if (!codegen_word_step(m, index, codegen_element_bytes(load->u.buffer), &w->word, &w->step.by)) return false;
+  const tir_expr *predicate = tir_predicate(load);
+  w->lanes /= w->word;
+  return predicate == NULL || codegen_is_even(m, predicate, w->word);
+}
 
 /* The only load against the grain of a value. */
 typedef struct finding {
@@ -47,10 +64,10 @@ typedef struct finding {
  * turned together. */
 static tir_walk find_turned(void *user, const tir_expr *e) {
   finding *f = user;
-  codegen_step step;
+  walk w;
   if (e->op != TIR_LOAD) return TIR_WALK_ON;
-  if (tir_n_index(e) != 1 || e->arg[0]->lanes < 2 || !codegen_has_step(f->m, e->arg[0], &step)) return TIR_WALK_PRUNE;
-  if (codegen_most_step(f->m, &step) < LEAST_STRIDE) return TIR_WALK_PRUNE;
+  if (tir_n_index(e) != 1 || e->arg[0]->lanes < 2 || !walks(f->m, e, &w)) return TIR_WALK_PRUNE;
+  if (codegen_most_step(f->m, &w.step) < LEAST_STRIDE) return TIR_WALK_PRUNE;
   f->is_one = f->load == NULL || f->load == e;
   f->load = e;
   return f->is_one ? TIR_WALK_PRUNE : TIR_WALK_STOP;
@@ -75,29 +92,31 @@ static bool same_lanes_on(const tir_expr *a, const tir_expr *b) {
 /* B begins BY elements behind A, and goes on by the same step. */
 static bool follows(codegen_emitter *m, const tir_expr *a, const tir_expr *b, int by) {
   tir_linear form;
-  codegen_step one, other;
+  walk first, second;
   tir_linear_zero(&form);
   if (a->u.buffer != b->u.buffer || a->lanes != b->lanes || !same_lanes_on(a, b)) return false;
-  if (!codegen_has_step(m, a->arg[0], &one) || !codegen_has_step(m, b->arg[0], &other) || one.by != other.by)
-    return false;
+  if (!walks(m, a, &first) || !walks(m, b, &second) || first.word != second.word) return false;
+  codegen_step one = first.step, other = second.step;
+  if (one.by != other.by) return false;
   if (one.times != other.times && (one.times == NULL || other.times == NULL || !tir_equal(one.times, other.times)))
     return false;
   const tir_expr *from = codegen_first_lane(&m->arena, a->arg[0]), *to = codegen_first_lane(&m->arena, b->arg[0]);
   return from != NULL && to != NULL && tir_linear_add_expr(&form, to, 1) && tir_linear_add_expr(&form, from, -1) &&
-         form.n == 0 && form.constant == by;
+         form.n == 0 && form.constant == (int64_t)by * first.word;
 }
 
 /* Whether of N statements the first and each WAYS-th behind it are a block that can be turned. */
 static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
   t->loads[0] = turned_load(t->m, stmts[0]);
   if (t->loads[0] == NULL) return false;
-  t->n = BLOCK_BYTES / (int)codegen_element_bytes(t->loads[0]->u.buffer);
-  t->lanes = t->loads[0]->lanes;
-  if (!codegen_has_step(t->m, t->loads[0]->arg[0], &t->step)) return false;
+  walk w;
+  if (!walks(t->m, t->loads[0], &w)) return false;
+  t->word = w.word, t->lanes = w.lanes, t->step = w.step;
+  t->n = BLOCK_BYTES / w.word / (int)codegen_element_bytes(t->loads[0]->u.buffer);
   t->stride = codegen_most_step(t->m, &t->step);
   int most = RUNTIME_MIN((n + ways - 1) / ways, MAX_TURNED);
-  bool fits = t->n >= 2 && t->n <= most && t->stride >= t->n && t->lanes % t->n == 0 && t->lanes <= MAX_LANES &&
-              (t->lanes & (t->lanes - 1)) == 0;
+  bool fits = t->n >= 2 && t->n <= most && t->stride >= t->n * t->word && t->lanes % t->n == 0 &&
+              t->lanes <= MAX_LANES && (t->lanes & (t->lanes - 1)) == 0;
   for (t->all = 1; fits && t->all < most; t->all++) {
     const tir_stmt *s = stmts[t->all * ways];
     const tir_expr *load = t->loads[t->all] = turned_load(t->m, s);
@@ -107,13 +126,20 @@ static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
   fits = fits && (tir_predicate(t->loads[0]) == NULL || t->lanes <= MOST_MASKED);
   if (!fits || t->all < t->n || codegen_find(t->m, t->loads[0]->u.buffer) == NULL) return false;
   bool is_whole = t->lanes * BLOCK_BYTES / t->n == t->m->target->vector_bytes;
-  t->all = is_whole && t->all >= t->lanes && t->stride >= t->lanes ? t->lanes : t->n;
+  t->all = is_whole && t->all >= t->lanes && t->stride >= t->lanes * t->word ? t->lanes : t->n;
   return true;
 }
 
 /* ---- loads and shuffles ------------------------------------------------------------------------------------------ */
 
-/* N elements of row ROW. */
+/* What is turned as one. */
+static LLVMTypeRef word_type(const turn *t) {
+  const tir_buffer *buffer = t->loads[0]->u.buffer;
+  if (t->word == 1) return codegen_memory_type(t->m, buffer->dtype, 1);
+  return LLVMIntTypeInContext(t->m->llvm, 8 * codegen_element_bytes(buffer) * (unsigned)t->word);
+}
+
+/* N words of row ROW. */
 static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
   codegen_emitter *m = t->m;
   const tir_buffer *buffer = t->loads[0]->u.buffer;
@@ -126,7 +152,7 @@ static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
     is_on = LLVMBuildICmp(m->builder, LLVMIntNE, is_on, LLVMConstNull(bits), "");
     place = LLVMBuildSelect(m->builder, is_on, place, t->zeros, "");
   }
-  LLVMValueRef part = LLVMBuildLoad2(m->builder, codegen_memory_type(m, buffer->dtype, n), place, "");
+  LLVMValueRef part = LLVMBuildLoad2(m->builder, LLVMVectorType(word_type(t), (unsigned)n), place, "");
   LLVMSetAlignment(part, codegen_element_bytes(buffer));
   return part;
 }
@@ -201,8 +227,11 @@ static void read_condition(turn *t) {
   codegen_emitter *m = t->m;
   const tir_expr *predicate = tir_predicate(t->loads[0]);
   if (predicate == NULL) return;
-  t->on =
-      LLVMBuildBitCast(m->builder, codegen_value(m, predicate), LLVMIntTypeInContext(m->llvm, (unsigned)t->lanes), "");
+  LLVMValueRef mask = codegen_value(m, predicate);
+  int from[MAX_LANES];
+  for (int i = 0; i < t->lanes; i++) from[i] = i * t->word;
+  if (t->word > 1) mask = codegen_shuffle(m, mask, NULL, t->lanes, from);
+  t->on = LLVMBuildBitCast(m->builder, mask, LLVMIntTypeInContext(m->llvm, (unsigned)t->lanes), "");
   t->zeros = zeros_of(m);
 }
 
@@ -238,7 +267,10 @@ int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts)
   for (int i = 0; i < tiles->all * ways && !m->failed; i++) {
     const turn *t = &tiles[i % ways];
     codegen_forget(m);
-    if (!runtime_map_put(&m->values, t->loads[i / ways], t->vectors[i / ways]))
+    const tir_expr *load = t->loads[i / ways];
+    LLVMTypeRef type = codegen_memory_type(m, load->u.buffer->dtype, load->lanes);
+    LLVMValueRef vector = LLVMBuildBitCast(m->builder, t->vectors[i / ways], type, "");
+    if (!runtime_map_put(&m->values, load, vector))
       codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
     else
       codegen_emit_store(m, stmts[i]);

@@ -783,6 +783,15 @@ static double padded_part(const tile_facts *f, const int32_t *c, const nest *n) 
   return (copied - floor(extent / columns)) * columns / extent;
 }
 
+/* An element, of BYTES, of an operand that is packed in groups for dot products: they are put side by side by shuffles of rows, or words of
+ * them are turned, of which the last, if it is no whole one, is gathered. */
+static double grouped_ns(const tile_facts *f, double bytes, bool is_turned) {
+  const tn_machine *m = &f->machine;
+  double group = f->dot_group, extent = (double)f->reads.extent[f->reads.n_axes - 1], rest = fmod(extent, group);
+  double shuffled = (2 * m->costs.load + log2(group) * cost_fma(m, m->vector_bytes)) * bytes / m->vector_bytes;
+  return is_turned ? turned_ns(f, bytes * group) / group + m->costs.gather * rest / extent : shuffled;
+}
+
 /* Copying the packed operand as often as the loops around the copy run. */
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!c[TILE_PACK]) return 0;
@@ -797,10 +806,11 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   double line = cost_line_at(m, place, c[TILE_THREADS]) + m->costs.line2;
   bool is_turned = read->stride[f->v] != 1;
   double moved = elements;
-  if (is_turned && !c[TILE_DOT])
-    moved *= turned_ns(f, bytes) + m->costs.gather * padded_part(f, c, n);
+  if (c[TILE_DOT])
+    moved *= grouped_ns(f, bytes, is_turned);
   else
-    moved *= c[TILE_DOT] ? m->costs.gather : bytes / c[TILE_WIDTH] * m->costs.load * 2;
+    moved *= is_turned ? turned_ns(f, bytes) + m->costs.gather * padded_part(f, c, n)
+                       : bytes / c[TILE_WIDTH] * m->costs.load * 2;
   if (is_turned) line += m->costs.page;
   return times * (lines * line + moved + elements * widen_ns(f, c, f->shared));
 }

@@ -93,6 +93,25 @@ static bool turn_copy(const tiling *t, int stage, int outer, int inner, int alon
          generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
 }
 
+/* Groups of the reduction that lie side by side are turned in the same way, as many as a vector has, for a vector's columns at a time. */
+static bool turn_groups(const tiling *t, int stage, int outer, int inner, int grouped) {
+  enum { TURNED_GROUPS = 16 };
+  int group_outer, group, many, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
+  if (!generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group)) return false;
+  if (!generic_split(t->d, stage, group_outer, TURNED_GROUPS, &many, &group_outer)) return false;
+  if (t->columns > t->lanes && !generic_split(t->d, stage, inner, t->lanes, &block, &inner)) return false;
+  order[n++] = outer;
+  for (int k = 0; k < packed_read(t)->tensor->ndim; k++)
+    if (k != dim) order[n++] = k == grouped ? many : k;
+  put(&n, order, block);
+  order[n++] = group_outer, order[n++] = inner, order[n++] = group;
+  if (!part_off(t, stage, many) || (block >= 0 && (!part_off(t, stage, outer) || !part_off(t, stage, block))))
+    return false;
+  return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){inner, group}, &inner) &&
+         generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
+         generic_annotate(t->d, stage, group_outer, SCHEDULE_UNROLL);
+}
+
 /* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a
  * vector. */
 static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
@@ -108,6 +127,7 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   if (!generic_split_as(t->d, stage, dim, is_single ? t->lanes : t->columns, tail, &outer, &inner)) return false;
   int along = read->tensor->ndim - 1;
   if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
+  if (along == grouped) return turn_groups(t, stage, outer, inner, grouped);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
   if (panels_first) order[n++] = outer;
   for (int k = 0; k < read->tensor->ndim; k++)

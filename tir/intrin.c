@@ -35,6 +35,7 @@ typedef struct matcher {
   nest_loop loops[MAX_LOOPS];
   const tir_stmt *store;
   bool resets;                  /* the nest is compared with the start of the reduction, not with its update */
+  bool is_part;                 /* the nest may end its reduction earlier */
   int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
   tir_intrin_match *out;
   int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
@@ -344,6 +345,20 @@ static bool match_value(matcher *m) {
 
 /* ---- loops and axes ---------------------------------------------------------------------------------------------- */
 
+/* Whether an axis can be one that has no loop, since it has one iteration, or that is not looked at. */
+static bool needs_no_loop(const matcher *m, int a) {
+  const tir_intrin_axis *axis = &m->intrin->axes[a];
+  if (m->is_part && axis->is_reduce) return m->n_loops < m->intrin->n_axes;
+  return axis->extent == 1 || (m->resets && axis->is_reduce);
+}
+
+/* Whether the loop goes as far as the axis, or a part of its way where that is enough. */
+static bool goes_along(const matcher *m, int loop, int a) {
+  const tir_intrin_axis *axis = &m->intrin->axes[a];
+  bool may_end = m->is_part && axis->is_reduce;
+  return may_end ? m->loops[loop].extent < axis->extent : m->loops[loop].extent == axis->extent;
+}
+
 /* Assigns the axes from A on to loops that are not TAKEN. */
 static bool assign(matcher *m, int a, unsigned taken) {
   if (a == m->intrin->n_axes) {
@@ -354,9 +369,9 @@ static bool assign(matcher *m, int a, unsigned taken) {
     return match_output(m) && (m->resets ? match_start(m) : match_value(m));
   }
   m->loop_of[a] = -1;
-  if (m->intrin->axes[a].extent == 1 || (m->resets && m->intrin->axes[a].is_reduce)) return assign(m, a + 1, taken);
+  if (needs_no_loop(m, a)) return assign(m, a + 1, taken);
   for (int i = 0; i < m->n_loops; i++) {
-    if (taken >> i & 1 || m->loops[i].extent != m->intrin->axes[a].extent) continue;
+    if (taken >> i & 1 || !goes_along(m, i, a)) continue;
     m->loop_of[a] = i;
     if (assign(m, a + 1, taken | 1u << i)) return true;
   }
@@ -368,8 +383,7 @@ static bool match(matcher *m, const tir_stmt *nest) {
   int n_axes = 0;
   *m->out = (tir_intrin_match){0};
   if (!read_nest(m, nest)) return false;
-  for (int i = 0; i < m->intrin->n_axes; i++)
-    n_axes += m->intrin->axes[i].extent > 1 && !(m->resets && m->intrin->axes[i].is_reduce);
+  for (int i = 0; i < m->intrin->n_axes; i++) n_axes += !needs_no_loop(m, i);
   if (n_axes == m->n_loops && assign(m, 0, 0)) return true;
   if (m->out->why_not == NULL) differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
   return false;
@@ -384,5 +398,11 @@ bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin
 bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                      tir_intrin_match *out) {
   matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .resets = true};
+  return match(&m, nest);
+}
+
+bool tir_match_part(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                    tir_intrin_match *out) {
+  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .is_part = true};
   return match(&m, nest);
 }

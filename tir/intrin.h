@@ -86,6 +86,10 @@ bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin
 /* Whether NEST stores what the pattern's reduction starts from to a place of the output's form (out->output). */
 bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                      tir_intrin_match *out);
+/* Whether NEST does a part of it: its reduction ends earlier. A loop that would have one iteration need not be there. For
+ * patterns with one reduction axis. */
+bool tir_match_part(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                    tir_intrin_match *out);
 /* Bases compared structurally: two equal addresses of different form count as different, which costs a
  * match and is never wrong. */
 bool tir_is_same_place(const tir_place *a, const tir_place *b);

@@ -1,6 +1,7 @@
 /* pass_tensorize.c: loops that are marked become an intrinsic. Lowering marks a stage's loops with the name of the
  * intrinsic and leaves them loops, so that guards are proved away, moved out and peeled as everywhere; what is then a
- * whole block is replaced, and what is not, the rest of a peeled loop for example, stays as it is. */
+ * whole block is replaced. Of dot products so is the rest of a reduction, as one of zeros from there on; all other rests stay
+ * loops. */
 #include <assert.h>
 
 #include "tir/intrin.h"
@@ -63,15 +64,29 @@ static const tir_expr *load(runtime_arena *arena, const tir_buffer *buffer, cons
   return tir_load(arena, buffer, 1, &index, NULL);
 }
 
-/* Axis 0 is the lane, axis 1 counts within a group. An operand that all lanes share goes first. */
+/* Lanes of groups, of which the first N of each are on; NULL: all. */
+static const tir_expr *first_of_groups(runtime_arena *arena, tn_dtype dtype, int lanes, int group, int64_t n) {
+  if (n == group) return NULL;
+  const tir_expr *lane = tir_ramp(arena, tir_int(arena, dtype, 0), 1, lanes);
+  const tir_expr *place =
+      tir_binary(arena, TIR_FLOORMOD, lane, tir_broadcast(arena, tir_int(arena, dtype, group), lanes));
+  return tir_binary(arena, TIR_LT, place, tir_broadcast(arena, tir_int(arena, dtype, n), lanes));
+}
+
+/* Axis 0 is the lane, axis 1 counts within a group. An operand that all lanes share goes first. Of a part only the first elements
+ * of a group are read; where there is no loop along it they are taken for neighbours, which is one way to read one. */
 static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
   int lanes = (int)intrin->axes[0].extent, group = (int)intrin->axes[1].extent;
+  int64_t first, n = 1;
+  if (match->loops[1] != NULL) tir_const_loop(match->loops[1], &first, &n);
   bool swaps = match->inputs[1].stride[0] == NULL && match->inputs[0].stride[0] != NULL;
   const tir_expr *operand[2];
   for (int i = 0; i < 2; i++) {
     const tir_place *place = &match->inputs[swaps ? 1 - i : i];
-    const tir_expr *index = grouped(arena, place->base, place->stride[0], place->stride[1], lanes * group, group);
-    operand[i] = load(arena, place->buffer, index);
+    tn_dtype dtype = (tn_dtype)place->base->dtype;
+    const tir_expr *step = match->loops[1] != NULL ? place->stride[1] : tir_int(arena, dtype, 1);
+    const tir_expr *index = grouped(arena, place->base, place->stride[0], step, lanes * group, group);
+    operand[i] = tir_load(arena, place->buffer, 1, &index, first_of_groups(arena, dtype, lanes * group, group, n));
   }
   const tir_place *to = &match->output;
   const tir_expr *index = strided(arena, to->base, to->stride[0], lanes);
@@ -287,7 +302,15 @@ static tir_tensorized *entry(state *at, const char *name, int64_t stage) {
   return &at->marks[i];
 }
 
-/* A whole block, or what stays loops. */
+/* The rest of a reduction; as it is where it is none. */
+static const tir_stmt *settle_rest(const state *at, const tir_intrin *intrin, const tir_stmt *nest) {
+  tir_intrin_match match;
+  bool is_dot = intrin != NULL && intrin->form == TIR_INTRIN_DOT;
+  bool is_rest = is_dot && tir_match_part(at->p->arena, at->env, intrin, nest, &match);
+  return is_rest ? make_dot(at->p->arena, intrin, &match) : nest;
+}
+
+/* A whole block, the rest of one, or what stays loops. */
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
   bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
@@ -295,7 +318,7 @@ static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;
   if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
-  return matches ? make(at->p->arena, intrin, role_of(intrin), &match) : nest;
+  return matches ? make(at->p->arena, intrin, role_of(intrin), &match) : settle_rest(at, intrin, nest);
 }
 
 /* A mark whose loops are compared with its intrinsic's pattern. */

@@ -29,6 +29,24 @@ typedef struct tensor_row {
   "); "                                                                                                  \
   "compute_at(P, C, j.outer); fuse(P, ji, ki); vectorize(P, ji.ki.fused); parallel(C, j.outer)"
 
+/* Tiles of 6 rows, and B in panels of N columns whose groups of four are copied as many at a time as a vector has. */
+#define BLOCKS(n, tail)                                                                                        \
+  "cache_write(C, local); cache_read(B, global, C.local); transform_layout(B.global, [d0, d1] -> [d0//" n      \
+  ", d1//4, d0%" n ", d1%4]); split(C, j, " n ", " tail                                                        \
+  "); split(C, j.inner, 16, tail=mask); split(C, i, 6); reorder(C, j.outer, i.outer, i.inner, j.inner.outer, " \
+  "j.inner.inner); vectorize(C, j.inner.inner); compute_at(C.local, C, i.outer); "
+#define TURNED(blocks, n, place)                                                                               \
+  blocks "split(B.global, ax0, " n                                                                             \
+         ", tail=peel); split(B.global, ax1, 4, tail=peel); split(B.global, ax1.outer, 16, tail=peel); "       \
+         "split(B.global, ax0.inner, 16); pragma(B.global, ax1.outer.outer, loop_partition_hint, 1); "         \
+         "pragma(B.global, ax0.outer, loop_partition_hint, 1); "                                               \
+         "pragma(B.global, ax0.inner.outer, loop_partition_hint, 1); reorder(B.global, ax0.outer, "            \
+         "ax1.outer.outer, ax0.inner.outer, ax1.outer.inner, ax0.inner.inner, ax1.inner); "                    \
+         "fuse(B.global, ax0.inner.inner, ax1.inner); vectorize(B.global, ax0.inner.inner.ax1.inner.fused); "  \
+         "unroll(B.global, ax1.outer.inner); " place                                                           \
+         "split(C.local, j.c, 16, tail=pad); split(C.local, k, 4, tail=peel); reorder(C.local, k.outer, i.c, " \
+         "j.c.outer, j.c.inner, k.inner); tensorize(C.local, j.c.inner, dot4_u8i8)"
+
 static const tensor_row tensor_rows[] = {
     {"u8 i8", "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
      LOOPS("4") "tensorize(C, j.inner, dot4_u8i8)", "vpdpbusd", 0},
@@ -46,6 +64,20 @@ static const tensor_row tensor_rows[] = {
     {"odd sizes, peeled, bf16",
      "input A: bf16[7,35], B: bf16[35,39]\nC[i<7, j<39] = sum[k<35](f32(A[i,k]) * f32(B[k,j]))",
      PEELED("2") "tensorize(C, j.inner, dot2_bf16)", "vdpbf16ps", 0},
+    {"rests of a group, whose dot products are one more each",
+     "input A: u8[8,38], B: i8[38,16]\nC[i<8, j<16] = sum[k<38](i32(A[i,k]) * i32(B[k,j]))",
+     PEELED("4") "unroll(C, i); tensorize(C, j.inner, dot4_u8i8)", "vpdpbusd", 16},
+    {"a rest of one", "input A: u8[8,33], B: i8[16,33]\nC[i<8, j<16] = sum[k<33](i32(A[i,k]) * i32(B[j,k]))",
+     "split(C, k, 4, tail=peel); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_u8i8)", "vpdpbusd", 2},
+    {"a rest of signed bytes", "input A: i8[8,35], B: i8[16,35]\nC[i<8, j<16] = sum[k<35](i32(A[i,k]) * i32(B[j,k]))",
+     "split(C, k, 4, tail=peel); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_i8i8)", "vpdpbusd", 4},
+    {"a rest of bf16", "input A: bf16[8,33], B: bf16[16,33]\nC[i<8, j<16] = sum[k<33](f32(A[i,k]) * f32(B[j,k]))",
+     "split(C, k, 2, tail=peel); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot2_bf16)", "vdpbf16ps", 2},
+    {"copies that are turned by words",
+     "input A: u8[12,151], B: i8[75,151]\nC[i<12, j<75] = sum[k<151](i32(A[i,k]) * i32(B[j,k]))",
+     TURNED(BLOCKS("48", "tail=peel"), "48", "compute_at(B.global, C, j.outer); "), "vpdpbusd", 0},
+    {"copies of a few groups", "input A: u8[12,15], B: i8[75,15]\nC[i<12, j<75] = sum[k<15](i32(A[i,k]) * i32(B[j,k]))",
+     TURNED(BLOCKS("48", "tail=peel"), "48", "compute_at(B.global, C, j.outer); "), "vpdpbusd", 0},
     {"blocks that overlap", "input A: i8[8,32], B: i8[32,39]\nC[i<8, j<39] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16, tail=overlap); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_i8i8)",

@@ -19,6 +19,14 @@ typedef struct turn_row {
   "; unroll(C, i.inner); unroll(C, j.inner.outer)"
 #define TURN(dtype) "input A: " dtype "[256,320]\nC[i<320, j<256] = A[j,i]"
 
+/* Groups of G neighbours in ROWS rows of N, side by side: as dot products of bytes take them. */
+#define WORDS(rows, n, dtype, g) \
+  "input A: " dtype "[" rows "," n "]\nC[g<" n "//" g ", i<" rows ", c<" g "] = A[i, g*" g " + c]"
+#define WORD_TILE(groups, rows)                            \
+  "split(C, g, " groups "); split(C, i, " rows             \
+  "); reorder(C, g.outer, i.outer, g.inner, i.inner, c); " \
+  "fuse(C, i.inner, c); vectorize(C, i.inner.c.fused); unroll(C, g.inner)"
+
 static const turn_row turn_rows[] = {
     {"f32, whole vectors", TURN("f32"), TILE("16", "16"), "znver4", "vunpckhps", "vinsertps"},
     {"f32, blocks", TURN("f32"), TILE("4", "16"), "znver4", "vunpckhps", "vinsertps"},
@@ -37,6 +45,13 @@ static const turn_row turn_rows[] = {
     {"i16", TURN("i16"), TILE("8", "32"), "znver4", "vpunpckhwd", "vpinsrw"},
     {"u8, whole vectors", TURN("u8"), TILE("64", "64"), "znver4", "vpunpckhbw", "vinserti"},
     {"i16, whole vectors", TURN("i16"), TILE("32", "32"), "znver4", "vpunpckhwd", "vinserti"},
+    {"words of bytes", WORDS("64", "256", "u8", "4"), WORD_TILE("16", "16"), "znver4", "unpckh", "vpinsrd"},
+    {"words of bytes, blocks", WORDS("64", "256", "u8", "4"), WORD_TILE("4", "16"), "znver4", "unpckh", NULL},
+    {"words of bytes, ymm", WORDS("64", "256", "u8", "4"), WORD_TILE("8", "8"), "haswell", "unpckh", NULL},
+    {"pairs of bf16", WORDS("64", "128", "bf16", "2"), WORD_TILE("16", "16"), "znver4", "unpckh", "vpinsrd"},
+    {"pairs of f32", WORDS("64", "64", "f32", "2"), WORD_TILE("8", "8"), "znver4", "unpckh", "vinsertps"},
+    {"words of rows that are not all there", WORDS("62", "256", "u8", "4"), WORD_TILE("16", "16"), "znver4",
+     "unpckh", NULL},
     {"something computed", "input A: f32[256,320], B: f32[256]\nC[i<320, j<256] = A[j,i] * B[j] + 1", TILE("16", "16"),
      "znver4", "vunpckhps", "vinsertps"},
     {"rows that a table chooses", "input T: f32[500,64], I: i32[40]\nC[i<40, j<64] = T[min(max(I[i], 0), 499), j]",

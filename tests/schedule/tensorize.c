@@ -109,6 +109,8 @@ static const struct match {
     {"a where", OTHER("sum[k<32 where k <= j](i32(A[i,k]) * i32(B[k,j]))"), LOOPS, "j.inner", "dot4_u8i8", ""},
     {"other extents", U8I8, "split(C, j, 16); split(C, k, 8); reorder(C, i, j.outer, k.outer, j.inner, k.inner)",
      "j.inner", "dot4_u8i8", ""},
+    {"a reduction that is a part of a group",
+     "input A: u8[8,3], B: i8[16,3]\nC[i<8, j<16] = sum[k<3](i32(A[i,k]) * i32(B[j,k]))", "", "j", "dot4_u8i8", ""},
     {"one loop too many", U8I8, LOOPS, "k.outer", "dot4_u8i8", ""},
     {"one loop too few", U8I8, LOOPS, "k.inner", "dot4_u8i8", ""},
     {"a reduction loop for the lanes",
