@@ -153,10 +153,11 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
 }
 
 /* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
- * and all that is read goes along it as it lies. */
+ * and all that is read goes along it as it lies. Of integers, whose sums are in no lanes, one operand may lie along the reduction: its
+ * copy is turned. */
 static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
   const generic_reads *r = &f->reads;
-  int last = r->n_data - 1, other = last - 1;
+  int last = r->n_data - 1, other = last - 1, n_far = 0, most_far = tn_dtype_is_float(sums->dtype) ? 0 : 1;
   int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
   bool along = false;
   if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
@@ -164,9 +165,12 @@ static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     bool is_near = read->stride[other] == 0 || read->stride[other] == 1;
-    if (!read->is_known[other] || read->block[other] || !is_near || read->is_window) return last;
-    along |= read->stride[other] == 1;
+    bool is_far = !is_near && r->n_axes > r->n_data && read->stride[r->n_axes - 1] == 1 && reuse(read, r) >= 2;
+    n_far += is_far ? 1 : 0;
+    if (!read->is_known[other] || read->block[other] || !(is_near || is_far) || read->is_window) return last;
+    along |= read->stride[other] != 0;
   }
+  if (n_far > most_far) return last;
   return along ? other : last;
 }
 
@@ -216,6 +220,7 @@ typedef struct dot_kind {
 
 static const dot_kind dot_kinds[] = {
     {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
+    {TN_I8, TN_U8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
     {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, true},
     {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
 };
@@ -277,8 +282,9 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   f->u = row_axis(f, f->reads.n_data);
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
-  f->can_pack =
-      f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, f->far >= 0 ? 2 : LEAST_REUSE);
+  bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
+  int least = f->far >= 0 || !is_float ? 2 : LEAST_REUSE;
+  f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
   f->left = left_read(d, f);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);

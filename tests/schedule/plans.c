@@ -533,6 +533,10 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":5,\"rows2\":1,\"pack\":2,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
      "\"parity\":0}]"},
+    {"dots_of_few_columns", "input A: u8[194,47], B: i8[2,47]\nC[i<194, j<2] = sum[k<47](i32(A[i,k]) * i32(B[j,k]))",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":7,\"rows\":2,\"rows2\":1,\"pack\":1,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0}]"},
     {"rows_in_panels", "C[i<20, j<64] = sum[k<50](A[k,i] * B[k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
