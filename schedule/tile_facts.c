@@ -153,13 +153,15 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
 }
 
 /* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
- * and all that is read goes along it as it lies. Of integers, whose sums are in no lanes, one operand may lie along the reduction: its
- * copy is turned. */
+ * and all that is read goes along it as it lies. One operand may lie along the reduction, whose copy is turned: of integers, whose sums are
+ * in no lanes, and where the results of vectors are put between each other (codegen/emit_weave.c). */
 static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
+  enum { MOST_WOVEN = 4 };
   const generic_reads *r = &f->reads;
-  int last = r->n_data - 1, other = last - 1, n_far = 0, most_far = tn_dtype_is_float(sums->dtype) ? 0 : 1;
+  int last = r->n_data - 1, other = last - 1, n_far = 0;
   int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
-  bool along = false;
+  bool along = false, is_woven = r->extent[last] <= MOST_WOVEN;
+  int most_far = is_woven || !tn_dtype_is_float(sums->dtype) ? 1 : 0;
   if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
     return last;
   for (int i = 0; i < r->n; i++) {
