@@ -139,6 +139,20 @@ static tn_status part_factored(tn_schedule *s, int stage) {
   return TN_OK;
 }
 
+/* Whether the blocks that step I cuts are shared by threads in chunks. Of a loop that a symbol decides nobody knows that the last two, if they
+ * overlap, are in one chunk. */
+static bool is_shared_in_chunks(const tn_schedule *steps, int i) {
+  const schedule_step *cut = &steps->steps[i];
+  for (int j = i + 1; cut->kind == SCHEDULE_STEP_SP && j + 1 < steps->n_steps; j++) {
+    const schedule_step *chunks = &steps->steps[j], *next = &steps->steps[j + 1];
+    bool is_of_it = chunks->kind == SCHEDULE_STEP_SP && chunks->stage == cut->stage && chunks->iter == cut->iter;
+    if (is_of_it && next->kind == SCHEDULE_STEP_AN && next->stage == cut->stage && next->iter == cut->iter &&
+        next->value == SCHEDULE_PARALLEL)
+      return true;
+  }
+  return false;
+}
+
 /* What still waits at the end is refused, as it is without waiting. LENGTHS: of each step, what its last split length becomes, 0: as it
  * is. MADE: of each step; may be NULL. */
 static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool keeps_fused, const int64_t *lengths,
@@ -149,6 +163,7 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
   bool is_changed = lengths != NULL;
   for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
     schedule_step step = steps->steps[i];
+    if (step.tail == TN_TAIL_OVERLAP && is_shared_in_chunks(steps, i)) step.tail = TN_TAIL_PEEL;
     if (!keeps_fused && i + 1 < steps->n_steps && is_for_threads(copy, &step, &steps->steps[i + 1])) {
       if (a.tensor) return TN_ERROR_SCHEDULE;
       a = (apart){copy->stages[step.stage].tensors, (int)step.list[0], step.n};
