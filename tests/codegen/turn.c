@@ -52,6 +52,10 @@ static const turn_row turn_rows[] = {
     {"pairs of f32", WORDS("64", "64", "f32", "2"), WORD_TILE("8", "8"), "znver4", "unpckh", "vinsertps"},
     {"words of rows that are not all there", WORDS("62", "256", "u8", "4"), WORD_TILE("16", "16"), "znver4", "unpckh",
      NULL},
+    {"words of vectors that begin anywhere in a fused loop", WORDS("64", "256", "u8", "4"),
+     "split(C, g, 16); fuse(C, i, c); split(C, i.c.fused, 64); reorder(C, g.outer, i.c.fused.outer, g.inner, "
+     "i.c.fused.inner); vectorize(C, i.c.fused.inner); unroll(C, g.inner)",
+     "znver4", "unpckh", "vpinsrd"},
     {"something computed", "input A: f32[256,320], B: f32[256]\nC[i<320, j<256] = A[j,i] * B[j] + 1", TILE("16", "16"),
      "znver4", "vunpckhps", "vinsertps"},
     {"rows that a table chooses", "input T: f32[500,64], I: i32[40]\nC[i<40, j<64] = T[min(max(I[i], 0), 499), j]",
