@@ -233,7 +233,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
-  double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, c[REDUCE_VECTORS], rows, f->values);
+  double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, f->lanes, c[REDUCE_VECTORS], rows, f->values);
   double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
   if (f->in_lanes > 0) ns += generic_row_sum_waits(&f->machine, &f->sum, c[REDUCE_VECTORS], rows);
   if (f->in_lanes > 0)

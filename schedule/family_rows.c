@@ -257,17 +257,18 @@ typedef struct column_stage {
 
 typedef struct rows_facts {
   tn_machine machine;
-  double ns, parts; /* of one thread; rows that threads can share */
-  double apart_ns;  /* of rows that are too short for lanes, element by element; where they are summed as wide rows: */
-  double wide_ns;   /* ... of the ends of these */
-  double written;   /* bytes; about as many are read */
-  bool is_output;   /* the root is one */
-  bool can_stream;  /* the root's vectors may go past the caches */
-  int64_t rows;     /* that could go together; 0: no reduction is done in lanes */
-  double row_bytes; /* of what the group has along a row */
-  double steady_ns; /* of what is the same for all of the root's points of a column that are computed together */
-  double width;     /* bytes of the root's last axis, where its columns may go first */
-  int n_sums;       /* of a row that are done in lanes */
+  double ns, parts;  /* of one thread; rows that threads can share */
+  double apart_ns;   /* of rows that are too short for lanes, element by element; where they are summed as wide rows: */
+  double wide_ns;    /* ... of the ends of these */
+  double written;    /* bytes; about as many are read */
+  bool is_output;    /* the root is one */
+  int64_t in_vector; /* its elements */
+  bool can_stream;   /* the root's vectors may go past the caches */
+  int64_t rows;      /* that could go together; 0: no reduction is done in lanes */
+  double row_bytes;  /* of what the group has along a row */
+  double steady_ns;  /* of what is the same for all of the root's points of a column that are computed together */
+  double width;      /* bytes of the root's last axis, where its columns may go first */
+  int n_sums;        /* of a row that are done in lanes */
   generic_row_sum sums[GENERIC_MAX_STAGES + 1];
   double row;             /* bytes of the root's row of columns */
   int64_t columns, lanes; /* 0: vectors go along rows; of the root, whose last axis is that of vectors */
@@ -372,6 +373,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), 2 * f->written);
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   f->is_output = schedule_is_output(d->s, generic_stage(d, g->root));
+  f->in_vector = generic_lanes(d, generic_stage(d, g->root));
   describe_rows(d, g, f);
   describe_columns(d, g, f);
   describe_steady(d, g, f);
@@ -444,7 +446,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (f->columns > 0) return columns_cost(f, c);
-  double ns = f->ns * generic_rows_waits(&f->machine, c[ROWS_VECTORS], together, 1);
+  double ns = f->ns * generic_rows_waits(&f->machine, f->in_vector, c[ROWS_VECTORS], together, 1);
   ns += together > 1 ? f->apart_ns : f->wide_ns;
   for (int i = 0; i < f->n_sums; i++) ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
   ns += generic_rows_ends(&f->machine, f->parts * f->n_sums, c[ROWS_VECTORS], together, 1, 1);

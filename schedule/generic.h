@@ -292,9 +292,9 @@ double generic_row_sum_waits(const tn_machine *m, const generic_row_sum *sum, in
 int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor);
 /* Nanoseconds of TENSOR's reduction along rows that are too short for lanes, an element at a time; 0: it is none. */
 double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor);
-/* By what factor rows take longer for waits between sums, with so many registers a vector and rows at a time. A result of
+/* By what factor rows take longer for waits between sums, with so many registers of LANES a vector and rows at a time. A result of
  * several VALUES (argmax) is compared and then chosen: one waits for the other. */
-double generic_rows_waits(const tn_machine *m, int vectors, int together, int values);
+double generic_rows_waits(const tn_machine *m, int64_t lanes, int vectors, int together, int values);
 /* Nanoseconds at the ends of ROWS, where the sums of a vector are summed up one after the other, by OPS each time. */
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops);
 /* Nanoseconds that wide rows take more: their sums are loaded and stored for some steps at a time, and added up at the end. */

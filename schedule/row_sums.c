@@ -5,6 +5,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/generic.h"
+#include "tir/passes.h"
 
 enum { LAST_LANES = 4, LAST_BYTES = 16, FEW_STEPS = 4 };
 
@@ -257,8 +258,9 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
 }
 
 /* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
- * rest. */
-double generic_rows_waits(const tn_machine *m, int vectors, int together, int values) {
+ * rest. Vectors that run in chunks have their sums in memory, which is no plan. */
+double generic_rows_waits(const tn_machine *m, int64_t lanes, int vectors, int together, int values) {
+  if (vectors * lanes > TIR_MAX_LANES) return INFINITY;
   double waiting = values * m->costs.chain / (vectors * together * cost_fma(m, m->vector_bytes));
   return 1 + 0.05 * waiting + 0.01 * vectors + 0.02 * (together - 1);
 }
