@@ -181,6 +181,8 @@ LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
 /* Lane 0 of an expression over ramps and broadcasts. */
 const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
+/* That of an index, in the index type. */
+LLVMValueRef codegen_first_index(codegen_emitter *m, const tir_expr *index);
 /* A load, without a predicate, from an index that is base + constants which lie in groups or rows, or groups or rows
  * that are multiples of a uniform number apart; NULL: it is not. */
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,

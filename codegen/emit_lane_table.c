@@ -35,6 +35,13 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
   return tir_binary(arena, (tir_op)e->op, codegen_first_lane(arena, e->arg[0]), codegen_first_lane(arena, e->arg[1]));
 }
 
+LLVMValueRef codegen_first_index(codegen_emitter *m, const tir_expr *index) {
+  const tir_expr *first = codegen_first_lane(&m->arena, index);
+  if (first != NULL) return codegen_index(m, first);
+  codegen_no_memory(m);
+  return codegen_index_int(m, 0);
+}
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth);
@@ -156,17 +163,33 @@ static int group_of(const table *t, int bytes) {
   return 0;
 }
 
-/* Words; one that all lanes share is loaded once. */
-static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table *t, int group) {
+/* The first N elements of a word, in as few pieces as they are; the others are 0. */
+static LLVMValueRef load_word(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef word, int n) {
+  unsigned bits = 8 * codegen_element_bytes(s->buffer);
+  LLVMValueRef value = LLVMConstNull(word);
+  if (bits * (unsigned)n == LLVMGetIntTypeWidth(word)) return load(m, s, offset, word);
+  for (int first = 0, part; first < n; first += part) {
+    for (part = 1; 2 * part <= n - first;) part *= 2;
+    LLVMValueRef piece = load(m, s, offset + first, LLVMIntTypeInContext(m->llvm, bits * (unsigned)part));
+    piece = LLVMBuildZExt(m->builder, piece, word, "");
+    piece = LLVMBuildShl(m->builder, piece, LLVMConstInt(word, bits * (unsigned)first, false), "");
+    value = LLVMBuildOr(m->builder, value, piece, "");
+  }
+  return value;
+}
+
+/* Words of GROUP elements; one that all lanes share is loaded once. ON: of each group's first lane, how many of its elements are wanted, the
+ * others are 0; NULL: all. */
+static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table *t, int group, const int *on) {
   LLVMTypeRef word = LLVMIntTypeInContext(m->llvm, 8 * codegen_element_bytes(s->buffer) * (unsigned)group);
   int n = t->lanes / group;
-  bool is_shared = true;
+  bool is_shared = on == NULL;
   for (int i = 0; i < n; i++) is_shared = is_shared && t->offset[i * group] == t->offset[0];
   LLVMValueRef words =
       is_shared ? codegen_splat(m, load(m, s, 0, word), n) : LLVMGetPoison(LLVMVectorType(word, (unsigned)n));
   for (int i = 0; i < n && !is_shared; i++) {
-    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)i, false);
-    words = LLVMBuildInsertElement(m->builder, words, load(m, s, t->offset[i * group], word), at, "");
+    LLVMValueRef value = load_word(m, s, t->offset[i * group], word, on != NULL ? on[i * group] : group);
+    words = LLVMBuildInsertElement(m->builder, words, value, LLVMConstInt(m->i32, (unsigned)i, false), "");
   }
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
@@ -274,8 +297,7 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
 
 static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, const tir_expr *index,
                         const table *t) {
-  const tir_expr *first = codegen_first_lane(&m->arena, index);
-  return (source){buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_index_int(m, 0),
+  return (source){buffer, pointer, codegen_first_index(m, index),
                   t->factor != NULL ? codegen_index(m, t->factor) : NULL};
 }
 
@@ -291,25 +313,11 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
     n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
-  if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
+  if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group, NULL);
   return load_rows(m, &s, &t, n_rows, start, length);
 }
 
 /* ---- with a mask that is known ------------------------------------------------------------------------------------ */
-
-/* The first N elements of a word, in as few pieces as they are; the others are 0. */
-static LLVMValueRef load_part(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef word, int n) {
-  unsigned bits = 8 * codegen_element_bytes(s->buffer);
-  LLVMValueRef value = LLVMConstNull(word);
-  for (int first = 0, part; first < n; first += part) {
-    for (part = 1; 2 * part <= n - first;) part *= 2;
-    LLVMValueRef piece = load(m, s, offset + first, LLVMIntTypeInContext(m->llvm, bits * (unsigned)part));
-    piece = LLVMBuildZExt(m->builder, piece, word, "");
-    piece = LLVMBuildShl(m->builder, piece, LLVMConstInt(word, bits * (unsigned)first, false), "");
-    value = LLVMBuildOr(m->builder, value, piece, "");
-  }
-  return value;
-}
 
 /* Of a word's GROUP lanes, from LANE on, the first that are on: from 0 on, and none behind a lane that is off. -1: others are. */
 static int first_on(LLVMValueRef mask, int lane, int group) {
@@ -332,13 +340,7 @@ LLVMValueRef codegen_load_part_words(codegen_emitter *m, const tir_buffer *buffe
   for (int i = 0; i < t.lanes; i += group)
     if ((on[i] = first_on(mask, i, group)) < 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
-  LLVMTypeRef word = LLVMIntTypeInContext(m->llvm, 8 * codegen_element_bytes(buffer) * (unsigned)group);
-  LLVMValueRef words = LLVMConstNull(LLVMVectorType(word, (unsigned)(t.lanes / group)));
-  for (int i = 0; i < t.lanes; i += group) {
-    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)(i / group), false);
-    words = LLVMBuildInsertElement(m->builder, words, load_part(m, &s, t.offset[i], word, on[i]), at, "");
-  }
-  return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, buffer->dtype, t.lanes), "");
+  return load_words(m, &s, &t, group, on);
 }
 
 /* ---- with a mask ------------------------------------------------------------------------------------------------- */

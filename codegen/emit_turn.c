@@ -247,21 +247,11 @@ static bool find_tiles(turn *tiles, codegen_emitter *m, int ways, int n, const t
   return true;
 }
 
-/* Where lane 0 of the first load lies. */
-static LLVMValueRef first_word(const turn *t) {
-  const tir_expr *index = t->loads[0]->arg[0];
-  if (t->word == 1) return codegen_linear_base(t->m, index);
-  const tir_expr *first = codegen_first_lane(&t->m->arena, index);
-  if (first != NULL) return codegen_index(t->m, first);
-  codegen_no_memory(t->m);
-  return codegen_index_int(t->m, 0);
-}
-
 /* The tile's vectors, in registers or on the stack. */
 static void turn_tile(turn *t) {
   codegen_forget(t->m);
   read_condition(t);
-  LLVMValueRef base = first_word(t);
+  LLVMValueRef base = codegen_first_index(t->m, t->loads[0]->arg[0]);
   for (int i = 0; i < t->n && t->all > t->n; i++) load_whole(t, base, i);
   for (int i = 0; i < t->n && t->all == t->n; i++) t->vectors[i] = load_blocks(t, base, i);
   for (int i = 0; i < t->all; i += t->n) turn_blocks(t, t->vectors + i);

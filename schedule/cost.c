@@ -182,8 +182,8 @@ static double stream_place(const tn_machine *m, double bytes) {
   return level < 4 ? level : 3 + cost_missed(m, 3, bytes);
 }
 
-/* Each thread has first caches of its own, which its part of the data may fit. What is written past the caches leaves them to what is read, which the next call then finds there; to memory it goes
- * beside what comes. */
+/* Each thread has first caches of its own, which its part of the data may fit. What is written past the caches leaves them to what
+ * is read, which the next call then finds there; to memory it goes beside what comes. */
 double cost_stream(const tn_machine *m, double read, double written, bool is_shared, bool streams) {
   double bytes = streams ? read : read + written, own = is_shared ? bytes / RUNTIME_MAX(m->threads, 1) : bytes;
   double place = stream_place(m, cost_level(m, own) <= 2 ? own : bytes), far = fmax(place - 3, 0);

@@ -1,8 +1,8 @@
 /* family_strip.c: chains of stencils: filters of a few taps, differences, what is computed between them. The last
- * stage runs in tiles of rows and columns (a chain along one axis: of columns alone); what its windows read is computed for a tile at a time, its margins anew
- * for each, so that it stays in a cache; what is read point by point is computed where it is used, in registers; what
- * is cheap is inlined. In every stage some rows go together, so that taps along a column share what they load.
- * Vectors go along rows, threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
+ * stage runs in tiles of rows and columns (a chain along one axis: of columns alone); what its windows read is computed
+ * for a tile at a time, its margins anew for each, so that it stays in a cache; what is read point by point is computed
+ * where it is used, in registers; what is cheap is inlined. In every stage some rows go together, so that taps along a
+ * column share what they load. Vectors go along rows, threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
 #include <math.h>
 #include <stdio.h>
 

@@ -122,10 +122,11 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
   if (n == 0 || !generic_is_worth_threads(p, ns)) return true;
   *n_fused = loops_needed(p, stage, n, axes);
   const schedule_stage *st = stage_at(p, stage);
-  int64_t blocks = st->axes[axes[0]].extent, threads = p->machine.threads;
+  int64_t blocks = st->axes[axes[0]].extent;
+  int threads = p->machine.threads;
   /* Blocks that overlap: the last two are in one chunk. */
   bool overlaps = counts_blocks(st, axes[*n_fused - 1], TN_TAIL_OVERLAP);
-  if (overlaps && *n_fused == 1) return share_chunks(p, stage, generic_chunk(blocks, p->machine.threads), loop);
+  if (overlaps && *n_fused == 1) return share_chunks(p, stage, generic_chunk(blocks, threads), loop);
   if (overlaps) --*n_fused;
   /* A parallel loop cannot be parted, so that each block would ask whether it is whole. */
   if (*n_fused == 1 && blocks >= ITERATIONS_PER_THREAD * threads && counts_blocks(st, axes[0], TN_TAIL_PEEL))

@@ -1,14 +1,14 @@
 /* symbolic.c: the steps of a schedule whose extents were numbers, on loops whose extents a symbol decides. */
 #include "schedule/edit.h"
 
-/* A step that was whole, or moved its last block, where the extent was a number. What moved does so still where the loop is as long as a
- * block for every value of the symbols. */
-static schedule_step symbolic_step(const tn_schedule *s, const schedule_step *step) {
+/* A step that was whole, or moved its last block, where the extent was a number. What moved does so still, if it MAY_MOVE, where the loop is
+ * as long as a block for every value of the symbols. */
+static schedule_step symbolic_step(const tn_schedule *s, const schedule_step *step, bool may_move) {
   schedule_step out = *step;
   const schedule_stage *st = step->stage >= 0 && step->stage < s->n_stages ? &s->stages[step->stage] : NULL;
   bool is_split = step->kind == SCHEDULE_STEP_SP && st && step->iter >= 0 && step->iter < st->n_leaves;
   if (!is_split || !schedule_leaf(st, step->iter)->size) return out;
-  bool moves = out.tail == TN_TAIL_OVERLAP && out.inner_to_outer &&
+  bool moves = may_move && out.tail == TN_TAIL_OVERLAP && out.inner_to_outer &&
                out.list[out.n - 1] <= schedule_least_extent(s, schedule_leaf(st, step->iter));
   if (!moves && (out.tail == TN_TAIL_GUARD || out.tail == TN_TAIL_OVERLAP)) out.tail = TN_TAIL_PEEL;
   return out;
@@ -61,8 +61,8 @@ static bool is_parted(const tn_schedule *s, const schedule_step *step) {
          schedule_pragma_value(schedule_leaf(st, step->iter), SCHEDULE_PRAGMA_PARTITION) > 0;
 }
 
-static tn_status replay_one(tn_schedule *s, const schedule_step *given, waiting *w) {
-  schedule_step step = symbolic_step(s, given);
+static tn_status replay_one(tn_schedule *s, const schedule_step *given, bool may_move, waiting *w) {
+  schedule_step step = symbolic_step(s, given, may_move);
   if (has_to_wait(s, &step) && w->n < RUNTIME_COUNT(w->steps)) {
     w->n_stages = s->n_stages;
     w->steps[w->n++] = step;
@@ -163,7 +163,6 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
   bool is_changed = lengths != NULL;
   for (int i = 0; i < steps->n_steps && status == TN_OK; i++) {
     schedule_step step = steps->steps[i];
-    if (step.tail == TN_TAIL_OVERLAP && is_shared_in_chunks(steps, i)) step.tail = TN_TAIL_PEEL;
     if (!keeps_fused && i + 1 < steps->n_steps && is_for_threads(copy, &step, &steps->steps[i + 1])) {
       if (a.tensor) return TN_ERROR_SCHEDULE;
       a = (apart){copy->stages[step.stage].tensors, (int)step.list[0], step.n};
@@ -174,7 +173,7 @@ static tn_status replay_all(tn_schedule *copy, const tn_schedule *steps, bool ke
     if (whole) *whole = whole_length(copy, &step), step.list = whole, is_changed = true;
     if (is_changed && step.kind == SCHEDULE_STEP_SP) step.value = 0; /* it was meant for the length before */
     if (lengths && lengths[i] > 0) step.list = &lengths[i];
-    status = replay_one(copy, &step, &w);
+    status = replay_one(copy, &step, !is_shared_in_chunks(steps, i), &w);
     if (status == TN_OK && step.kind == SCHEDULE_STEP_RF) status = part_factored(copy, step.stage);
     if (!made || status != TN_OK || step.kind != SCHEDULE_STEP_SP) continue;
     const schedule_stage *st = &copy->stages[step.stage];

@@ -73,43 +73,29 @@ static bool part_off(const tiling *t, int stage, int axis) {
   return at < 0 || schedule_pragma_partition(t->d->s, stage, at) == TN_OK;
 }
 
-/* An operand that lies across the panels is turned in small tiles, whose lines are used whole. Where the last panel is
- * partly padding, tiles without padding are turned without checks, which would make them columns of single elements. */
-static bool turn_copy(const tiling *t, int stage, int outer, int inner, int along) {
+/* An operand that lies across the panels is turned in small tiles, whose lines are used whole: elements of it, or groups of the reduction
+ * for dot products (GROUPED: their dimension; -1: elements). Where the last panel is partly padding, tiles without padding are turned
+ * without checks, which would make them columns of single elements. */
+static bool turn_copy(const tiling *t, int stage, int outer, int inner, int along, int grouped) {
   enum { TURNED_ROWS = 16, TURNED_COLUMNS = 8 };
-  int k_outer, k_inner, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
-  if (!generic_split(t->d, stage, along, TURNED_ROWS, &k_outer, &k_inner)) return false;
-  if (t->columns % TURNED_COLUMNS == 0 && !generic_split(t->d, stage, inner, TURNED_COLUMNS, &block, &inner))
-    return false;
+  int k_outer = along, k_inner, group = -1, block = -1, order[2 * TN_MAX_RANK + 4], n = 0;
+  int dim = packed_read(t)->dim[t->f->v];
+  int64_t by = grouped >= 0 ? t->lanes : TURNED_COLUMNS, extent = t->f->reads.extent[t->f->v];
+  if (grouped >= 0 && !generic_split(t->d, stage, along, t->f->dot_group, &k_outer, &group)) return false;
+  if (!generic_split(t->d, stage, k_outer, TURNED_ROWS, &k_outer, &k_inner)) return false;
+  if (t->columns % by == 0 && !generic_split(t->d, stage, inner, by, &block, &inner)) return false;
   order[n++] = outer;
   for (int k = 0; k < packed_read(t)->tensor->ndim; k++)
     if (k != dim) order[n++] = k == along ? k_outer : k;
   put(&n, order, block);
-  order[n++] = k_inner, order[n++] = inner;
-  int64_t extent = t->f->reads.extent[t->f->v];
+  order[n++] = k_inner, order[n++] = inner, put(&n, order, group);
   bool has_rest = extent > t->columns && extent % t->columns != 0;
+  if (group >= 0 && !part_off(t, stage, k_outer)) return false; /* groups are not whole either */
   if (has_rest && (!part_off(t, stage, outer) || (block >= 0 && !part_off(t, stage, block)))) return false;
-  return generic_order(t->d, stage, n, order) && generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
+  if (!generic_order(t->d, stage, n, order)) return false;
+  if (group >= 0 && !generic_fuse(t->d, stage, 2, (int[]){inner, group}, &inner)) return false;
+  return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
          generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
-}
-
-/* Groups of the reduction that lie side by side are turned in the same way, as many as a vector has, for a vector's columns at a time. */
-static bool turn_groups(const tiling *t, int stage, int outer, int inner, int grouped) {
-  enum { TURNED_GROUPS = 16 };
-  int group_outer, group, many, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
-  if (!generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group)) return false;
-  if (!generic_split(t->d, stage, group_outer, TURNED_GROUPS, &many, &group_outer)) return false;
-  if (t->columns > t->lanes && !generic_split(t->d, stage, inner, t->lanes, &block, &inner)) return false;
-  order[n++] = outer;
-  for (int k = 0; k < packed_read(t)->tensor->ndim; k++)
-    if (k != dim) order[n++] = k == grouped ? many : k;
-  put(&n, order, block);
-  order[n++] = group_outer, order[n++] = inner, order[n++] = group;
-  if (!part_off(t, stage, many) || (block >= 0 && (!part_off(t, stage, outer) || !part_off(t, stage, block))))
-    return false;
-  return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){inner, group}, &inner) &&
-         generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
-         generic_annotate(t->d, stage, group_outer, SCHEDULE_UNROLL);
 }
 
 /* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a
@@ -126,8 +112,7 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   tn_tail tail = grouped >= 0 && !is_single ? TN_TAIL_PEEL : TN_TAIL_PAD;
   if (!generic_split_as(t->d, stage, dim, is_single ? t->lanes : t->columns, tail, &outer, &inner)) return false;
   int along = read->tensor->ndim - 1;
-  if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
-  if (along == grouped) return turn_groups(t, stage, outer, inner, grouped);
+  if (along != dim && (grouped < 0 || along == grouped)) return turn_copy(t, stage, outer, inner, along, grouped);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
   if (panels_first) order[n++] = outer;
   for (int k = 0; k < read->tensor->ndim; k++)
