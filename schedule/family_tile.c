@@ -830,18 +830,36 @@ static double left_ns(const tile_facts *f, const int32_t *c) {
   return bytes / COST_LINE * line + written + moved + f->walks[f->left].all * widen_ns(f, c, f->left);
 }
 
+/* The loop that zeros around an input stand in: the innermost one of no tile that moves READ. -1: there is none. */
+static int padding_loop(const tile_facts *f, const int32_t *c, int read) {
+  int loop = -1;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (is_outer(f, c, a) && f->reads.extent[a] > 1 && moves(f, read, a)) loop = a;
+  return loop;
+}
+
+/* Copying an input with zeros around it: once, or in each turn of a loop what tiles read there, which may be a part of what the turn
+ * before read. What is copied again lies near. */
+static double padded_ns(const tile_facts *f, const int32_t *c, const nest *n, int read) {
+  const tn_machine *m = &f->machine;
+  double extent[GENERIC_MAX_AXES], turns = 1, all = f->walks[read].all * f->walks[read].bytes;
+  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = (double)f->reads.extent[a];
+  if (c[TILE_PADDING] && c[TILE_ORDER]) extent[f->v] /= n->v_blocks, turns *= n->v_blocks;
+  for (int a = c[TILE_PADDING] ? padding_loop(f, c, read) : -1; a >= 0; a--)
+    if (is_outer(f, c, a)) turns *= extent[a], extent[a] = 1;
+  double bytes = elements_read(&f->walks[read], extent) * f->walks[read].bytes, copied = turns * bytes;
+  double far = cost_line(m, cost_level(m, 2 * all), c[TILE_THREADS]),
+         near = cost_line(m, cost_level(m, 2 * bytes), false);
+  double lines = lesser(copied, all) / COST_LINE * far + greater(copied - all, 0) / COST_LINE * near;
+  double vectors = copied / f->machine.vector_bytes;
+  return lines + 2 * vectors * m->costs.load +
+         turns * cost_write(m, bytes, cost_level(m, 2 * bytes), c[TILE_THREADS], false);
+}
+
 /* 0 where there is no padding. */
 static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
-  if (!f->padding) return 0;
-  double repeats = c[TILE_PADDING] ? n->v_blocks * (c[TILE_ORDER] ? 1.5 : 1) : 1;
-  for (int i = 0; i < f->reads.n; i++) {
-    const generic_read *read = &f->reads.reads[i];
-    if (read->tensor != f->padding) continue;
-    double bytes = (double)tn_dtype_bytes(read->tensor->dtype);
-    for (int k = 0; k < read->tensor->ndim; k++) bytes *= (double)read->tensor->shape[k];
-    double line = cost_line(&f->machine, cost_level(&f->machine, bytes * (c[TILE_PADDING] ? 0.1 : 2)), false);
-    return repeats * bytes / COST_LINE * (line + 2 * f->machine.costs.load);
-  }
+  for (int i = 0; f->padding && i < f->reads.n; i++)
+    if (f->reads.reads[i].tensor == f->padding) return padded_ns(f, c, n, i);
   return 0;
 }
 
@@ -944,10 +962,10 @@ static bool has_outer_loop(const tile_facts *f, const int32_t *c, int read, int6
   return has;
 }
 
-/* Zeros around an input stand in a loop that moves it: where there is none, they are made before all. */
+/* Where no loop moves the input, zeros around it are made before all. */
 static bool has_padding_loop(const tile_facts *f, const int32_t *c) {
   for (int i = 0; i < f->reads.n; i++)
-    if (f->reads.reads[i].tensor == f->padding && has_outer_loop(f, c, i, 2)) return true;
+    if (f->reads.reads[i].tensor == f->padding && padding_loop(f, c, i) >= 0) return true;
   return false;
 }
 
