@@ -283,6 +283,23 @@ static void stores_along_rows(void **state) {
   assert_true(COST("3", "1184", "1", "19") < 1.05 * soon);
 }
 
+/* Zeros around an input that are made in a loop are made for all rows of a window at each turn, and for one of three rows without a
+ * window once, as before all loops; but there they lie near. */
+static void zeros_again_and_again(void **state) {
+  (void)state;
+#define WINDOW(rows)                                                                        \
+  "P[h<71, w<66, c<64] = select(h >= 1 && h < 65 && w >= 1 && w < 65, I[h-1, w-1, c], 0)\n" \
+  "O[h<64, w<64, f<32] = sum[r<" rows ", s<3, c<64](P[h+r, w+s, c] * W[r,s,c,f])"
+#define ZEROS(padding)                                                                                  \
+  "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0," \
+  "\"panels\":1,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,"  \
+  "\"threads\":0,\"padding\":" padding ",\"parity\":0,\"left\":0}]"
+#define MADE_INSIDE(rows) (cost_of(WINDOW(rows), ZEROS("1")) - cost_of(WINDOW(rows), ZEROS("0")))
+  assert_true(MADE_INSIDE("8") > 2 * MADE_INSIDE("4"));
+  assert_true(MADE_INSIDE("4") > 0);
+  assert_true(MADE_INSIDE("1") < 0);
+}
+
 /* Threads share parts of a row whose lanes they leave. */
 static void parts_have_lanes(void **state) {
   (void)state;
@@ -305,6 +322,6 @@ int test_plan_costs(void) {
       cmocka_unit_test(rows_stay_near),         cmocka_unit_test(counts_loads),
       cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(windows_overlap),
       cmocka_unit_test(asks_for_what_stays),    cmocka_unit_test(stores_along_rows),
-      cmocka_unit_test(parts_have_lanes)};
+      cmocka_unit_test(parts_have_lanes),       cmocka_unit_test(zeros_again_and_again)};
   return CHECK_TESTS("costs of plans", tests);
 }
