@@ -45,22 +45,6 @@ struct autotune_search {
   RUNTIME_VEC(uint32_t) sequences; /* event numbers of what the last call proposed */
 };
 
-/* Sketches reorder loops freely, which the loops of a recurrence do not allow. */
-static bool is_tunable(const autotune_task *task) {
-  if (te_check_no_externs(task->program, "tuning") != TN_OK) return false;
-  for (int i = 0; i < task->program->n_ops; i++) {
-    const te_op *op = task->program->ops[i];
-    if (op->kind != TE_SCAN) continue;
-    runtime_fail(
-        task->ctx, TN_ERROR_PROGRAM,
-        "%s is a scan, whose loops the tuner does not know how to order: schedule the program by hand, or tune "
-        "the parts before and behind the scan as programs of their own",
-        op->name);
-    return false;
-  }
-  return true;
-}
-
 /* For the same task and seed the search proposes the same candidates, as long as it is told the same times. */
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
   if (!task || !model) return NULL;
@@ -70,7 +54,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
                  AUTOTUNE_MAX_STAGES, task->program->n_ops);
     return NULL;
   }
-  if (!is_tunable(task)) return NULL;
+  if (te_check_no_externs(task->program, "tuning") != TN_OK) return NULL;
   bool is_filled = false;
   autotune_search *search = calloc(1, sizeof *search);
   if (search) {

@@ -391,7 +391,8 @@ static bool expand_own(work *w, const state *st) {
  * refuses leaves the stage to the next rules. */
 static void expand(work *w, state *st) {
   autotune_role role = st->sketch.roles[st->stage];
-  bool settled = te_is_placeholder(stage_of(st)->op) || role == AUTOTUNE_PACKED || role == AUTOTUNE_OWN;
+  bool settled = te_is_placeholder(stage_of(st)->op) || role == AUTOTUNE_PACKED || role == AUTOTUNE_OWN ||
+                 schedule_is_in_scan(st->sketch.base, st->stage);
   bool is_done = !settled && expand_own(w, st);
   for (int r = 0; r < RUNTIME_COUNT(rules) && !settled && !is_done; r++) {
     answer a = rules[r].condition(st);

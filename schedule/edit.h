@@ -65,6 +65,8 @@ tn_status schedule_check_no_time(const schedule_call *c, int stage, int iter, co
 bool schedule_is_time(const schedule_stage *st, int axis);
 /* STEPS[i]: whether stage i is a step of the scan stage SCAN. */
 void schedule_find_steps(const tn_schedule *s, int scan, bool *steps);
+/* A scan or a step of one. */
+bool schedule_is_in_scan(const tn_schedule *s, int stage);
 /* Externs (extern.c): stages that a C function computes, as a whole, from whole tensors in memory. Refuses what
  * PRIMITIVE would do to such a stage, or to the buffer of a stage that one reads; INSTEAD: a legal alternative. */
 tn_status schedule_check_no_extern(const schedule_call *c, int stage, const char *instead);

@@ -55,6 +55,10 @@ static int scan_of(const tn_schedule *s, int stage) {
   return -1;
 }
 
+bool schedule_is_in_scan(const tn_schedule *s, int stage) {
+  return is_scan(&s->stages[stage]) || scan_of(s, stage) >= 0;
+}
+
 /* ---- axes that a scan never reads across ------------------------------------------------------------------------- */
 
 /* A search for the dimension of each step that goes with one of the state's. */

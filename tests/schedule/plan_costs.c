@@ -287,14 +287,14 @@ static void stores_along_rows(void **state) {
  * window once, as before all loops; but there they lie near. */
 static void zeros_again_and_again(void **state) {
   (void)state;
-#define WINDOW(rows)                                                                        \
+#define ROWS_OF_WINDOW(rows)                                                                \
   "P[h<71, w<66, c<64] = select(h >= 1 && h < 65 && w >= 1 && w < 65, I[h-1, w-1, c], 0)\n" \
   "O[h<64, w<64, f<32] = sum[r<" rows ", s<3, c<64](P[h+r, w+s, c] * W[r,s,c,f])"
 #define ZEROS(padding)                                                                                  \
   "[{\"stage\":\"O\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":8,\"rows2\":1,\"pack\":0," \
   "\"panels\":1,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,"  \
   "\"threads\":0,\"padding\":" padding ",\"parity\":0,\"left\":0}]"
-#define MADE_INSIDE(rows) (cost_of(WINDOW(rows), ZEROS("1")) - cost_of(WINDOW(rows), ZEROS("0")))
+#define MADE_INSIDE(rows) (cost_of(ROWS_OF_WINDOW(rows), ZEROS("1")) - cost_of(ROWS_OF_WINDOW(rows), ZEROS("0")))
   assert_true(MADE_INSIDE("8") > 2 * MADE_INSIDE("4"));
   assert_true(MADE_INSIDE("4") > 0);
   assert_true(MADE_INSIDE("1") < 0);

@@ -34,6 +34,11 @@ static const program_row programs[] = {
     {"stencils",
      "input I: f32[66,70]\nP[y<64, x<68] = sum[r<3, s<3](I[y+r, x+s])\n"
      "S[y<62, x<66] = sum[r<3, s<3](P[y+r, x+s])\nQ[y<62, x<66] = S[y,x] * 0.1 + I[y+2, x+2]"},
+    {"recurrence",
+     "input X: f32[6,24,16], W: f32[16,40], U: f32[40,40]\n"
+     "P[t<6, b<24, j<40] = sum[k<16](X[t,b,k] * W[k,j])\nstate S: f32[6,24,40]\n"
+     "H[t<6, b<24, j<40] = sum[k<40](select(t < 1, 0, S[t-1,b,k]) * U[k,j] * 0.01)\n"
+     "scan S[t<6, b<24, j<40] = select(t < 1, P[t,b,j], tanh(H[t,b,j] + P[t,b,j]))"},
 };
 
 static space_fixture make(const char *program) {

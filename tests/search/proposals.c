@@ -99,6 +99,7 @@ static const small_row small[] = {
     {"no loops", "C[] = A[] + 1", 3},
     {"three elements", "C[i<3] = A[i] + 1", 12},
     {"a sum of two", "C[] = sum[k<2](A[k])", 12},
+    {"a scan alone", "state S: f32[9, 40]\nscan S[t<9, i<40] = select(t < 1, X[i,t], S[t-1,i] + X[i,t])", 12},
 };
 
 static void small_space_ends(void **state) {
