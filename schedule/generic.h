@@ -214,6 +214,12 @@ typedef bool (*generic_attempt_fn)(generic_draft *draft, const generic_group *g,
  * the last refusal, of at most N bytes. */
 bool generic_attempt(generic_draft *p, const generic_group *g, generic_attempt_fn fn, const void *data, char *why,
                      size_t n);
+/* A step of a scan that is a reduction goes by tiles in registers; IS_SHARED: threads share the scan itself. Copies that it needs are
+ * TAKEN. False: it stays as it is (generic_steps.c). */
+bool generic_tile_step(generic_draft *p, generic_taken *taken, int stage, bool is_shared);
+/* Threads share an axis of the scan around its time, where its elements never depend on others along it, and NS, of one thread, are
+ * worth them. */
+bool generic_share_scan(generic_draft *p, int stage, double ns);
 /* Schedules scans and their steps; they are taken (generic_scans.c). */
 bool generic_take_scans(generic_draft *p, generic_taken *t);
 /* T NULL: but for what a chain of stencils may want to keep; else all that no stage of T reads. */

@@ -143,13 +143,30 @@ static bool take(generic_taken *t, const schedule_stage *st) {
   return ok;
 }
 
-/* Steps stand before their scan, the LAST of the stages. */
-static bool take_steps(generic_draft *p, generic_taken *t, int last, const bool *steps) {
+/* What one thread takes for the steps of a scan, the LAST of the stages, which stand before it, and for the scan itself. */
+static double steps_ns(const generic_draft *p, int last, const bool *steps) {
+  double ns = 0;
+  generic_reads r;
   for (int k = 0; k <= last; k++) {
     if (!steps[k]) continue;
-    if (!take(t, &p->s->stages[k])) return false;
-    vectorize_step(p, k);
+    if (k == last ? generic_read_scan(p, k, &r) : generic_read_all(p, k, &r)) ns += generic_cost_ns(p, &r);
   }
+  return ns;
+}
+
+/* Copies of inputs that steps read move the stages behind them. */
+static bool take_steps(generic_draft *p, generic_taken *t, int last, const bool *steps) {
+  const tn_tensor *tensors[SCHEDULE_MAX_STAGES];
+  int n = 0;
+  for (int k = 0; k <= last; k++) {
+    if (!steps[k]) continue;
+    tensors[n++] = p->s->stages[k].tensors;
+    if (!take(t, &p->s->stages[k])) return false;
+  }
+  bool is_shared = generic_share_scan(p, last, steps_ns(p, last, steps));
+  for (int i = 0; i < n; i++)
+    if (!generic_tile_step(p, t, generic_stage(p, tensors[i]), is_shared))
+      vectorize_step(p, generic_stage(p, tensors[i]));
   return true;
 }
 

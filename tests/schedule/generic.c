@@ -102,6 +102,26 @@ static const generic_case cases[] = {
     {"scan_of_two_places",
      "state S: f32[64,40]\nscan S[t<64, i<40] = select(t < 1, X[i,t], S[t-1,i] + X[i,t] + X[i,max(t-1,0)])", "S", NULL},
     {"scan_across", "state S: f32[64,40]\nscan S[t<64, i<40] = select(t < 1, X[i,t], S[t-1,39-i] + X[i,t])", "S", NULL},
+    {"scan_of_products",
+     "input X: f32[16,8,40], U: f32[40,40]\nstate S: f32[16,8,40]\n"
+     "Z[t<16, b<8, j<40] = sum[k<40](select(t < 1, 0, S[t-1,b,k]) * U[k,j])\n"
+     "scan S[t<16, b<8, j<40] = tanh(X[t,b,j] + Z[t,b,j])",
+     "S", NULL},
+    {"scan_of_products_shared",
+     "input X: f32[40,37,256], U: f32[256,256]\nstate S: f32[40,37,256]\n"
+     "Z[t<40, b<37, j<256] = sum[k<256](select(t < 1, 0, S[t-1,b,k]) * U[j,k])\n"
+     "scan S[t<40, b<37, j<256] = tanh(X[t,b,j] + Z[t,b,j])",
+     "S", NULL},
+    {"scan_of_long_products",
+     "input X: f32[20,1000], U: f32[1000,1000]\nstate S: f32[20,1000]\n"
+     "Z[t<20, j<1000] = sum[k<1000](select(t < 1, 0, S[t-1,k]) * U[j,k])\n"
+     "scan S[t<20, j<1000] = tanh(X[t,j] + Z[t,j])",
+     "S", NULL},
+    {"scan_of_few_products", /* fewer columns than lanes: as they are */
+     "input X: f32[16,8,3], U: f32[3,3]\nstate S: f32[16,8,3]\n"
+     "Z[t<16, b<8, j<3] = sum[k<3](select(t < 1, 0, S[t-1,b,k]) * U[k,j])\n"
+     "scan S[t<16, b<8, j<3] = X[t,b,j] + Z[t,b,j]",
+     "S", NULL},
     {"gather", "input A: f32[1000], X: i32[500]\nC[i<500] = A[X[i]] + 1", "C", "injective"},
 };
 
