@@ -297,6 +297,12 @@ static bool is_all_or_none(const access *a) {
   return a->predicate->op == TIR_BROADCAST && a->buffer->ndim == 1 && a->buffer->shape[0] >= a->lanes;
 }
 
+/* Neighbours behind a base that is a number of any size, as a row's that was loaded: where a predicate lets all of them through or none,
+ * they lie in the buffer, so that counting up to them did not overflow. */
+static bool is_in_a_row(const access *a) {
+  return a->linear ? a->stride == 1 : a->lanes > 1 && a->index->op == TIR_RAMP && a->index->u.i == 1;
+}
+
 /* One scalar select of the address. That of the value is one of lanes: LLVM would make a branch of one that is scalar, and
  * schedule nothing across it; a mask is part of the load. */
 static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
@@ -378,7 +384,7 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   if (value != NULL) return value;
   value = e->dtype != TN_BOOL ? codegen_strided_load(m, e) : NULL;
   if (value != NULL) return value;
-  if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
+  if (a.predicate != NULL && is_in_a_row(&a) && is_all_or_none(&a))
     value = load_all_or_none(m, &a);
   else if (a.predicate != NULL)
     value = load_guarded(m, &a);
