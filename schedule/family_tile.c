@@ -223,10 +223,17 @@ static double elements_read(const tile_walk *w, const double *extent) {
   return lesser(n, w->all);
 }
 
+/* Read from the panels that the shared operand is copied to: other reads along the vectors of the same tensor are, too. */
+static bool is_in_panels(const tile_facts *f, const int32_t *c, int read) {
+  const generic_read *reads = f->reads.reads;
+  return c[TILE_PACK] &&
+         (read == f->shared || (reads[read].tensor == reads[f->shared].tensor && reads[read].stride[f->v] != 0));
+}
+
 /* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
 static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
   if (c[TILE_LANES]) return f->is_lane_askew[read];
-  return f->is_askew[read] && !(c[TILE_PACK] && read == f->shared);
+  return f->is_askew[read] && !is_in_panels(f, c, read);
 }
 
 /* Copied in panels of rows. */
@@ -239,7 +246,7 @@ static bool is_constant(const generic_read *read) { return read->tensor->is_layo
 static bool is_widened(const tile_facts *f, const int32_t *c, int read) {
   const tn_tensor *tensor = f->reads.reads[read].tensor;
   bool is_half = tensor->dtype == TN_F16 || tensor->dtype == TN_BF16;
-  bool is_copied = (c[TILE_PACK] && read == f->shared) || is_left(f, c, read);
+  bool is_copied = is_in_panels(f, c, read) || is_left(f, c, read);
   return is_half && is_copied && !c[TILE_DOT] && f->reads.op->outputs[0].dtype == TN_F32 &&
          !is_constant(&f->reads.reads[read]);
 }
@@ -288,7 +295,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   double bytes = is_widened(f, c, i) ? (double)f->bytes : f->walks[i].bytes;
   stream s = {.read = read, .walk = &f->walks[i], .bytes = bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && c[TILE_PACK] && i == f->shared) || is_left(f, c, i);
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && is_in_panels(f, c, i)) || is_left(f, c, i);
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];

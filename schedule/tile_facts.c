@@ -92,7 +92,7 @@ static int left_read(const generic_draft *d, const tile_facts *f) {
   return -1;
 }
 
-/* Reads along the vectors: with stride 0 or 1, and at most one with another that is used again. */
+/* Reads along the vectors: with stride 0 or 1, and those of at most one tensor with another, which is used again. */
 static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
   bool along = false, reused = false;
@@ -101,8 +101,9 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
-    if (is_far && (f->far >= 0 || reuse(read, r) < 2)) return false;
-    if (is_far) f->far = i;
+    bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
+    if (is_far && (is_other || reuse(read, r) < 2)) return false;
+    if (is_far && f->far < 0) f->far = i;
     f->block = RUNTIME_MAX(f->block, read->block[f->v]);
     along |= read->stride[f->v] != 0;
     *all_along &= read->stride[f->v] != 0;

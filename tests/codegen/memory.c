@@ -333,6 +333,51 @@ static void all_or_none(void **state) {
   }
 }
 
+/* A row whose number was loaded, T[n*16 + lane], where the condition holds it inside; else any number may stand there. */
+static void rows_by_number(void **state) {
+  (void)state;
+  enum { ROWS = 4, LANES = 16, ASKED = 6 };
+  static const int32_t numbers[ASKED] = {2, -1, ROWS, INT32_MAX, 1 << 28, 0}; /* two overflow as an index, one to 0 */
+  int32_t t[ROWS * LANES], c[ASKED * LANES];
+  for (int i = 0; i < ROWS * LANES; ++i) t[i] = 50 + i;
+  kit_begin();
+  const tir_buffer *T = kit_in("T", TN_I32, ROWS * LANES), *X = kit_in("X", TN_I32, ASKED);
+  const tir_buffer *C = kit_out("C", TN_I32, ASKED * LANES);
+  const tir_var *i = kit_var("i");
+  const tir_expr *number = kit_load(X, kit_at(i));
+  const tir_expr *is_in = tir_binary(&K.arena, TIR_AND, tir_binary(&K.arena, TIR_GE, number, kit_int(0)),
+                                     tir_binary(&K.arena, TIR_LT, number, kit_int(ROWS)));
+  const tir_expr *value =
+      kit_load_if(T, kit_ramp(kit_mul(number, LANES), 1, LANES), tir_broadcast(&K.arena, is_in, LANES));
+  const tir_stmt *store = kit_store(C, kit_ramp(kit_mul(kit_at(i), LANES), 1, LANES), value);
+  memset(c, 0x55, sizeof c);
+  kit_run(kit_func("kernel", kit_for(i, ASKED, TIR_SERIAL, store)), (void *[]){t, (void *)numbers, c});
+  for (int k = 0; k < ASKED * LANES; ++k) {
+    int32_t n = numbers[k / LANES];
+    assert_int_equal(c[k], n >= 0 && n < ROWS ? t[n * LANES + k % LANES] : 0);
+  }
+}
+
+/* Neither rows by their number nor vectors of floats that become integers go lane by lane. */
+static void whole_vectors(void **state) {
+  (void)state;
+  static const char *programs[] = {"input X: i32[4]\nY[b<4, d<16] = T[X[b], d]", "Y[d<16] = i8(A[d])",
+                                   "Y[d<16] = u32(A[d])"};
+  const char *lanes[] = {"extractelement", "fptosi.sat", "fptoui.sat"};
+  for (int i = 0; i < (int)(sizeof programs / sizeof *programs); ++i) {
+    kit_begin();
+    tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, programs[i], 0, NULL));
+    tn_schedule_apply(s, "vectorize(Y, d)");
+    const tn_build_options options = {.target =
+                                          tn_target_new(K.ctx, "cpu=znver4 threads=1 triple=x86_64-pc-linux-gnu")};
+    char *text = tn_build_text(s, &options, ".ll");
+    check_ok(K.ctx);
+    for (int k = 0; k < (int)(sizeof lanes / sizeof *lanes); ++k) assert_null(strstr(text, lanes[k]));
+    free(text);
+    tn_schedule_free(s);
+  }
+}
+
 /* All lanes are computed before any is stored, also of a vector that is stored in pieces, of which the last may be short. */
 static void onto_itself(void **state) {
   (void)state;
@@ -435,6 +480,8 @@ int test_memory_run(void) {
                                             cmocka_unit_test(unaligned),
                                             cmocka_unit_test(computed_ramps),
                                             cmocka_unit_test(all_or_none),
+                                            cmocka_unit_test(rows_by_number),
+                                            cmocka_unit_test(whole_vectors),
                                             cmocka_unit_test(onto_itself),
                                             cmocka_unit_test(odd_sums)};
   return CHECK_TABLE("strided loads", stride_rows, load_strided) +

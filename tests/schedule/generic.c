@@ -95,6 +95,10 @@ static const generic_case cases[] = {
      "D[y<256, x<256] = X[y*2,x*2] + X[y*2+1,x*2] + X[y*2,x*2+1] + X[y*2+1,x*2+1]\n"
      "E[y<128, x<128] = D[y*2,x*2] + D[y*2+1,x*2] + D[y*2,x*2+1] + D[y*2+1,x*2+1]",
      "E", "injective"},
+    {"complex_products",
+     "R[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,0] - A[i,k,1] * B[k,j,1])\n"
+     "I[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,1] + A[i,k,1] * B[k,j,0])",
+     "I", "dense"},
     {"scan_along_rows", "state S: f32[1000,300]\nscan S[t<1000, i<300] = select(t < 1, X[i,t], S[t-1,i] + X[i,t])", "S",
      NULL},
     {"scan_of_few", "state S: f32[24,3,40]\nscan S[t<24, b<3, i<40] = select(t < 1, X[b,i,t], S[t-1,b,i] + X[b,i,t])",
