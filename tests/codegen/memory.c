@@ -361,7 +361,7 @@ static void rows_by_number(void **state) {
 /* Neither rows by their number nor vectors of floats that become integers go lane by lane. */
 static void whole_vectors(void **state) {
   (void)state;
-  static const char *programs[] = {"input X: i32[4]\nY[b<4, d<16] = T[X[b], d]", "Y[d<16] = i8(A[d])",
+  static const char *programs[] = {"input X: i32[4], T: f32[9,16]\nY[b<4, d<16] = T[X[b], d]", "Y[d<16] = i8(A[d])",
                                    "Y[d<16] = u32(A[d])"};
   const char *lanes[] = {"extractelement", "fptosi.sat", "fptoui.sat"};
   for (int i = 0; i < (int)(sizeof programs / sizeof *programs); ++i) {
