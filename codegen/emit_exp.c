@@ -38,11 +38,9 @@ static LLVMValueRef multiply_add(const vectors *x, LLVMValueRef a, LLVMValueRef 
 }
 
 /* NaN stays. */
-static LLVMValueRef clamp(const vectors *x, LLVMValueRef value) {
+static LLVMValueRef at_most(const vectors *x, LLVMValueRef value, LLVMValueRef high) {
   LLVMBuilderRef b = x->m->builder;
-  LLVMValueRef high = real(x, most), low = real(x, least);
-  value = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, high, ""), high, value, "");
-  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, value, low, ""), low, value, "");
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, high, ""), high, value, "");
 }
 
 /* N terms, of the highest power first. */
@@ -69,31 +67,39 @@ static LLVMValueRef scale_by_bits(const vectors *x, LLVMValueRef value, LLVMValu
 
 enum { SCALED_LANES = 16, AS_ROUNDED = 4 };
 
-/* VALUE * 2^N by AVX-512's instruction for it, one for a register: seven less. */
-static LLVMValueRef scale_by_instruction(const vectors *x, LLVMValueRef value, LLVMValueRef n) {
+/* VALUE * 2^N by AVX-512's instruction for it, one for a register: seven less. 0 where COUNTS is false. */
+static LLVMValueRef scale_by_instruction(const vectors *x, LLVMValueRef value, LLVMValueRef n, LLVMValueRef counts) {
   codegen_emitter *m = x->m;
+  LLVMTypeRef mask = LLVMInt16TypeInContext(m->llvm);
   LLVMValueRef result = LLVMGetPoison(x->type);
   for (int first = 0; first < x->lanes; first += SCALED_LANES) {
     LLVMValueRef piece = codegen_lane_piece(m, value, x->lanes, first, SCALED_LANES);
-    LLVMValueRef args[] = {piece, codegen_lane_piece(m, n, x->lanes, first, SCALED_LANES), piece,
-                           LLVMConstAllOnes(LLVMInt16TypeInContext(m->llvm)), LLVMConstInt(m->i32, AS_ROUNDED, false)};
+    LLVMValueRef is_on = codegen_lane_piece(m, counts, x->lanes, first, SCALED_LANES);
+    LLVMValueRef args[] = {piece, codegen_lane_piece(m, n, x->lanes, first, SCALED_LANES),
+                           LLVMConstNull(LLVMTypeOf(piece)), LLVMBuildBitCast(m->builder, is_on, mask, ""),
+                           LLVMConstInt(m->i32, AS_ROUNDED, false)};
     piece = codegen_intrinsic(m, "llvm.x86.avx512.mask.scalef.ps.512", 0, NULL, RUNTIME_COUNT(args), args);
     result = codegen_put_piece(m, result, piece, x->lanes, first, SCALED_LANES);
   }
   return result;
 }
 
+/* What is too small for a float, as behind the mask of an attention, is left out: a result that is smaller than the least normal number
+ * is an assist of the processor of some hundred cycles. */
 LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
   vectors x = vectors_of(m, lanes);
   LLVMBuilderRef b = m->builder;
   bool has_instruction = m->target->vector_bytes == 64 && lanes % SCALED_LANES == 0;
-  value = clamp(&x, value);
+  LLVMValueRef counts = LLVMBuildFCmp(b, LLVMRealUGE, value, real(&x, least), ""); /* NaN, too */
+  value = at_most(&x, value, real(&x, most));
+  if (!has_instruction) value = LLVMBuildSelect(b, counts, value, LLVMConstNull(x.type), "");
   LLVMValueRef shifted = multiply_add(&x, value, real(&x, per_ln2), real(&x, biased));
   LLVMValueRef n = LLVMBuildFSub(b, shifted, real(&x, biased), "");
   LLVMValueRef r = multiply_add(&x, n, real(&x, -ln2_high), value);
   r = multiply_add(&x, n, real(&x, -ln2_low), r);
   LLVMValueRef power = polynomial(&x, RUNTIME_COUNT(exp_terms), exp_terms, r);
-  return has_instruction ? scale_by_instruction(&x, power, n) : scale_by_bits(&x, power, shifted);
+  if (has_instruction) return scale_by_instruction(&x, power, n, counts);
+  return LLVMBuildSelect(b, counts, scale_by_bits(&x, power, shifted), LLVMConstNull(x.type), "");
 }
 
 #define TERM(number) number,
