@@ -32,12 +32,30 @@ static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, 
   return generic_fuse(p, stage, n_joined, loops + first, &loops[first]);
 }
 
-/* Splits and vectorizes the last loop and puts its parts into LOOPS. */
-static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
+/* How long vectors are whose usual length would cut blocks and periods of GRAIN elements that reads have: as many whole ones as fit, or a
+ * whole part of one, that leave no rest. */
+static int64_t length_of_grain(int64_t grain, int64_t extent, int64_t lanes, int64_t most) {
+  for (int64_t length = most; length >= lanes; length--)
+    if (extent % length == 0 && (length % grain == 0 || grain % length == 0)) return length;
+  return grain <= most ? most / grain * grain : 0; /* 0: there is none */
+}
+
+static bool split_last(generic_draft *p, int stage, int64_t grain, int axis, int *outer, int *inner) {
+  int64_t lanes = generic_lanes(p, stage), extent = p->s->stages[stage].axes[axis].extent;
+  int64_t length = generic_vector_length(extent, lanes, generic_registers(p));
+  if (grain == 0 || length == extent || length % grain == 0 || grain % length == 0) length = 0;
+  if (length > 0) length = length_of_grain(grain, extent, lanes, generic_registers(p) * lanes);
+  *outer = -1, *inner = axis;
+  if (length == 0) return generic_split_vector(p, stage, axis, generic_registers(p), outer, inner);
+  return length == extent || generic_split(p, stage, axis, length, outer, inner);
+}
+
+/* Splits and vectorizes the last loop and puts its parts into LOOPS. GRAIN: as of generic_grain, where no loops were joined. */
+static bool vectorize_last(generic_draft *p, int stage, int64_t grain, int *n, int *loops) {
   int outer, inner;
   if (*n == 0) return true;
   bool has_borders = loops[*n - 1] == *n - 1 && generic_has_borders(p, stage, *n - 1);
-  if (!generic_split_vector(p, stage, loops[*n - 1], generic_registers(p), &outer, &inner)) return false;
+  if (!split_last(p, stage, grain, loops[*n - 1], &outer, &inner)) return false;
   if (outer >= 0) loops[*n - 1] = outer, (*n)++;
   loops[*n - 1] = inner;
   return (!has_borders || generic_part_borders(p, stage, outer)) &&
@@ -74,7 +92,8 @@ static bool arrange(generic_draft *p, int stage, bool even, int *n, int *loops) 
   *n = p->s->stages[stage].op->n_axes;
   for (int a = 0; a < *n; a++) loops[a] = a;
   if (!generic_read_all(p, stage, &r)) return true;
-  return join_rows(p, stage, &r, even, n, loops) && vectorize_last(p, stage, n, loops) &&
+  int64_t grain = *n > 0 ? generic_grain(&r, *n - 1) : 0; /* such loops are not joined */
+  return join_rows(p, stage, &r, even, n, loops) && vectorize_last(p, stage, grain, n, loops) &&
          unroll_taps(p, stage, *n, loops);
 }
 

@@ -21,9 +21,10 @@ typedef struct generic_read {
   int64_t stride[GENERIC_MAX_AXES]; /* ... and one more of it means so many elements more */
   bool is_window;                   /* some index adds a data axis and a reduction axis */
   bool overlaps; /* ... and may be the same for several pairs of them: h*3+d for d < 4, not for d < 3 */
-  int64_t block[GENERIC_MAX_AXES]; /* an index has axis // block besides; 0: none does */
-  int dim[GENERIC_MAX_AXES];       /* the only dimension whose index has the axis; -1: none or several */
-  int plain[TN_MAX_RANK];          /* by dimension: the axis that is the index, as it is; -1: another index */
+  int64_t block[GENERIC_MAX_AXES];  /* an index has axis // block besides; 0: none does */
+  int64_t period[GENERIC_MAX_AXES]; /* an index has axis % period; 0: none does */
+  int dim[GENERIC_MAX_AXES];        /* the only dimension whose index has the axis; -1: none or several */
+  int plain[TN_MAX_RANK];           /* by dimension: the axis that is the index, as it is; -1: another index */
 } generic_read;
 
 /* Fixed sizes, on the stack: about 50 KB, of which what lies behind reads[n - 1] has no values. */
@@ -67,6 +68,8 @@ static inline bool generic_stride(const generic_read *read, int axis, int64_t *s
 bool generic_is_contiguous(const generic_reads *r, int axis);
 /* Of what all points read together: each element once for each read that there is. */
 double generic_read_bytes(const generic_reads *r);
+/* So long vectors along AXIS, or whole multiples of it, or whole parts, cut no read's blocks and periods; 0: any do, or none. */
+int64_t generic_grain(const generic_reads *r, int axis);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
 /* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be

@@ -101,6 +101,15 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   return true;
 }
 
+/* Of VAR % period in E; 0: there is none. */
+static int64_t period_of(const tir_expr *e, const tir_var *var) {
+  int64_t period = 0;
+  bool is_period = e->op == TIR_FLOORMOD && e->arg[0]->op == TIR_VAR && e->arg[0]->u.var == var;
+  if (is_period) return tir_is_int(e->arg[1], &period) && period > 1 ? period : 0;
+  for (int i = 0; i < e->n_args && !period; i++) period = period_of(e->arg[i], var);
+  return period;
+}
+
 static const tir_var *axis_var(const te_op *op, int axis) {
   return axis < op->n_axes ? &op->axes[axis]->var : &op->reduce_axes[axis - op->n_axes]->var;
 }
@@ -163,6 +172,7 @@ static void describe_read(const generic_reads *r, const tir_expr *e, generic_rea
       out->is_known[a] &= linear;
       out->stride[a] += linear ? c * step : 0;
       if (!linear || c != 0) out->dim[a] = d, used++;
+      if (!linear && !out->period[a]) out->period[a] = period_of(e->arg[d], axis_var(r->op, a));
     }
     if (used != 1) out->dim[a] = -1;
   }
@@ -321,12 +331,26 @@ double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
 
 /* ---- loops that can be fused ------------------------------------------------------------------------------------- */
 
+/* The least of them divides the others. */
+int64_t generic_grain(const generic_reads *r, int axis) {
+  int64_t grain = 0;
+  for (int i = 0; i < r->n; i++) {
+    const int64_t lengths[] = {r->reads[i].block[axis], r->reads[i].period[axis]};
+    for (int k = 0; k < RUNTIME_COUNT(lengths); k++) {
+      int64_t length = lengths[k];
+      if (length && grain && length % grain && grain % length) return 0;
+      if (length && (!grain || length < grain)) grain = length;
+    }
+  }
+  return grain;
+}
+
 bool generic_joins(const generic_reads *r, int axis) {
   if (axis < 1 || r->extent[axis] > INT32_MAX / r->extent[axis - 1]) return false;
   for (int i = 0; i < r->n; i++) {
     int64_t row, column;
     if (!generic_stride(&r->reads[i], axis - 1, &row) || !generic_stride(&r->reads[i], axis, &column)) return false;
-    if (row != column * r->extent[axis]) return false;
+    if (row != column * r->extent[axis] || r->reads[i].block[axis] || r->reads[i].block[axis - 1]) return false;
   }
   return true;
 }

@@ -99,6 +99,10 @@ static const generic_case cases[] = {
      "R[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,0] - A[i,k,1] * B[k,j,1])\n"
      "I[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,1] + A[i,k,1] * B[k,j,0])",
      "I", "dense"},
+    {"nearest_neighbours", "input X: f32[16,56,56]\nU[c<16, h<112, w<112] = X[c, h//2, w//2]", "U", "broadcast"},
+    {"blocks_of_twenty", "input A: f32[20,20], B: f32[20,20]\nY[i<400, j<400] = A[i//20, j//20] * B[i%20, j%20]", "Y",
+     "broadcast"},
+    {"repeated_rows", "input A: f32[400,300]\nY[i<400, j<600] = A[i, j%300]", "Y", "injective"},
     {"scan_along_rows", "state S: f32[1000,300]\nscan S[t<1000, i<300] = select(t < 1, X[i,t], S[t-1,i] + X[i,t])", "S",
      NULL},
     {"scan_of_few", "state S: f32[24,3,40]\nscan S[t<24, b<3, i<40] = select(t < 1, X[b,i,t], S[t-1,b,i] + X[b,i,t])",
