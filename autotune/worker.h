@@ -300,8 +300,8 @@ typedef struct worker_sample {
 /* Poisons those elements of the outputs that will be compared. */
 void worker_poison_outputs(const worker_program *p, const worker_sample *sample);
 /* Whether roundings alone may explain that element FLAT of an output is GOT, by the evaluator
- * (worker_rounding.c). False where the evaluator cannot tell: integers, programs that call functions, and
- * elements that take too long. */
+ * (worker_rounding.c). False where the evaluator cannot tell: programs that call functions, and elements that
+ * take too long. */
 bool worker_is_rounding(tn_program *program, const worker_data *data, int output, int64_t flat, double got);
 /* Compares the outputs with the reference. An error of WRONG_ANSWER names the worst element. Sets
  * answer->share, and raises answer->max_error. */

@@ -1,14 +1,20 @@
 /* closure.c: expressions compiled to trees of function pointers, with a small function for each operation.
  * They define each operator directly from the semantics in tir/ir.h. They deliberately share neither the
  * folder nor the arithmetic of tir/fold.c: two implementations that agree are worth more than one. Nodes
- * live in the run's arena. Doubles are not rounded between operators; only casts and stores round. */
+ * live in the run's arena. Doubles are not rounded between operators; only casts and stores round. Where roundings are
+ * left to chance, each operator has one. */
 #include <math.h>
 
 #include "te/evaluate.h"
 
+static double float_of(const te_node *n, te_run *run) {
+  double x = n->eval.f(n, run);
+  return run->chance && n->is_rounded ? te_by_chance(run->chance, n->dtype, x) : x;
+}
+
 /* The value of argument k, as an integer, a float, and an integer without overflow. */
 #define I(k) n->arg[k]->eval.i(n->arg[k], run)
-#define F(k) n->arg[k]->eval.f(n->arg[k], run)
+#define F(k) float_of(n->arg[k], run)
 #define U(k) (uint64_t)I(k)
 #define INTEGER(name, value) \
   static int64_t name(const te_node *n, te_run *run) { return (value); }
@@ -469,6 +475,18 @@ static bool compile_combiner(compiler *c, const tir_tuple_combiner *tuple, te_no
   return true;
 }
 
+/* Sums, products, functions and what is no number of the dtype; those that give whole numbers, or one of their operands, round
+ * nothing. */
+static bool is_rounded(const tir_expr *e) {
+  bool is_whole =
+      e->op == TIR_FLOOR || e->op == TIR_CEIL || e->op == TIR_ROUND || e->op == TIR_TRUNC || e->op == TIR_NEARBYINT;
+  tir_class class = tir_class_of(e);
+  if (!tn_dtype_is_float((tn_dtype)e->dtype)) return false;
+  if (e->op == TIR_FLOAT) return runtime_rounded((tn_dtype)e->dtype, e->u.f) != e->u.f;
+  return class == TIR_CLASS_SUM || class == TIR_CLASS_RATIO || e->op == TIR_CAST ||
+         (class == TIR_CLASS_MATH && !is_whole);
+}
+
 /* Compiles the arguments first. NULL: failed, with a message. */
 static const te_node *compile(compiler *c, const tir_expr *e) {
   const tir_tuple_combiner *tuple = e->op == TIR_REDUCE ? e->u.reduce->tuple : NULL;
@@ -477,6 +495,7 @@ static const te_node *compile(compiler *c, const tir_expr *e) {
   if (!n) return te_run_fail(c->run, TN_ERROR_MEMORY, "out of memory"), NULL;
   n->dtype = (tn_dtype)e->dtype;
   n->is_float = tn_dtype_is_float(n->dtype);
+  n->is_rounded = is_rounded(e);
   n->n_args = e->n_args;
   ++c->depth;
   c->deepest = RUNTIME_MAX(c->deepest, c->depth);

@@ -289,13 +289,13 @@ static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) 
   return p->identity ? te_node_value(p->identity[v], run) : identity(p->r->combiner, op->outputs[v].dtype);
 }
 
-/* X with a random rounding error of DTYPE, up to twice as large as a real one. Sums of f16 and bf16 are made in f32. */
-static double by_chance(runtime_rng *chance, tn_dtype dtype, double x) {
+double te_by_chance(runtime_rng *chance, tn_dtype dtype, double x) {
   return x * (1 + runtime_float_unit(dtype) * (2 * runtime_random_unit(chance) - 1));
 }
 
+/* Sums of f16 and bf16 are made in f32. */
 static double sum_by_chance(te_run *run, tn_dtype dtype, double x) {
-  return run->chance ? by_chance(run->chance, runtime_is_half(dtype) ? TN_F32 : dtype, x) : x;
+  return run->chance ? te_by_chance(run->chance, runtime_is_half(dtype) ? TN_F32 : dtype, x) : x;
 }
 
 /* Combines VALUES with MORE, in place. */
@@ -341,7 +341,7 @@ void te_element(te_run *run, const te_source *source, const te_node *body, te_ce
   for (int v = 0; v < op->n_outputs; v++) {
     tn_dtype dtype = op->outputs[v].dtype;
     if (!tn_dtype_is_float(dtype)) continue;
-    if (run->chance) values[v].f = by_chance(run->chance, dtype, values[v].f);
+    if (run->chance) values[v].f = te_by_chance(run->chance, dtype, values[v].f);
     values[v].f = runtime_rounded(dtype, values[v].f);
   }
 }

@@ -55,6 +55,7 @@ struct te_node {
     double (*f)(const te_node *n, te_run *run);
   } eval;
   bool is_float;
+  bool is_rounded; /* a kernel rounds the value, which is a float */
   tn_dtype dtype;
   union {
     te_cell constant;
@@ -79,6 +80,8 @@ bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) TN_PRINTF(
 te_source *te_source_of(te_run *run, const tn_tensor *t);
 /* Computes the element at run->vars of each output as it would be stored: floats are rounded to the tensor's dtype. */
 void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values);
+/* X with a random rounding error of DTYPE, up to twice as large as a real one. */
+double te_by_chance(runtime_rng *chance, tn_dtype dtype, double x);
 /* Recurses as deep as the expression, which TE_MAX_DEPTH limits. */
 te_cell te_node_value(const te_node *node, te_run *run);
 

@@ -123,30 +123,60 @@ static void one_wrong_float(void **state) {
   tear_down(&f, &answer);
 }
 
-/* Whether an output that is FACTOR times what the evaluator says passes, with a tolerance of 1e-6. */
-static bool off_by(const char *text, double factor) {
-  fixture f = {.ctx = check_context()};
+/* An output of 16 elements, floats or i32, of a program with an input of 4096. */
+typedef struct sixteen {
+  tn_context *ctx;
+  tn_program *program;
+  tn_dtype dtype;
+  DLTensor *args[2], *reference;
+} sixteen;
+
+static sixteen sixteen_new(const char *text) {
+  sixteen o = {.ctx = check_context()};
+  o.program = tn_program_parse(o.ctx, text, 0, NULL);
+  assert_non_null(o.program);
+  o.dtype = tn_tensor_dtype(tn_program_arg(o.program, 1));
+  o.args[0] = tn_array_new(o.ctx, TN_F32, 1, (int64_t[]){4096});
+  o.args[1] = tn_array_new(o.ctx, o.dtype, 1, (int64_t[]){16});
+  o.reference = tn_array_new(o.ctx, o.dtype, 1, (int64_t[]){16});
+  for (int i = 0; i < 4096; ++i) ((float *)o.args[0]->data)[i] = 0.3F + 0.001F * (float)(i % 256);
+  assert_int_equal(tn_evaluate(o.program, (DLTensor *[]){o.args[0], o.reference}, 2), TN_OK);
+  return o;
+}
+
+/* Whether what stands in args[1] passes, with a tolerance of 1e-6; the end of O. */
+static bool passes(sixteen *o) {
   worker_answer answer = {0};
-  tn_program *program = tn_program_parse(f.ctx, text, 0, NULL);
-  assert_non_null(program);
-  DLTensor *args[2], *reference[1];
-  args[0] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){4096});
-  args[1] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){16});
-  reference[0] = tn_array_new(f.ctx, TN_F32, 1, (int64_t[]){16});
-  for (int i = 0; i < 4096; ++i) ((float *)args[0]->data)[i] = 0.3F + 0.001F * (float)(i % 256);
-  assert_int_equal(tn_evaluate(program, (DLTensor *[]){args[0], reference[0]}, 2), TN_OK);
-  for (int i = 0; i < 16; ++i) ((float *)args[1]->data)[i] = (float)(factor * ((float *)reference[0]->data)[i]);
-  worker_data data = {
-      .n_args = 2, .n_inputs = 1, .args = args, .reference = reference, .scale = (double[]){0}, .tolerance = 1e-6};
+  worker_data data = {.n_args = 2,
+                      .n_inputs = 1,
+                      .args = o->args,
+                      .reference = &o->reference,
+                      .scale = (double[]){0},
+                      .tolerance = 1e-6};
   runtime_kernel_arg described[] = {{.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {4096}},
-                                    {.name = "C", .dtype = TN_F32, .ndim = 1, .shape = {16}}};
-  worker_program p = {.ctx = f.ctx, .program = program, .n_args = 2, .args = described, .data = &data};
+                                    {.name = "C", .dtype = o->dtype, .ndim = 1, .shape = {16}}};
+  worker_program p = {.ctx = o->ctx, .program = o->program, .n_args = 2, .args = described, .data = &data};
   bool right = worker_check_outputs(&p, &whole, &answer);
+  assert_true(!right || isfinite(answer.max_error));
   runtime_str_free(&answer.message);
-  for (int i = 0; i < 2; ++i) tn_array_free(args[i]);
-  tn_array_free(reference[0]);
-  check_context_free(f.ctx);
+  for (int i = 0; i < 2; ++i) tn_array_free(o->args[i]);
+  tn_array_free(o->reference);
+  check_context_free(o->ctx);
   return right;
+}
+
+/* Whether an output that is FACTOR times what the evaluator says passes. */
+static bool off_by(const char *text, double factor) {
+  sixteen o = sixteen_new(text);
+  for (int i = 0; i < 16; ++i) ((float *)o.args[1]->data)[i] = (float)(factor * ((float *)o.reference->data)[i]);
+  return passes(&o);
+}
+
+/* The same of one that is STEP more. */
+static bool off_by_step(const char *text, int step) {
+  sixteen o = sixteen_new(text);
+  for (int i = 0; i < 16; ++i) ((int32_t *)o.args[1]->data)[i] = ((int32_t *)o.reference->data)[i] + step;
+  return passes(&o);
 }
 
 /* exp makes of a sum's rounding error, relative to the sum, one that is the sum times as large: what is beyond the
@@ -159,6 +189,22 @@ static void magnified_roundings(void **state) {
   assert_true(off_by(magnified, 1 + 1e-5));
   assert_false(off_by(plain, 1 + 1e-4));
   assert_false(off_by(magnified, 1.01));
+}
+
+/* What is next to a whole number may be rounded down to the one before it, or to it, and to no other; where no float is near, an
+ * integer is exact. */
+static void integers_of_roundings(void **state) {
+  (void)state;
+  const char *near = "input A: f32[4096]\nC[i<16] = i32((A[i] + 1) - A[i] + 2)"; /* 2.9999999, 3 or 3.0000001 */
+  const char *far = "input A: f32[4096]\nC[i<16] = i32((A[i] + 1) - A[i] + 2.5)";
+  assert_true(off_by_step(near, 0));
+  assert_true(off_by_step(near, -1));
+  assert_false(off_by_step(near, 1));
+  assert_false(off_by_step(near, -2));
+  assert_false(off_by_step(near, 2));
+  assert_false(off_by_step(far, 1));
+  assert_false(off_by_step(far, -1));
+  assert_false(off_by_step("input A: f32[4096]\nC[i<16] = i32(i) * 3 + i32(A[i])", 1));
 }
 
 static void one_wrong_integer(void **state) {
@@ -266,6 +312,7 @@ int check_tests(void) {
       cmocka_unit_test(equal_outputs),
       cmocka_unit_test(close_outputs),
       cmocka_unit_test(magnified_roundings),
+      cmocka_unit_test(integers_of_roundings),
       cmocka_unit_test(one_wrong_float),
       cmocka_unit_test(one_wrong_integer),
       cmocka_unit_test(wrong_beyond_a_double),
