@@ -32,18 +32,19 @@ static bool join_rows(generic_draft *p, int stage, generic_reads *r, bool even, 
   return generic_fuse(p, stage, n_joined, loops + first, &loops[first]);
 }
 
-/* How long vectors are whose usual length would cut blocks and periods of GRAIN elements that reads have: as many whole ones as fit, or a
- * whole part of one, that leave no rest. */
+/* How long vectors are whose usual length would cut blocks and periods of GRAIN elements that reads have: as many whole ones as fit, or,
+ * where one fills a register, which then is a row of its own, a whole part of one; preferably without a rest. */
 static int64_t length_of_grain(int64_t grain, int64_t extent, int64_t lanes, int64_t most) {
   for (int64_t length = most; length >= lanes; length--)
-    if (extent % length == 0 && (length % grain == 0 || grain % length == 0)) return length;
-  return grain <= most ? most / grain * grain : 0; /* 0: there is none */
+    if (extent % length == 0 && (grain % length == 0 || (grain < lanes && length % grain == 0))) return length;
+  return grain <= most ? (grain < lanes ? most / grain : 1) * grain : 0; /* 0: there is none */
 }
 
 static bool split_last(generic_draft *p, int stage, int64_t grain, int axis, int *outer, int *inner) {
   int64_t lanes = generic_lanes(p, stage), extent = p->s->stages[stage].axes[axis].extent;
   int64_t length = generic_vector_length(extent, lanes, generic_registers(p));
-  if (grain == 0 || length == extent || length % grain == 0 || grain % length == 0) length = 0;
+  bool is_usual = grain % length == 0 || (grain < lanes && (length == extent || length % grain == 0));
+  if (grain == 0 || is_usual) length = 0;
   if (length > 0) length = length_of_grain(grain, extent, lanes, generic_registers(p) * lanes);
   *outer = -1, *inner = axis;
   if (length == 0) return generic_split_vector(p, stage, axis, generic_registers(p), outer, inner);
