@@ -396,13 +396,20 @@ static bool is_guessed(double row, double stride) {
   return row >= COST_PAGE || (rows >= SEEN && rows * lines >= GUESSED);
 }
 
+/* Lines that come in vain with each line of rows that follow each other in a page: one of its pair where tiles leave that to others. */
+static double between_lines(const stream *s) {
+  double run = fmax(fmax(s->row, s->run), COST_LINE);
+  return s->stride >= 2 * COST_LINE && run < 2 * COST_LINE && s->stride > run ? 1 : 0;
+}
+
 /* What a line from the third cache takes longer where a page holds one row of it, or so few lines that nobody guesses the
  * next ones: each row begins with a wait, unless it was asked for. */
 static double guess3_ns(const tile_facts *f, const int32_t *c, const stream *s) {
   enum { ROWS = 64, WAITED_LINES = 2, WAITED_FMAS = 12 };
   const tn_machine_costs *costs = &f->machine.costs;
   double lines = fmax(s->row / COST_LINE, 1);
-  if (s->is_packed || is_guessed(s->row, s->stride)) return 0;
+  if (s->is_packed) return 0;
+  if (is_guessed(s->row, s->stride)) return fmin(between_lines(s) * costs->line3, costs->stray - costs->line3);
   /* The more multiply-adds wait for a line, the fewer loads of later rows has the processor begun meanwhile. */
   double fmas = (double)c[TILE_ROWS] * c[TILE_ROWS2] * fmax((double)COST_LINE / c[TILE_WIDTH], 1);
   double waits = (costs->waited - costs->line3) * fmin(WAITED_LINES / lines, 1) * fmas / WAITED_FMAS;

@@ -249,6 +249,20 @@ static void windows_overlap(void **state) {
   assert_true(narrow == cost_on(&far, CHANNELS, TILE("32", "1", "6", "4", "0", "0")));
 }
 
+/* Lines come from the third cache in pairs: half of each pixel's channels at a time brings the other half, too, unless the next panel
+ * takes it at once, or lines alone cost no more than those in a row. */
+static void lines_come_in_pairs(void **state) {
+  (void)state;
+#define PIXELS "O[h<224, w<224, c<32] = sum[r<3, s<3](I[h+r, w+s, c] * W[r,s,c])"
+  tn_machine far = cost_fill_machine(&plain_machine);
+  far.costs.line3 = 2, far.costs.stray = 4;
+  double half = cost_on(&far, PIXELS, TILE("64", "1", "8", "1", "0", "0"));
+  assert_true(half > 1.1 * cost_on(&far, PIXELS, TILE("64", "2", "8", "1", "0", "0")));
+  assert_true(half > 1.1 * cost_on(&far, PIXELS, TILE("64", "1", "8", "2", "0", "0")));
+  far.costs.stray = 2;
+  assert_true(cost_on(&far, PIXELS, TILE("64", "1", "8", "1", "0", "0")) < half / 1.1);
+}
+
 /* What a tile asked for is there when the next one uses it, unless the lines of a panel are too many for the sets they fall into:
  * rows a power of two apart, of which a block of the reduction has fewer. */
 static void asks_for_what_stays(void **state) {
@@ -322,6 +336,7 @@ int test_plan_costs(void) {
       cmocka_unit_test(rows_stay_near),         cmocka_unit_test(counts_loads),
       cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(windows_overlap),
       cmocka_unit_test(asks_for_what_stays),    cmocka_unit_test(stores_along_rows),
-      cmocka_unit_test(parts_have_lanes),       cmocka_unit_test(zeros_again_and_again)};
+      cmocka_unit_test(parts_have_lanes),       cmocka_unit_test(zeros_again_and_again),
+      cmocka_unit_test(lines_come_in_pairs)};
   return CHECK_TESTS("costs of plans", tests);
 }
