@@ -1,7 +1,7 @@
 /* family_tile.c: reductions that use data again: products, convolutions, contractions. A tile of
  * accumulators is kept in vector registers: some vectors along the last data axis by some rows of other
- * axes that share what is loaded. Here: which tiles and blocks there are, and what they cost.
- * tile_facts.c says what a group is, tile_realize.c makes the schedules. Costs: steps of the reduction by multiply-adds, loads
+ * axes that share what is loaded. Here: what tiles and blocks cost. tile_facts.c says what a group is, tile_space.c
+ * which plans it has, tile_realize.c makes the schedules. Costs: steps of the reduction by multiply-adds, loads
  * and waiting; what tiles read by the cache level that it comes from; packing and padding by the bytes
  * that they move. Facts lie in the draft's arena. */
 #include <math.h>
@@ -9,123 +9,7 @@
 #include "schedule/cost.h"
 #include "schedule/tile.h"
 
-enum {
-  MAX_VECTORS = 4,
-  MAX_THIN = 8,
-  MAX_ROWS = 30,
-  MAX_LOOPS = 2 * GENERIC_MAX_AXES + 5, /* around a tile */
-};
-
-/* ---- which plans there are --------------------------------------------------------------------------------------- */
-
-/* 1 for an axis that there is not. */
-static int64_t extent_of(const tile_facts *f, int axis) { return axis < 0 ? 1 : f->reads.extent[axis]; }
-
-/* A, B > 0. */
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/* 1, 2, 3, 4, 6, 8, 12 ... up to MOST, and those that cut COUNT into equal parts. */
-static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
-  for (int64_t n = 1; n <= RUNTIME_MIN(count, most); n = n < 4 ? n + 1 : n * 3 / 2) plan_add(s, field, n);
-  for (int64_t parts = 1; parts <= 16 && parts <= count; parts++)
-    if (ceil_div(count, parts) <= most) plan_add(s, field, ceil_div(count, parts));
-}
-
-/* Rows of the shared operand that lie apart, which the processor does not guess. */
-static bool can_prefetch(const tile_facts *f) {
-  if (f->shared < 0 || f->block) return false;
-  const generic_read *read = &f->reads.reads[f->shared];
-  return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
-}
-
-/* The last block may be shorter. */
-bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
-  int64_t whole = 1;
-  for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
-    if (depth >= whole * r->extent[a]) continue;
-    if (depth % whole != 0) return false;
-    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)ceil_div(r->extent[a] * whole, depth)};
-    for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
-    return true;
-  }
-  return false;
-}
-
-/* Blocks of the reduction near DEPTH steps: equal ones, or where the length has no such divisor the last is shorter. 0: none
- * fit. */
-static int64_t depth_near(const generic_reads *r, int64_t depth) {
-  int64_t whole = 1;
-  for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
-    if (depth >= whole * r->extent[a]) continue;
-    int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
-    for (int64_t n = steps; n >= least; n--)
-      if (r->extent[a] % n == 0) return n * whole;
-    return steps * whole;
-  }
-  return 0;
-}
-
-/* A vector times a matrix: there is no tile of rows, only sums of columns. */
-static bool is_single_row(const tile_facts *f) { return extent_of(f, f->u) == 1; }
-
-/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
- * no use where the second cache holds that operand. A matrix that a single row goes over is read nearly as it lies, in blocks of few
- * steps, whose sums stay in the first cache. */
-static void add_depths(const tile_facts *f, plan_space *s) {
-  enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
-  plan_add(s, TILE_DEPTH, 0);
-  int level = f->can_cut ? cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) : 0;
-  if (level <= 2) return;
-  int64_t least = is_single_row(f) ? LEAST_OF_ROW : LEAST;
-  for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
-    int64_t near = depth_near(&f->reads, depth);
-    if (near >= least) plan_add(s, TILE_DEPTH, near);
-  }
-}
-
-/* As many as few rows leave registers for: columns of few rows are read in long runs. With sums in lanes a tile may have
- * all of a few columns. */
-static void add_vectors(const tile_facts *f, plan_space *s) {
-  enum { OTHERS = 4 };
-  int64_t most = (f->machine.vector_registers - OTHERS) / extent_of(f, f->u);
-  bool is_thin = f->can_lane && extent_of(f, f->v) <= MAX_THIN;
-  most = RUNTIME_MAX(most, is_thin ? MAX_THIN : MAX_VECTORS);
-  for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
-}
-
-/* The first value of each field is the plainest: full width, one vector, nothing packed. */
-static void space(const void *facts, plan_space *s) {
-  const tile_facts *f = facts;
-  int64_t rows = extent_of(f, f->u), rows2 = extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
-  for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
-    plan_add(s, TILE_WIDTH, width);
-  add_vectors(f, s);
-  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
-  for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
-  if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
-  /* What other reads of the tensor need is more than a block. */
-  bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
-  if (is_alone) plan_add(s, TILE_PACK, 1);
-  if (f->can_pack) plan_add(s, TILE_PACK, 2);
-  int64_t columns = extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
-  if (f->can_lane && columns <= MAX_THIN)
-    plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
-  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : ceil_div(columns, lanes), 64);
-  plan_add(s, TILE_BLOCK, 0);
-  add_counts(s, TILE_BLOCK, rows, 64);
-  add_depths(f, s);
-  for (int i = 0; i < 2; i++) {
-    plan_add(s, TILE_ORDER, i);
-    plan_add(s, TILE_INNER, i);
-    if (i == 0 || can_prefetch(f)) plan_add(s, TILE_PREFETCH, i);
-    if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
-    if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
-    if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
-    if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
-    if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
-    if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
-  }
-}
+enum { MAX_LOOPS = 2 * GENERIC_MAX_AXES + 5 /* around a tile */ };
 
 /* ---- what a plan costs ------------------------------------------------------------------------------------------- */
 
@@ -167,15 +51,15 @@ static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_i
 /* Blocks of the reduction, one after the other, and what they all go over. */
 static void push_blocks(const tile_facts *f, const tile_cut *cut, nest *n) {
   for (int a = f->reads.n_data; a < cut->axis; a++) push(n, a, (double)f->reads.extent[a]);
-  push(n, cut->axis, (double)ceil_div(f->reads.extent[cut->axis], cut->steps));
+  push(n, cut->axis, (double)tile_ceil_div(f->reads.extent[cut->axis], cut->steps));
   n->depth = n->n - 1;
 }
 
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
-  double panels = (double)ceil_div(extent_of(f, f->v), tile_columns(f, c));
-  double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
-  double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
+  double panels = (double)tile_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c));
+  double tiles = (double)tile_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
+  double tiles2 = (double)tile_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
   tile_cut cut;
   bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
@@ -273,7 +157,7 @@ typedef struct stream {
 
 /* The axis of the innermost loop around a tile. */
 static int innermost_axis(const tile_facts *f, const int32_t *c) {
-  int64_t panels = RUNTIME_MIN(c[TILE_PANELS], ceil_div(extent_of(f, f->v), tile_columns(f, c)));
+  int64_t panels = RUNTIME_MIN(c[TILE_PANELS], tile_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c)));
   return c[TILE_INNER] || panels == 1 ? f->u : f->v;
 }
 
@@ -302,7 +186,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   tile_extents(f, c, extent);
   bool is_row = read->stride[f->v] == 1;
   s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
-  double run = is_row                                               ? fmin(width, (double)extent_of(f, f->v))
+  double run = is_row                                               ? fmin(width, (double)tile_extent_of(f, f->v))
                : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
                : f->u >= 0 && read->stride[f->u] == 1               ? extent[f->u]
                                                                     : 1;
@@ -313,7 +197,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   if (s.is_packed) s.row = 1e9;
   s.run = s.row;
   if (is_row && read->is_window && innermost_axis(f, c) == f->v)
-    s.run = fmin(s.row * c[TILE_PANELS], s.bytes * (double)extent_of(f, f->v));
+    s.run = fmin(s.row * c[TILE_PANELS], s.bytes * (double)tile_extent_of(f, f->v));
   for (int a = 0; a < f->reads.n_axes; a++) {
     double stride = fabs((double)read->stride[a]) * s.bytes;
     bool is_outer = a < f->reads.n_data && a != f->v && a != f->u;
@@ -385,8 +269,8 @@ static bool is_followed(const tile_facts *f, const int32_t *c, const stream *s, 
 static double followed_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
   double crowded = cost_conflict(&f->machine, c[TILE_DEPTH], s->stride) * f->machine.costs.line2;
   double run = c[TILE_PANELS] * fmax(s->row / COST_LINE, 1);
-  bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= extent_of(f, f->v);
-  return crowded + (is_whole || !is_single_row(f) ? 0 : cost_visit(&f->machine, level, run) / run);
+  bool is_whole = c[TILE_PANELS] * tile_columns(f, c) >= tile_extent_of(f, f->v);
+  return crowded + (is_whole || !tile_is_single_row(f) ? 0 : cost_visit(&f->machine, level, run) / run);
 }
 
 /* Rows of ROW bytes, of which a page holds as many as show that they are STRIDE apart, or one longer than a page. */
@@ -449,7 +333,7 @@ static double added_ns(const tile_facts *f, const nest *n, const double *extent,
   for (int a = 0; a < f->reads.n_data; a++) all *= (double)f->reads.extent[a];
   double lines = fmax(all / COST_LINE, extent[f->v] > 0 ? all / f->bytes / extent[f->v] : 0);
   return lines * (2 * n->blocks + 1 + (f->has_root ? 2 : 0)) *
-         cost_line_at(&f->machine, is_single_row(f) ? place : fmax(place, 2), false);
+         cost_line_at(&f->machine, tile_is_single_row(f) ? place : fmax(place, 2), false);
 }
 
 /* What the tiles read of one operand: in some parts of all tiles its lines come from nearer than in others. */
@@ -565,7 +449,7 @@ static double tiles_ns(const tile_facts *f, const int32_t *c, const nest *n, dou
 /* The part of a row that a tile stores waits where the rows since the part before it are too many for the sets that they
  * fall into: those of a tile inside of a block of panels, all that the block goes by at its beginning. */
 static double store_conflict(const tile_facts *f, const int32_t *c, const nest *n, double stride) {
-  double all = (double)extent_of(f, f->u) / n->u_blocks, tile = c[TILE_ROWS] * c[TILE_ROWS2];
+  double all = (double)tile_extent_of(f, f->u) / n->u_blocks, tile = c[TILE_ROWS] * c[TILE_ROWS2];
   double begins = c[TILE_INNER] ? 1 : n->v_blocks / n->panels;
   return begins * cost_conflict(&f->machine, all, stride) + (1 - begins) * cost_conflict(&f->machine, tile, stride);
 }
@@ -573,7 +457,7 @@ static double store_conflict(const tile_facts *f, const int32_t *c, const nest *
 /* Bytes of a row that are stored after each other: of a tile, or of all tiles of a block where these follow along the rows. */
 static double stored_run(const tile_facts *f, const int32_t *c, const nest *n) {
   double follow = c[TILE_INNER] ? 1 : n->panels / n->v_blocks;
-  return lesser(follow * (double)tile_columns(f, c), (double)extent_of(f, f->v)) * (double)f->bytes;
+  return lesser(follow * (double)tile_columns(f, c), (double)tile_extent_of(f, f->v)) * (double)f->bytes;
 }
 
 /* What stores of rows take longer that are no whole number of lines apart: each line is written by two of them, with other rows
@@ -586,7 +470,7 @@ static double askew_ns(const tile_facts *f, const int32_t *c, double lines, doub
 
 static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   const tn_machine *m = &f->machine;
-  double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
+  double row_bytes = (double)(f->bytes * tile_extent_of(f, f->v)), stride = row_bytes, rows = 1;
   for (int a = f->v - 1; f->u >= 0 && a > f->u; a--) stride *= (double)f->reads.extent[a];
   for (int a = 0; a < f->reads.n_data; a++) rows *= a == f->v ? 1 : (double)f->reads.extent[a];
   int level = cost_level(m, rows * row_bytes);
@@ -656,7 +540,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
 /* Vectors along the last reduction axis, whose rest is one more. */
 static double lane_steps(const tile_facts *f, const int32_t *c) {
   int64_t extent = f->reads.extent[f->reads.n_axes - 1];
-  return f->reduced / (double)extent * (double)ceil_div(extent, tile_lanes(f, c));
+  return f->reduced / (double)extent * (double)tile_ceil_div(extent, tile_lanes(f, c));
 }
 
 /* The sum of a vector's lanes, as tile_realize.c makes it: parts of a few lanes are added, then these lanes, each with a shuffle, and
@@ -721,7 +605,7 @@ static double test_ns(const tile_facts *f, const int32_t *c) {
 /* Vectors of a rest of COLUMNS. The last has no more lanes than it needs (tir/pass_dead_lanes.c) and counts as what it takes. */
 static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t columns) {
   int64_t lanes = c[TILE_LANES] ? 1 : tile_lanes(f, c), part = columns % lanes;
-  if (part == 0 || c[TILE_DOT]) return (double)ceil_div(columns, lanes);
+  if (part == 0 || c[TILE_DOT]) return (double)tile_ceil_div(columns, lanes);
   int bytes = 16;
   while (bytes < part * f->bytes) bytes *= 2;
   return (double)(columns / lanes) + cost_fma(&f->machine, bytes) / cost_fma(&f->machine, c[TILE_WIDTH]);
@@ -741,7 +625,8 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double reduced = c[TILE_DEPTH] ? (double)c[TILE_DEPTH] : f->reduced, v = c[TILE_VECTORS];
   double steps = reduced / (c[TILE_DOT] ? f->dot_group : 1);
-  double waits = is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
+  double waits =
+      tile_is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
   double store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   double ns = (double)(extent / width) * (tile_ns(f, c, v, r, r2, steps, waits) + v * r * r2 * store);
@@ -751,14 +636,14 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
 
 /* Whole tiles, and one for the rest. */
 static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
-  int64_t rows = extent_of(f, f->u), r = c[TILE_ROWS];
+  int64_t rows = tile_extent_of(f, f->u), r = c[TILE_ROWS];
   double ns = (double)(rows / r) * row_ns(f, c, (double)r, r2);
   return rows % r ? ns + row_ns(f, c, (double)(rows % r), r2) : ns;
 }
 
 /* Along the second axis of rows likewise. */
 static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
-  int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
+  int64_t rows = tile_extent_of(f, f->u2), r = c[TILE_ROWS2];
   double times = n->outer * n->parities * (c[TILE_DEPTH] ? f->reduced / c[TILE_DEPTH] : 1);
   if (r == 1) return times * rows_ns(f, c, 1);
   double ns = (double)(rows / r) * rows_ns(f, c, (double)r);
@@ -790,7 +675,7 @@ static double copies(const tile_facts *f, const int32_t *c, const nest *n) {
 
 /* Elements of panels that hold padding to all elements: the last, and those that are left of the last block. */
 static double padded_part(const tile_facts *f, const int32_t *c, const nest *n) {
-  double extent = (double)extent_of(f, f->v), columns = (double)tile_columns(f, c);
+  double extent = (double)tile_extent_of(f, f->v), columns = (double)tile_columns(f, c);
   double in_block = c[TILE_PACK] == 1 ? fmin(c[TILE_PANELS], n->panels) : n->panels;
   if (extent < columns) return 0; /* a single panel is no wider than it has to be */
   double copied = c[TILE_PACK] == 1 ? n->v_blocks * in_block : n->panels;
@@ -988,7 +873,8 @@ static bool has_padding_loop(const tile_facts *f, const int32_t *c) {
 static void normalize(const void *facts, const plan_space *s, int32_t *c) {
   const tile_facts *f = facts;
   int64_t columns = f->block ? RUNTIME_MIN(tile_columns(f, c), f->block) : tile_columns(f, c);
-  int64_t panels = ceil_div(extent_of(f, f->v), columns), tiles = ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
+  int64_t panels = tile_ceil_div(tile_extent_of(f, f->v), columns),
+          tiles = tile_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
   bool is_whole = c[TILE_PANELS] >= panels;
   if (is_whole) set(s, c, TILE_PANELS, least_panels(s, panels));
   int64_t least = c[TILE_THREADS] ? 1 : 2; /* a loop of one iteration is fused with others that threads share */
@@ -1010,7 +896,7 @@ const schedule_family schedule_family_tile = {.name = "tile",
                                               .n_fields = TILE_FIELD_COUNT,
                                               .fields = fields,
                                               .describe = tile_describe,
-                                              .space = space,
+                                              .space = tile_space,
                                               .cost = cost,
                                               .realize = tile_realize,
                                               .normalize = normalize};

@@ -101,6 +101,8 @@ const void *tile_describe(const generic_draft *d, const generic_group *g);
 void tile_describe_parities(tile_facts *f, const tir_expr *cond);
 /* False: DEPTH is no such cut, or all of the reduction. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
+/* The values that each field may have. FACTS are tile_facts. */
+void tile_space(const void *facts, plan_space *s);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* The parity of which AXIS is the data axis; NULL: of none. */
@@ -109,6 +111,12 @@ static inline const tile_parity *tile_parity_of(const tile_facts *f, int axis) {
     if (f->parities[i].data == axis) return &f->parities[i];
   return NULL;
 }
+/* 1 for an axis that there is not. */
+static inline int64_t tile_extent_of(const tile_facts *f, int axis) { return axis < 0 ? 1 : f->reads.extent[axis]; }
+/* A vector times a matrix: there is no tile of rows, only sums of columns. */
+static inline bool tile_is_single_row(const tile_facts *f) { return tile_extent_of(f, f->u) == 1; }
+/* A, B > 0. */
+static inline int64_t tile_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
 static inline bool tile_is_unrolled(const tile_facts *f) { return f->is_depthwise && f->reduced <= TILE_MAX_UNROLLED; }

@@ -1,0 +1,105 @@
+/* tile_space.c: which plans the family `tile` has for a group: tiles, blocks, copies, cuts of the reduction. */
+#include "schedule/cost.h"
+#include "schedule/tile.h"
+
+enum { MAX_VECTORS = 4, MAX_THIN = 8, MAX_ROWS = 30 };
+
+/* 1, 2, 3, 4, 6, 8, 12 ... up to MOST, and those that cut COUNT into equal parts. */
+static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
+  for (int64_t n = 1; n <= RUNTIME_MIN(count, most); n = n < 4 ? n + 1 : n * 3 / 2) plan_add(s, field, n);
+  for (int64_t parts = 1; parts <= 16 && parts <= count; parts++)
+    if (tile_ceil_div(count, parts) <= most) plan_add(s, field, tile_ceil_div(count, parts));
+}
+
+/* Rows of the shared operand that lie apart, which the processor does not guess. */
+static bool can_prefetch(const tile_facts *f) {
+  if (f->shared < 0 || f->block) return false;
+  const generic_read *read = &f->reads.reads[f->shared];
+  return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
+}
+
+/* The last block may be shorter. */
+bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    if (depth % whole != 0) return false;
+    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)tile_ceil_div(r->extent[a] * whole, depth)};
+    for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
+    return true;
+  }
+  return false;
+}
+
+/* Blocks of the reduction near DEPTH steps: equal ones, or where the length has no such divisor the last is shorter. 0: none
+ * fit. */
+static int64_t depth_near(const generic_reads *r, int64_t depth) {
+  int64_t whole = 1;
+  for (int a = r->n_axes - 1; a >= r->n_data; whole *= r->extent[a--]) {
+    if (depth >= whole * r->extent[a]) continue;
+    int64_t steps = RUNTIME_MAX(depth / whole, 1), least = RUNTIME_MAX(steps / 2, 1);
+    for (int64_t n = steps; n >= least; n--)
+      if (r->extent[a] % n == 0) return n * whole;
+    return steps * whole;
+  }
+  return 0;
+}
+
+/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
+ * no use where the second cache holds that operand. A matrix that a single row goes over is read nearly as it lies, in blocks of few
+ * steps, whose sums stay in the first cache. */
+static void add_depths(const tile_facts *f, plan_space *s) {
+  enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
+  plan_add(s, TILE_DEPTH, 0);
+  int level = f->can_cut ? cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) : 0;
+  if (level <= 2) return;
+  int64_t least = tile_is_single_row(f) ? LEAST_OF_ROW : LEAST;
+  for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
+    int64_t near = depth_near(&f->reads, depth);
+    if (near >= least) plan_add(s, TILE_DEPTH, near);
+  }
+}
+
+/* As many as few rows leave registers for: columns of few rows are read in long runs. With sums in lanes a tile may have
+ * all of a few columns. */
+static void add_vectors(const tile_facts *f, plan_space *s) {
+  enum { OTHERS = 4 };
+  int64_t most = (f->machine.vector_registers - OTHERS) / tile_extent_of(f, f->u);
+  bool is_thin = f->can_lane && tile_extent_of(f, f->v) <= MAX_THIN;
+  most = RUNTIME_MAX(most, is_thin ? MAX_THIN : MAX_VECTORS);
+  for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
+}
+
+/* The first value of each field is the plainest: full width, one vector, nothing packed. */
+void tile_space(const void *facts, plan_space *s) {
+  const tile_facts *f = facts;
+  int64_t rows = tile_extent_of(f, f->u), rows2 = tile_extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
+  for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
+    plan_add(s, TILE_WIDTH, width);
+  add_vectors(f, s);
+  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
+  for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
+  if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
+  /* What other reads of the tensor need is more than a block. */
+  bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
+  if (is_alone) plan_add(s, TILE_PACK, 1);
+  if (f->can_pack) plan_add(s, TILE_PACK, 2);
+  int64_t columns = tile_extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
+  if (f->can_lane && columns <= MAX_THIN)
+    plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
+  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : tile_ceil_div(columns, lanes), 64);
+  plan_add(s, TILE_BLOCK, 0);
+  add_counts(s, TILE_BLOCK, rows, 64);
+  add_depths(f, s);
+  for (int i = 0; i < 2; i++) {
+    plan_add(s, TILE_ORDER, i);
+    plan_add(s, TILE_INNER, i);
+    if (i == 0 || can_prefetch(f)) plan_add(s, TILE_PREFETCH, i);
+    if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
+    if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
+    if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
+    if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
+    if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
+    if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
+  }
+}
