@@ -275,6 +275,19 @@ void codegen_end_streaming(codegen_emitter *m);
  * positions: emits them with one comparison a step. Returns how many; 0: they are none. */
 int codegen_emit_firsts(codegen_emitter *m, int n_before, int n, const tir_stmt *const *stmts);
 
+/* ---- emit_place.c ------------------------------------------------------------------------------------------------ */
+
+/* A row whose elements X, of one lane, are compared one after the other with VALUES, which POSITIONS beside it belongs to, both at PLACE. */
+typedef struct codegen_first {
+  const tir_buffer *positions, *values;
+  const tir_expr *place, *x, *position;
+  bool is_greatest; /* or the least */
+} codegen_first;
+/* All EXTENT steps, from MIN on, of N rows that a loop goes through together: positions grow and begin with -1, all places are different, and
+ * no row is what the loop stores. False, and nothing emitted: they are none that this can do. */
+bool codegen_emit_rows_first(codegen_emitter *m, const tir_stmt *loop, int64_t min, int64_t extent, int n,
+                             const codegen_first *rows);
+
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 
 /* The builder ends where the statement does, perhaps in another block. */
