@@ -142,6 +142,7 @@ typedef struct reduce_facts {
   bool is_output;         /* the results are */
   double read;            /* bytes, each once */
   int64_t placed;         /* rows of argmax that can go by value first; 0: none */
+  double placed_lanes;    /* of a vector of their values */
 } reduce_facts;
 
 /* argmax or argmin of what lies side by side, as it is, along the only reduction loop. */
@@ -181,6 +182,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   f->combined = reads.combined;
   f->placed = f->read > 0 && has_places(d, g, &reads) ? op->axes[op->n_axes - 1]->extent : 0;
+  if (f->placed > 0)
+    f->placed_lanes = (double)d->machine.vector_bytes / (double)tn_dtype_bytes(reads.reads[0].tensor->dtype);
   bool in_lanes = generic_row_sum_of(d, g->root, &f->sum) && !f->has_columns && op->n_axes > 0;
   if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
   f->wide_ns = g->ns + generic_wide_ends(&f->machine, g->root, &f->sum);
@@ -258,7 +261,8 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
  * together fold their lanes together. A longer row is searched until the place is found: half of it, and nobody guesses where that ends. */
 static double places_ns(const reduce_facts *f, int together) {
   const tn_machine *m = &f->machine;
-  double op = cost_fma(m, m->vector_bytes), lanes = (double)f->lanes, width = (double)f->longest;
+  double op = cost_fma(m, m->vector_bytes), width = (double)f->longest;
+  double lanes = fmin(fmin(f->placed_lanes, 64), width);
   double vectors = ceil(width / lanes), is_long = width > 64, bytes = f->read / f->results;
   double greatest = fmax(vectors * fmax(m->costs.load, op), is_long ? 0 : m->costs.chain / together);
   double fold = (3 * (together - 1) + 2 * log2(lanes / together)) / together * op;

@@ -97,7 +97,7 @@ double generic_memory_ns(const generic_draft *p, const generic_reads *r);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r);
 static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
-/* Lanes of a full vector of the stage's dtype. */
+/* Lanes of a full vector of the stage's dtype, the widest of several. */
 int64_t generic_lanes(const generic_draft *p, int stage);
 
 /* ---- loops by axis (generic_loops.c). Axes are indices in the stage's axis table. False: refused or no memory ---- */
