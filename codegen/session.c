@@ -32,7 +32,9 @@ struct codegen_session {
  * for a target machine. */
 static void set_backend_options(void) {
   static const char *const options[] = {"tenon", "-enable-misched=0", "-disable-post-ra",
-                                        "-disable-x86-domain-reassignment"};
+                                        "-disable-x86-domain-reassignment",
+                                        "-licm-mssa-optimization-cap=1000",
+                                        "-licm-mssa-max-acc-promotion=1000"};
   LLVMParseCommandLineOptions(RUNTIME_COUNT(options), options, NULL);
 }
 

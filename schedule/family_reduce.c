@@ -248,7 +248,8 @@ static double columns_ns(const reduce_facts *f, const int32_t *c) {
     int64_t block = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes);
     double width = f->row * (double)block / (double)f->columns;
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
-    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read);
+    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read) +
+           cost_spanning(m, f->rows * ceil((double)f->columns / (double)f->lanes), f->row, f->read);
   }
   /* A vector in chunks is loaded and stored at each step. */
   double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
