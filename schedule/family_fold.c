@@ -46,10 +46,11 @@ static int64_t most_of_block(const fold_facts *f) {
   return RUNTIME_MIN(most, generic_most_columns(&f->machine) / f->values);
 }
 
-/* Vectors of a block of those of N rows, which are whole ones, all blocks but the last alike. 0: there are no such blocks. */
+/* Vectors of a block of those of N rows, which are whole ones, all blocks but the last alike. 0: there are no such blocks, or
+ * results of several values (argmax), whose positions are no ramps. */
 static int64_t block_of(const fold_facts *f, int64_t n, int64_t blocks) {
   int64_t vectors = vectors_of(f, n), block = blocks > 0 ? (vectors + blocks - 1) / blocks : 0;
-  if (n < 2 || 2 * n > f->rows || n * f->columns % f->lanes != 0 || block > most_of_block(f)) return 0;
+  if (f->values > 1 || n < 2 || 2 * n > f->rows || n * f->columns % f->lanes != 0 || block > most_of_block(f)) return 0;
   return blocks == 1 || block >= LEAST_BLOCK ? block : 0;
 }
 
@@ -78,7 +79,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   fold_facts *f = is_folded ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
   if (!f) return NULL;
   *f = (fold_facts){.machine = d->machine,
-                    .ns = g->ns,
+                    .ns = fmin(g->ns, generic_column_ns(d, stage, &r)),
                     .outer = 1,
                     .points = 1,
                     .columns = r.extent[r.n_data - 1],

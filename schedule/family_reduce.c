@@ -181,6 +181,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   f->combined = reads.combined;
+  if (f->has_columns && f->read > 0) f->ns = fmin(f->ns, generic_column_ns(d, stage, &reads));
   f->placed = f->read > 0 && has_places(d, g, &reads) ? op->axes[op->n_axes - 1]->extent : 0;
   if (f->placed > 0)
     f->placed_lanes = (double)d->machine.vector_bytes / (double)tn_dtype_bytes(reads.reads[0].tensor->dtype);
