@@ -144,11 +144,14 @@ static double cost(const void *facts, const int32_t *c) {
   double parts = fmax(c[FOLD_PARTS], 1), rows = fmax(c[FOLD_ROWS], 1), blocks = fmax(c[FOLD_BLOCKS], 1);
   bool is_fit = c[FOLD_BLOCKS] > 0 ? block_of(f, c[FOLD_ROWS], c[FOLD_BLOCKS]) > 0 : fits(f, c[FOLD_ROWS]);
   if ((parts > 1 && !c[FOLD_THREADS]) || !is_fit || parts * 2 * rows > (double)f->rows) return INFINITY;
-  double lanes = rows * (double)f->columns, vectors = step_vectors(f, c), steps = f->points / lanes;
+  double vectors = step_vectors(f, c);
+  double others = f->points / (double)(f->rows * f->columns), steps = others * ceil((double)f->rows / rows);
   double vector = f->ns / (f->points / (double)f->lanes), chain = f->values * m->costs.chain;
   double waits = steps * blocks * fmax(chain - vectors / blocks * vector, 0);
-  double ends = f->outer * parts * rows * fmax(chain, f->combined * cost_fma(m, m->vector_bytes));
-  double idle = steps * (vectors - lanes / (double)f->lanes) * vector;
+  double sums = ceil((double)f->columns / (double)f->lanes); /* of a row, which are loaded and stored again */
+  double ends = f->outer * parts * rows *
+                fmax(chain, sums * (f->combined * cost_fma(m, m->vector_bytes) + 3 * f->values * m->costs.load));
+  double idle = fmax(steps * vectors - f->points / (double)f->lanes, 0) * vector;
   double ns = f->ns + idle + waits + ends + steps * blocks * m->costs.load; /* a step's own */
   ns += reading_ns(f, c, steps, vectors);
   return c[FOLD_THREADS] ? cost_threads(m, ns, parts > 1 ? parts : f->outer) : ns;
@@ -191,8 +194,9 @@ static bool fold(generic_draft *d, int stage, int64_t rows, int64_t block) {
     if (schedule_leaf(st, i)->extent == (extent + rows - 1) / rows) outer = st->leaves[i];
   if (extent % rows && outer >= 0 && !generic_split(d, stage, outer, blocks, &first, &second)) return false;
   const int pair[] = {n_data - 1, n_data};
-  if (!generic_fuse(d, stage, 2, pair, &fused) || schedule_set_scope(d->s, stage, "local") != TN_OK) return false;
-  return block > 0 ? put_blocks(d, stage, fused, block) : generic_put_vector_last(d, stage, fused);
+  return generic_fuse(d, stage, 2, pair, &fused) &&
+         (block > 0 ? put_blocks(d, stage, fused, block) : generic_put_vector_last(d, stage, fused)) &&
+         schedule_set_scope(d->s, stage, "local") == TN_OK;
 }
 
 /* TENSOR's sums, folded inside of its outermost loops. NS INFINITY: threads; 0: none. */
@@ -212,7 +216,8 @@ static bool arrange(generic_draft *d, const tn_tensor *tensor, int64_t rows, int
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const fold_facts *f = facts;
   const tn_tensor *sums = g->root;
-  int64_t block = c[FOLD_BLOCKS] > 0 ? block_of(f, c[FOLD_ROWS], c[FOLD_BLOCKS]) : 0;
+  int64_t block = block_of(f, c[FOLD_ROWS], c[FOLD_BLOCKS]);
+  if (c[FOLD_BLOCKS] > 0 && block == 0) return false;
   if (c[FOLD_PARTS] > 1 && !generic_cut_for_threads(d, g->root, c[FOLD_PARTS], &sums)) return false;
   if (!arrange(d, sums, c[FOLD_ROWS], block, c[FOLD_THREADS] ? INFINITY : 0)) return false;
   return sums == g->root || generic_put_vector_last(d, generic_stage(d, g->root), g->root->ndim - 1);

@@ -244,34 +244,35 @@ static double chains_ns(const reduce_facts *f, const int32_t *c) {
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double vectors = f->rows * f->row / m->vector_bytes;
+  double spans = cost_spanning(m, f->rows * ceil((double)f->columns / (double)f->lanes), f->row, f->read);
   if (c[REDUCE_TOGETHER] == 1) {
     bool by_lanes;
     int64_t block = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes);
     double width = f->row * (double)block / (double)f->columns;
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
-    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read) +
-           cost_spanning(m, f->rows * ceil((double)f->columns / (double)f->lanes), f->row, f->read);
+    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read) + spans;
   }
   /* A vector in chunks is loaded and stored at each step. */
   double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
-  return vectors / shared * (2 * m->costs.load + 2 * line) + waits;
+  return vectors / shared * (2 * m->costs.load + 2 * line) + waits + spans;
 }
 
 /* A row is gone through twice: the greatest, then the first place that has it, whose comparisons become bits of a word. Rows that go
- * together fold their lanes together. A longer row is searched until the place is found: half of it, and nobody guesses where that ends. */
-static double places_ns(const reduce_facts *f, int together) {
+ * together fold their lanes together. A longer row is searched until the place is found: half of it, and nobody guesses where that ends. *BEHIND: of rows
+ * that no first cache keeps for that, during which nothing else comes in. */
+static double places_ns(const reduce_facts *f, int together, double *behind) {
   const tn_machine *m = &f->machine;
   double op = cost_fma(m, m->vector_bytes), width = (double)f->longest;
   double lanes = fmin(fmin(f->placed_lanes, 64), width);
   double vectors = ceil(width / lanes), is_long = width > 64, bytes = f->read / f->results;
   double greatest = fmax(vectors * fmax(m->costs.load, op), is_long ? 0 : m->costs.chain / together);
   double fold = (3 * (together - 1) + 2 * log2(lanes / together)) / together * op;
-  double place = vectors * (fmax(m->costs.load, op) + op) * (is_long ? 0.5 : 1);
-  double again = is_long ? bytes / 2 / COST_LINE * cost_line(m, cost_level(m, 2 * together * bytes), false) : 0;
-  double search = is_long ? 4 * m->costs.chain : 0;
-  return f->results * (greatest + fold + place + again + search + 2 * m->costs.chain);
+  double place = vectors * (fmax(m->costs.load, op) + op) * (is_long ? 0.5 : 1) + (is_long ? 4 * m->costs.chain : 0);
+  double again = bytes / 2 / COST_LINE * cost_line(m, cost_level(m, 2 * together * bytes), false);
+  *behind = again > 0 && is_long ? f->results * (place + again) : 0;
+  return f->results * (greatest + fold + place + 2 * m->costs.chain) - (*behind > 0 ? f->results * place : 0);
 }
 
 static double places_cost(const reduce_facts *f, const int32_t *c) {
@@ -279,8 +280,9 @@ static double places_cost(const reduce_facts *f, const int32_t *c) {
   int together = c[REDUCE_TOGETHER];
   if (f->placed == 0 || c[REDUCE_PARTS] > 1 || c[REDUCE_WIDE] || c[REDUCE_VECTORS] != 4) return INFINITY;
   if (together > f->placed) return INFINITY;
-  double written = f->results * 8, ns = places_ns(f, together) + generic_rows_streams(m, f->read, together);
-  ns = cost_overlap(ns, cost_stream(m, f->read, written, c[REDUCE_THREADS], false));
+  double written = f->results * 8, behind, ns = places_ns(f, together, &behind);
+  ns += generic_rows_streams(m, f->read, together);
+  ns = cost_overlap(ns, cost_stream(m, f->read, written, c[REDUCE_THREADS], false)) + behind;
   if (!c[REDUCE_THREADS]) return ns;
   return together > 1 ? generic_shared_ns(m, ns, f->outer, f->placed, together, f->is_output)
                       : cost_threads(m, ns, f->results);
@@ -322,7 +324,9 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_draft with = *d;
   double ns = c[REDUCE_THREADS] ? INFINITY : 0;
   with.registers = c[REDUCE_VECTORS];
-  if (c[REDUCE_PLACES]) return rows_by_value(&with, g->root, c[REDUCE_TOGETHER], ns);
+  if (c[REDUCE_PLACES])
+    return c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] <= f->placed &&
+           rows_by_value(&with, g->root, c[REDUCE_TOGETHER], ns);
   if (c[REDUCE_PARTS] > 1 && !generic_cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
   if (c[REDUCE_WIDE] && !generic_part_wide(&with, g->root, &f->sum, &wide)) return false;
   int together = c[REDUCE_TOGETHER];

@@ -324,7 +324,7 @@ static void describe_column(const generic_draft *d, const generic_group *g, cons
   *c = (column_stage){.rows = points / (double)f->columns, .values = r.n_axes > r.n_data ? r.op->n_outputs : 0};
   int own = 0;
   while (tensor == g->root && own < g->root->ndim && g->is_common[own]) own++;
-  double ops = fmax(generic_ops_once(d, stage) - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), r.n);
+  double ops = fmax(generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), 1);
   c->ns = points / (double)f->lanes * (ops + r.taken) * cost_fma(&d->machine, d->machine.vector_bytes);
   for (int i = 0; i < r.n; i++)
     if (!is_of_group(g, r.reads[i].tensor))

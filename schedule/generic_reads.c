@@ -250,7 +250,7 @@ static tir_walk count_once(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-double generic_ops_once(const generic_draft *p, int stage) {
+static double ops_once(const generic_draft *p, int stage) {
   parts all = {0};
   const tir_expr *body = generic_body(p, stage);
   if (body) (void)tir_walk_expr(body, count_once, &all);
@@ -345,15 +345,21 @@ double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   return fmax(compute, generic_memory_ns(p, r));
 }
 
-double generic_column_ns(const generic_draft *p, int stage, const generic_reads *r) {
-  double points = 1, lanes = p->machine.vector_bytes / 4.0, ops = generic_ops_once(p, stage);
-  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
-  for (int i = 0; i < r->n; i++) {
+double generic_step_ops(const generic_draft *p, int stage, const generic_reads *r) {
+  double ops = ops_once(p, stage);
+  for (int i = 0; i < r->n && r->n_axes > r->n_data; i++) {
     bool is_steady = true;
     for (int a = r->n_data; a < r->n_axes; a++) is_steady &= r->reads[i].is_known[a] && r->reads[i].stride[a] == 0;
     ops -= is_steady;
   }
-  double compute = points * (fmax(ops, 1) + r->taken) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
+  return fmax(ops, 1);
+}
+
+double generic_column_ns(const generic_draft *p, int stage, const generic_reads *r) {
+  double points = 1, lanes = p->machine.vector_bytes / 4.0;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  double compute =
+      points * (generic_step_ops(p, stage, r) + r->taken) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
   return fmax(compute, generic_memory_ns(p, r));
 }
 
