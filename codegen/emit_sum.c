@@ -47,15 +47,30 @@ static bool begins_with_zero(codegen_emitter *m, const tir_buffer *buffer) {
   return known == yes;
 }
 
-/* Zeros among which E, choices in choices, chooses become -0; NULL: no memory. */
+static tir_walk stop_at_name(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_VAR || e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A mask that is a constant, as at the end of rows, costs nothing: a shuffle or shorter vectors take its place. */
+static bool is_constant(const tir_expr *condition) { return tir_walk_expr(condition, stop_at_name, NULL); }
+
+static const tir_expr *negative_zero(codegen_emitter *m, const tir_expr *zero) {
+  const tir_expr *one = tir_float(&m->arena, (tn_dtype)zero->dtype, -0.0);
+  return zero->lanes == 1 || one == NULL ? one : tir_broadcast(&m->arena, one, zero->lanes);
+}
+
+/* Zeros that E, choices in choices, chooses become -0; NULL: no memory. */
 static const tir_expr *without_zeros(codegen_emitter *m, const tir_expr *e) {
-  if (is_zero(e)) {
-    const tir_expr *zero = tir_float(&m->arena, (tn_dtype)e->dtype, -0.0);
-    return e->lanes == 1 || zero == NULL ? zero : tir_broadcast(&m->arena, zero, e->lanes);
-  }
   if (e->op != TIR_SELECT) return e;
-  const tir_expr *args[3] = {e->arg[0], without_zeros(m, e->arg[1]), without_zeros(m, e->arg[2])};
-  return args[1] != NULL && args[2] != NULL ? tir_with_args(&m->arena, e, args) : NULL;
+  const tir_expr *args[3] = {e->arg[0]};
+  bool is_fixed = is_constant(e->arg[0]), is_same = true;
+  for (int i = 1; i < 3; i++) {
+    args[i] = is_zero(e->arg[i]) && !is_fixed ? negative_zero(m, e->arg[i]) : without_zeros(m, e->arg[i]);
+    if (args[i] == NULL) return NULL;
+    is_same &= args[i] == e->arg[i];
+  }
+  return is_same ? e : tir_with_args(&m->arena, e, args);
 }
 
 const tir_expr *codegen_masked_sum(codegen_emitter *m, const tir_stmt *s) {
