@@ -133,7 +133,8 @@ static double reading_ns(const fold_facts *f, const int32_t *c, double steps, do
     return cost_pieces(m, steps, (double)(block_of(f, c[FOLD_ROWS], c[FOLD_BLOCKS]) * f->lanes) * f->bytes, row,
                        f->read);
   double chunk = (double)tir_chunk_lanes(c[FOLD_ROWS] * f->columns) * f->bytes;
-  return cost_spanning(m, steps * vectors, fmod(row, m->vector_bytes) == 0 ? chunk : row, f->read);
+  double loads = fmax((double)f->lanes * f->bytes / m->vector_bytes, 1); /* of a vector of results */
+  return cost_spanning(m, steps * vectors * loads, fmod(row, m->vector_bytes) == 0 ? chunk : row, f->read);
 }
 
 /* The vectors of a step, or of a block, wait for those of the step before; at the end of a result each row's lanes wait for the one

@@ -244,19 +244,20 @@ static double chains_ns(const reduce_facts *f, const int32_t *c) {
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double vectors = f->rows * f->row / m->vector_bytes;
-  double spans = cost_spanning(m, f->rows * ceil((double)f->columns / (double)f->lanes), f->row, f->read);
+  double width = f->read / f->rows; /* of what a row reads, whose elements may be wider than the results' */
+  double spans = cost_spanning(m, f->rows * ceil(width / m->vector_bytes), width, f->read);
   if (c[REDUCE_TOGETHER] == 1) {
     bool by_lanes;
     int64_t block = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes);
-    double width = f->row * (double)block / (double)f->columns;
+    double piece = f->row * (double)block / (double)f->columns;
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
-    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read) + spans;
+    return chains_ns(f, c) + cost_pieces(m, f->rows, piece, f->row, f->read) + spans;
   }
   /* A vector in chunks is loaded and stored at each step. */
   double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
-  return vectors / shared * (2 * m->costs.load + 2 * line) + waits + spans;
+  return vectors / shared * f->values * (2 * m->costs.load + 2 * line) + waits + spans;
 }
 
 /* A row is gone through twice: the greatest, then the first place that has it, whose comparisons become bits of a word. Rows that go

@@ -308,6 +308,10 @@ bool generic_is_contiguous(const generic_reads *r, int axis) {
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
 
 int64_t generic_lanes(const generic_draft *p, int stage) {
+  return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
+}
+
+int64_t generic_widest_lanes(const generic_draft *p, int stage) {
   int bytes = 1;
   for (int i = 0; i < p->s->stages[stage].op->n_outputs; i++)
     bytes = RUNTIME_MAX(bytes, (int)tn_dtype_bytes(p->s->stages[stage].tensors[i].dtype));
