@@ -66,6 +66,7 @@ typedef struct codegen_emitter {
   runtime_map indices;         /* tir_expr -> its value in the index type, in this statement */
   runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
   runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
+  runtime_map sums;            /* tir_buffer -> whether it is a sum that begins with 0 (emit_sum.c) */
   runtime_map callees;         /* tir_callee -> the LLVM function */
   runtime_map apart;           /* a variant's or a nest's statement -> its LLVM function */
   int n_stages;                /* that tell their time; 0: none does */
@@ -274,6 +275,24 @@ void codegen_end_streaming(codegen_emitter *m);
 /* Of the first of N statements, which follow N_BEFORE others in a row, those that are steps of argmax or argmin in the order of their
  * positions: emits them with one comparison a step. Returns how many; 0: they are none. */
 int codegen_emit_firsts(codegen_emitter *m, int n_before, int n, const tir_stmt *const *stmts);
+
+/* ---- emit_sum.c -------------------------------------------------------------------------------------------------- */
+
+/* The value of store S, in which lanes that do not count add nothing. */
+const tir_expr *codegen_masked_sum(codegen_emitter *m, const tir_stmt *s);
+
+/* ---- emit_place.c ------------------------------------------------------------------------------------------------ */
+
+/* A row whose elements X, of one lane, are compared one after the other with VALUES, which POSITIONS beside it belongs to, both at PLACE. */
+typedef struct codegen_first {
+  const tir_buffer *positions, *values;
+  const tir_expr *place, *x, *position;
+  bool is_greatest; /* or the least */
+} codegen_first;
+/* All EXTENT steps, from MIN on, of N rows that a loop goes through together: positions grow and begin with -1, all places are different, and
+ * no row is what the loop stores. False, and nothing emitted: they are none that this can do. */
+bool codegen_emit_rows_first(codegen_emitter *m, const tir_stmt *loop, int64_t min, int64_t extent, int n,
+                             const codegen_first *rows);
 
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 

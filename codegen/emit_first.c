@@ -9,7 +9,7 @@
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { MOST_PLACES = 64, MOST_LOOPS = 8, MOST_STEPS = 512, MOST_LANES = 256 };
+enum { MOST_PLACES = 64, MOST_LOOPS = 8, MOST_STEPS = 512, MOST_LANES = 256, MOST_ROWS = 16 };
 
 /* One step, as it is written. */
 typedef struct step {
@@ -390,6 +390,25 @@ static void emit_run(run *r, const place_list *list, const tir_stmt *steps) {
   codegen_forget(m);
 }
 
+/* One loop around steps that take one lane each: rows, by value first (emit_place.c). */
+static bool emit_rows(run *r, const place_list *list, const tir_stmt *loop) {
+  int64_t min, most;
+  codegen_first rows[MOST_ROWS];
+  if (loop->kind != TIR_FOR || r->n_steps != list->n || r->n_steps > MOST_ROWS) return false;
+  const tir_stmt *body = loop->u.loop.body;
+  const int n_inside = body->kind == TIR_SEQ ? body->u.seq.n : 1;
+  for (int i = 0; i < n_inside; i++)
+    if ((body->kind == TIR_SEQ ? body->u.seq.stmts[i] : body)->kind != TIR_ALLOC) return false;
+  if (n_inside != r->n_steps || !tir_is_int(loop->u.loop.extent, &most) || !tir_is_int(loop->u.loop.min, &min))
+    return false;
+  for (int i = 0; i < r->n_steps; i++) {
+    const step *s = &r->steps[i];
+    if (s->place->lanes != 1) return false;
+    rows[i] = (codegen_first){s->positions, s->values, s->place, s->x, s->position, s->cond->arg[0]->op == TIR_GT};
+  }
+  return codegen_emit_rows_first(r->m, loop, min, most, r->n_steps, rows);
+}
+
 /* A look at what costs little. */
 static bool may_begin(int n_before, const tir_stmt *const *stmts) {
   const tir_stmt *s = stmts[0];
@@ -408,8 +427,9 @@ int codegen_emit_firsts(codegen_emitter *m, int n_before, int n, const tir_stmt 
   for (; taken < n && read_steps(r, stmts[taken], &list); taken++) n_steps = r->n_steps;
   bool fits = taken > 0 && n_steps == r->n_steps && reads_others(r);
   for (int i = 0; fits && i < list.n; i++) fits = begins_empty(&list.data[i], n_before, stmts);
+  const bool by_rows = fits && taken == 1 && emit_rows(r, &list, stmts[0]);
   const tir_stmt *steps = fits ? tir_seq(&m->arena, taken, stmts) : NULL;
-  if (steps != NULL) emit_run(r, &list, steps);
+  if (steps != NULL && !by_rows) emit_run(r, &list, steps);
   RUNTIME_VEC_FREE(&list);
   return steps != NULL ? taken : 0;
 }

@@ -28,11 +28,16 @@ struct codegen_session {
 /* LLVM's machine scheduler moves all loads of a large unrolled body to its front and then spills them (528 stack
  * accesses for 22 without it, in an 8x32 tile unrolled 64 times: half the speed). The IR's own order, loads beside
  * their uses, is what out-of-order machines want. The pass that moves scalar work into mask registers of AVX-512 takes
- * time that grows with the square of a long body (docs/findings.md). The options are the process's; there are none
- * for a target machine. */
+ * time that grows with the square of a long body (docs/findings.md). LICM gives a loop up that has some hundred accesses,
+ * and leaves sums and tables of a block's columns in memory then. The options are the process's; there are none for a
+ * target machine. */
 static void set_backend_options(void) {
-  static const char *const options[] = {"tenon", "-enable-misched=0", "-disable-post-ra",
-                                        "-disable-x86-domain-reassignment"};
+  static const char *const options[] = {"tenon",
+                                        "-enable-misched=0",
+                                        "-disable-post-ra",
+                                        "-disable-x86-domain-reassignment",
+                                        "-licm-mssa-optimization-cap=1000",
+                                        "-licm-mssa-max-acc-promotion=1000"};
   LLVMParseCommandLineOptions(RUNTIME_COUNT(options), options, NULL);
 }
 

@@ -119,6 +119,12 @@ double cost_pieces(const tn_machine *m, double rows, double width, double row, d
   return rows * row / width * (more * cost_line(m, level, false) + far);
 }
 
+double cost_spanning(const tn_machine *m, double vectors, double row, double bytes) {
+  int level = cost_level(m, bytes), loads = level == 1 ? 1 : level == 2 ? 2 : 0;
+  if (fmod(row, fmin(m->vector_bytes, COST_LINE)) == 0) return 0;
+  return vectors * fmin((double)m->vector_bytes / COST_LINE, 1) * loads * m->costs.load;
+}
+
 double cost_line_at(const tn_machine *m, double place, bool is_shared) {
   int level = (int)place;
   return cost_between(place, cost_line(m, level, is_shared), cost_line(m, RUNTIME_MIN(level + 1, 4), is_shared));

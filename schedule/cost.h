@@ -29,6 +29,9 @@ double cost_visit(const tn_machine *m, int level, double lines);
  * row: a piece brings the rest of its lines and the line behind it; where rows are farther apart than a page nobody guesses
  * where the next one lies. BYTES: of all rows. */
 double cost_pieces(const tn_machine *m, double rows, double width, double row, double bytes);
+/* What VECTORS loads take longer of rows of ROW bytes that are no whole lines, so that most of them span two: loads of whole vectors, one
+ * behind the other. From the second cache neither load hides behind the lines that come. BYTES: of all rows. */
+double cost_spanning(const tn_machine *m, double vectors, double row, double bytes);
 double cost_line_at(const tn_machine *m, double place, bool is_shared);
 /* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
 double cost_line(const tn_machine *m, int level, bool is_shared);

@@ -90,6 +90,20 @@ static bool rows(generic_draft *p, const tn_tensor *tensor, int together, double
   return generic_rows(&with, &alone);
 }
 
+/* argmax by value first (codegen/emit_place.c): TOGETHER rows side by side inside of the loop along them. */
+static bool rows_by_value(generic_draft *p, const tn_tensor *tensor, int together, double ns) {
+  int stage = generic_stage(p, tensor), last = tensor->ndim - 1, loops[TN_MAX_RANK], order[TN_MAX_RANK + 2], n = 0;
+  int row = -1, step = p->s->stages[stage].n_spatial_roots, loop, n_fused;
+  for (int a = 0; a <= last; a++) loops[a] = a;
+  if (together > 1 && !(generic_split_as(p, stage, last, together, TN_TAIL_OVERLAP, &loops[last], &row) &&
+                        generic_annotate(p, stage, row, SCHEDULE_UNROLL)))
+    return false;
+  for (int a = 0; a <= last; a++) order[n++] = loops[a];
+  order[n++] = step;
+  if (row >= 0) order[n++] = row;
+  return generic_order(p, stage, n, order) && generic_parallel(p, stage, last + 1, loops, ns, &loop, &n_fused);
+}
+
 /* Whether vectors can go along the results instead of along the reduction. */
 static bool is_by_columns(const generic_draft *p, int stage) {
   generic_reads r;
@@ -105,7 +119,7 @@ static bool arrange(generic_draft *p, const tn_tensor *tensor, int together, dou
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_WIDE, REDUCE_FIELD_COUNT };
+enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_WIDE, REDUCE_PLACES, REDUCE_FIELD_COUNT };
 
 /* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
@@ -127,7 +141,21 @@ typedef struct reduce_facts {
   double combined;        /* operations that combine two results */
   bool is_output;         /* the results are */
   double read;            /* bytes, each once */
+  int64_t placed;         /* rows of argmax that can go by value first; 0: none */
+  double placed_lanes;    /* of a vector of their values */
 } reduce_facts;
+
+/* argmax or argmin of what lies side by side, as it is, along the only reduction loop. */
+static bool has_places(const generic_draft *d, const generic_group *g, const generic_reads *r) {
+  const tir_expr *body = r->op->body;
+  const tir_tuple_combiner *tuple = body->op == TIR_REDUCE ? body->u.reduce->tuple : NULL;
+  int stage = generic_stage(d, g->root), values = r->op->n_outputs - 1;
+  if (!tuple || !tuple->takes_position || r->op->n_reduce != 1 || r->op->n_axes == 0 || r->n != 1) return false;
+  const tn_dtype dtype = r->reads[0].tensor->dtype;
+  bool is_plain = dtype == TN_F32 || dtype == TN_F64 || (!tn_dtype_is_float(dtype) && dtype != TN_BOOL);
+  return is_plain && dtype == d->s->stages[stage].tensors[values].dtype && r->ops == 1 &&
+         generic_row_axis(d, stage) == r->n_data && r->extent[r->n_data] >= 8 && !body->u.reduce->has_where;
+}
 
 /* One stage with a reduction that is no tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
@@ -153,6 +181,10 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   generic_reads reads;
   f->read = generic_read_all(d, stage, &reads) ? generic_read_bytes(&reads) : 0;
   f->combined = reads.combined;
+  if (f->has_columns && f->read > 0) f->ns = fmin(f->ns, generic_column_ns(d, stage, &reads));
+  f->placed = f->read > 0 && has_places(d, g, &reads) ? op->axes[op->n_axes - 1]->extent : 0;
+  if (f->placed > 0)
+    f->placed_lanes = (double)d->machine.vector_bytes / (double)tn_dtype_bytes(reads.reads[0].tensor->dtype);
   bool in_lanes = generic_row_sum_of(d, g->root, &f->sum) && !f->has_columns && op->n_axes > 0;
   if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
   f->wide_ns = g->ns + generic_wide_ends(&f->machine, g->root, &f->sum);
@@ -175,10 +207,12 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, REDUCE_TOGETHER, 1);
   for (int n = 4; n <= 8 && f->has_columns; n *= 2)
     if (f->innermost >= 2 * n) plan_add(s, REDUCE_TOGETHER, n);
-  for (int n = 2; n <= 8 && n <= f->in_lanes; n *= 2) plan_add(s, REDUCE_TOGETHER, n);
+  for (int n = 2; n <= 8 && n <= RUNTIME_MAX(f->in_lanes, f->placed); n *= 2) plan_add(s, REDUCE_TOGETHER, n);
   plan_add(s, REDUCE_THREADS, 0);
   plan_add(s, REDUCE_WIDE, 0);
   if (f->sum.is_wide) plan_add(s, REDUCE_WIDE, 1);
+  plan_add(s, REDUCE_PLACES, 0);
+  if (f->placed > 0) plan_add(s, REDUCE_PLACES, 1);
   if (!worth) return;
   plan_add(s, REDUCE_THREADS, 1);
   for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
@@ -210,26 +244,59 @@ static double chains_ns(const reduce_facts *f, const int32_t *c) {
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
   const tn_machine *m = &f->machine;
   double vectors = f->rows * f->row / m->vector_bytes;
+  double width = f->read / f->rows; /* of what a row reads, whose elements may be wider than the results' */
+  double spans = cost_spanning(m, f->rows * ceil(width / m->vector_bytes), width, f->read);
   if (c[REDUCE_TOGETHER] == 1) {
     bool by_lanes;
     int64_t block = generic_column_block(f->columns, f->lanes, c[REDUCE_VECTORS], &by_lanes);
-    double width = f->row * (double)block / (double)f->columns;
+    double piece = f->row * (double)block / (double)f->columns;
     if (f->values * block / f->lanes > RUNTIME_MAX(generic_most_columns(m), f->values)) return INFINITY;
-    return chains_ns(f, c) + cost_pieces(m, f->rows, width, f->row, f->read);
+    return chains_ns(f, c) + cost_pieces(m, f->rows, piece, f->row, f->read) + spans;
   }
   /* A vector in chunks is loaded and stored at each step. */
   double shared = c[REDUCE_VECTORS] * f->lanes > TIR_MAX_LANES ? 1 : c[REDUCE_TOGETHER];
   double line = cost_line(m, cost_level(m, f->row), false), in_flight = ceil((double)f->columns / (double)f->lanes);
   double waits = f->rows * fmax(f->values * m->costs.chain - in_flight * vector_ns(f), 0);
-  return vectors / shared * (2 * m->costs.load + 2 * line) + waits;
+  return vectors / shared * f->values * (2 * m->costs.load + 2 * line) + waits + spans;
+}
+
+/* A row is gone through twice: the greatest, then the first place that has it, whose comparisons become bits of a word. Rows that go
+ * together fold their lanes together. A longer row is searched until the place is found: half of it, and nobody guesses where that ends. *BEHIND: of rows
+ * that no first cache keeps for that, during which nothing else comes in. */
+static double places_ns(const reduce_facts *f, int together, double *behind) {
+  const tn_machine *m = &f->machine;
+  double op = cost_fma(m, m->vector_bytes), width = (double)f->longest;
+  double lanes = fmin(fmin(f->placed_lanes, 64), width);
+  double vectors = ceil(width / lanes), is_long = width > 64, bytes = f->read / f->results;
+  double greatest = fmax(vectors * fmax(m->costs.load, op), is_long ? 0 : m->costs.chain / together);
+  double fold = (3 * (together - 1) + 2 * log2(lanes / together)) / together * op;
+  double place = vectors * (fmax(m->costs.load, op) + op) * (is_long ? 0.5 : 1) + (is_long ? 4 * m->costs.chain : 0);
+  double again = bytes / 2 / COST_LINE * cost_line(m, cost_level(m, 2 * together * bytes), false);
+  *behind = again > 0 && is_long ? f->results * (place + again) : 0;
+  return f->results * (greatest + fold + place + 2 * m->costs.chain) - (*behind > 0 ? f->results * place : 0);
+}
+
+static double places_cost(const reduce_facts *f, const int32_t *c) {
+  const tn_machine *m = &f->machine;
+  int together = c[REDUCE_TOGETHER];
+  if (f->placed == 0 || c[REDUCE_PARTS] > 1 || c[REDUCE_WIDE] || c[REDUCE_VECTORS] != 4) return INFINITY;
+  if (together > f->placed) return INFINITY;
+  double written = f->results * 8, behind, ns = places_ns(f, together, &behind);
+  ns += generic_rows_streams(m, f->read, together);
+  ns = cost_overlap(ns, cost_stream(m, f->read, written, c[REDUCE_THREADS], false)) + behind;
+  if (!c[REDUCE_THREADS]) return ns;
+  return together > 1 ? generic_shared_ns(m, ns, f->outer, f->placed, together, f->is_output)
+                      : cost_threads(m, ns, f->results);
 }
 
 static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
+  if (c[REDUCE_PLACES]) return places_cost(f, c);
   if (c[REDUCE_WIDE])
     return f->sum.is_wide && !c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] == 1 ? f->wide_ns
                                                                                                    : INFINITY;
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
+  if (rows > 1 && rows > f->in_lanes) return INFINITY;
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
   /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
   if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
@@ -258,6 +325,9 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_draft with = *d;
   double ns = c[REDUCE_THREADS] ? INFINITY : 0;
   with.registers = c[REDUCE_VECTORS];
+  if (c[REDUCE_PLACES])
+    return c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] <= f->placed &&
+           rows_by_value(&with, g->root, c[REDUCE_TOGETHER], ns);
   if (c[REDUCE_PARTS] > 1 && !generic_cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
   if (c[REDUCE_WIDE] && !generic_part_wide(&with, g->root, &f->sum, &wide)) return false;
   int together = c[REDUCE_TOGETHER];
@@ -271,6 +341,7 @@ static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
     [REDUCE_TOGETHER] = {"together", "rows that are reduced at a time; of columns: 1: results stay in registers"},
     [REDUCE_WIDE] = {"wide", "1: elements of rows that lie one behind the other are summed up first", true},
+    [REDUCE_PLACES] = {"places", "1: argmax takes the greatest of a row, then its first place", true},
 };
 
 PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

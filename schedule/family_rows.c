@@ -324,7 +324,7 @@ static void describe_column(const generic_draft *d, const generic_group *g, cons
   *c = (column_stage){.rows = points / (double)f->columns, .values = r.n_axes > r.n_data ? r.op->n_outputs : 0};
   int own = 0;
   while (tensor == g->root && own < g->root->ndim && g->is_common[own]) own++;
-  double ops = fmax(r.ops - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), r.n);
+  double ops = fmax(generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), 1);
   c->ns = points / (double)f->lanes * (ops + r.taken) * cost_fma(&d->machine, d->machine.vector_bytes);
   for (int i = 0; i < r.n; i++)
     if (!is_of_group(g, r.reads[i].tensor))
@@ -430,7 +430,8 @@ static double columns_cost(const rows_facts *f, const int32_t *c) {
                      column_waits(f, s, vector, f->columns % block);
     if (s->values * block / f->lanes > generic_most_columns(m)) return INFINITY;
     if (i > 0 && s->values == 0) compute *= 1 + spilled * (double)RUNTIME_MAX(block / f->lanes - GENERIC_REGISTERS, 0);
-    ns += fmax(compute, column_memory(f, s, part, i + 1 == f->n_stages));
+    double spans = s->read > 0 ? cost_spanning(m, s->rows * ceil(vectors), f->row, s->read) : 0;
+    ns += fmax(compute, column_memory(f, s, part, i + 1 == f->n_stages)) + spans;
   }
   ns += cost_pieces(m, f->stages[0].rows, part * f->row, f->row, f->written);
   ns = cost_overlap(ns, cost_stream(m, 0, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));

@@ -111,7 +111,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->columns = f->lane >= 0 && !g->is_common[f->lane] ? f->lane : NONE;
   while (f->lane >= 0 && (!g->is_common[f->lane] || g->root->shape[f->lane] == 1)) f->lane--;
   if (f->lane < 0) return NULL;
-  f->rows = g->root->shape[f->lane], f->lanes = generic_lanes(d, generic_stage(d, g->root));
+  f->rows = g->root->shape[f->lane], f->lanes = generic_widest_lanes(d, generic_stage(d, g->root));
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
   if (f->lanes < 2 || f->rows < f->lanes) return NULL;
   if (!take_stage(d, g, g->root, f, &is_short)) return NULL;

@@ -99,9 +99,16 @@ double generic_bytes(const tn_tensor *t);
 double generic_memory_ns(const generic_draft *p, const generic_reads *r);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
 double generic_cost_ns(const generic_draft *p, const generic_reads *r);
+/* Operations of a point: what occurs several times once, and nothing of what all steps of a reduction read again, which stays in
+ * registers. */
+double generic_step_ops(const generic_draft *p, int stage, const generic_reads *r);
+/* The same as generic_cost_ns of a reduction by columns, with these. */
+double generic_column_ns(const generic_draft *p, int stage, const generic_reads *r);
 static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
-/* Lanes of a full vector of the stage's dtype. */
+/* Lanes of a full vector of the stage's dtype, the first of several. */
 int64_t generic_lanes(const generic_draft *p, int stage);
+/* The same of the widest of several. */
+int64_t generic_widest_lanes(const generic_draft *p, int stage);
 
 /* ---- loops by axis (generic_loops.c). Axes are indices in the stage's axis table. False: refused or no memory ---- */
 

@@ -244,6 +244,29 @@ double generic_ops(const tir_expr *e) {
   return ops;
 }
 
+/* Parts that were met, as far as there is room. */
+typedef struct parts {
+  double ops;
+  int n;
+  const tir_expr *met[64];
+} parts;
+
+static tir_walk count_once(void *user, const tir_expr *e) {
+  parts *p = user;
+  for (int i = 0; i < p->n; i++)
+    if (tir_equal(p->met[i], e)) return TIR_WALK_PRUNE;
+  p->ops += ops_of(e);
+  if (ops_of(e) > 0 && p->n < RUNTIME_COUNT(p->met)) p->met[p->n++] = e;
+  return TIR_WALK_ON;
+}
+
+static double ops_once(const generic_draft *p, int stage) {
+  parts all = {0};
+  const tir_expr *body = generic_body(p, stage);
+  if (body) (void)tir_walk_expr(body, count_once, &all);
+  return all.ops;
+}
+
 /* What values have in common counts once. */
 static double combined_ops(const generic_draft *p, const te_op *op) {
   const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
@@ -298,6 +321,13 @@ int64_t generic_lanes(const generic_draft *p, int stage) {
   return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
 }
 
+int64_t generic_widest_lanes(const generic_draft *p, int stage) {
+  int bytes = 1;
+  for (int i = 0; i < p->s->stages[stage].op->n_outputs; i++)
+    bytes = RUNTIME_MAX(bytes, (int)tn_dtype_bytes(p->s->stages[stage].tensors[i].dtype));
+  return RUNTIME_MAX(p->machine.vector_bytes / bytes, 1);
+}
+
 double generic_bytes(const tn_tensor *t) {
   double bytes = (double)tn_dtype_bytes(t->dtype);
   for (int a = 0; a < t->ndim; a++) bytes *= (double)t->shape[a];
@@ -326,6 +356,24 @@ double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
   double compute = points * (r->ops + r->taken) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
+  return fmax(compute, generic_memory_ns(p, r));
+}
+
+double generic_step_ops(const generic_draft *p, int stage, const generic_reads *r) {
+  double ops = ops_once(p, stage);
+  for (int i = 0; i < r->n && r->n_axes > r->n_data; i++) {
+    bool is_steady = true;
+    for (int a = r->n_data; a < r->n_axes; a++) is_steady &= r->reads[i].is_known[a] && r->reads[i].stride[a] == 0;
+    ops -= is_steady;
+  }
+  return fmax(ops, 1);
+}
+
+double generic_column_ns(const generic_draft *p, int stage, const generic_reads *r) {
+  double points = 1, lanes = p->machine.vector_bytes / 4.0;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  double compute =
+      points * (generic_step_ops(p, stage, r) + r->taken) / lanes * cost_fma(&p->machine, p->machine.vector_bytes);
   return fmax(compute, generic_memory_ns(p, r));
 }
 

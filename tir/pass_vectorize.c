@@ -324,8 +324,7 @@ static const tir_stmt *widen_chunk(state *at, const tir_env *env, const tir_stmt
   return body != NULL ? tir_simplify_stmt(at->p->arena, env, NULL, body) : NULL;
 }
 
-/* Lanes for a loop of EXTENT iterations: all, or the largest divisor that is worth it, or as many as possible. */
-static int choose_lanes(int64_t extent) {
+int tir_chunk_lanes(int64_t extent) {
   if (extent <= TIR_MAX_LANES) return (int)extent;
   for (int lanes = TIR_MAX_LANES; lanes >= MIN_CHUNK; lanes--) {
     if (extent % lanes == 0) return lanes;
@@ -366,7 +365,7 @@ static int limit_lanes(const state *at, const tir_stmt *loop, int lanes) {
 /* All iterations at once, or chunks of them and a rest. */
 static const tir_stmt *vectorize_loop(state *at, const tir_stmt *loop, int64_t extent, const char **why_not) {
   runtime_arena *arena = at->p->arena;
-  int lanes = limit_lanes(at, loop, choose_lanes(extent));
+  int lanes = limit_lanes(at, loop, tir_chunk_lanes(extent));
   if (lanes == 0) {
     *why_not = "its body is so long that vectors of it would take LLVM minutes: split it into several stages";
     return NULL;

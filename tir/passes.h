@@ -8,6 +8,8 @@
 enum { TIR_ORDINARY_NODES = 32 };
 /* Lanes that a vectorized loop has at most: one that is longer runs in chunks. */
 enum { TIR_MAX_LANES = 64 };
+/* Lanes of the chunks of a vectorized loop of EXTENT iterations: all, or the largest divisor that is worth it, or as many as possible. */
+int tir_chunk_lanes(int64_t extent);
 
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
 #define TIR_PASSES(X)                                                                                             \

@@ -184,9 +184,12 @@ static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
   return r.lo == r.hi ? tir_int(s->arena, e->dtype, r.lo) : e;
 }
 
-/* By dtype, then by operator. Vectors are simplified in their arguments only. */
+/* By dtype, then by operator. Vectors are simplified in their arguments, and where lanes go on by the same in a
+ * remainder's. */
 static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   if (e->dtype == TN_BOOL) return tir_simplify_bool(s, e);
+  if (e->lanes > 1 && e->op == TIR_FLOORMOD && e->arg[0]->op == TIR_RAMP && e->arg[1]->op == TIR_BROADCAST)
+    return tir_ramp_modulo(s, e);
   if (runtime_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
   tir_class class = tir_class_of(e);
   if (class == TIR_CLASS_SUM) return simplify_sum(s, e);

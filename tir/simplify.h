@@ -24,6 +24,8 @@ const tir_expr *tir_simplify_bool(tir_simplifier *s, const tir_expr *e);
  * could not be done within the limits of forms; FORM is unchanged then. */
 bool tir_form_floordiv(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype);
 bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype);
+/* E, a remainder of lanes that go on by the same by one number, without what the number divides of lane 0; NULL: no memory. */
+const tir_expr *tir_ramp_modulo(tir_simplifier *s, const tir_expr *e);
 /* Joins quotient and remainder terms of the same division: (x//c)*c + x%c is x, (x//a%b)*a + x%a is x%(a*b); of numbers, and of what is proved to be positive. */
 void tir_form_rejoin(tir_simplifier *s, tir_linear *form);
 /* X // B of simplified sides, where X is a quotient itself, as one division; NULL: it is none, or what they divide by together could wrap. */

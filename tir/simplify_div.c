@@ -199,6 +199,31 @@ bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_
   return true;
 }
 
+/* Whether lanes that go on by STEP from FORM, the last of them LAST further, are exact in DTYPE. *ALL: what they can be. */
+static bool is_exact_ramp(tir_simplifier *s, const tir_linear *form, int64_t last, tn_dtype dtype, tir_interval *all) {
+  if (!tir_linear_exact(&s->known, form, dtype)) return false;
+  *all =
+      tir_interval_add(tir_linear_bounds(&s->known, form), (tir_interval){RUNTIME_MIN(last, 0), RUNTIME_MAX(last, 0)});
+  return tir_interval_within(*all, tir_dtype_range(dtype));
+}
+
+const tir_expr *tir_ramp_modulo(tir_simplifier *s, const tir_expr *e) {
+  const tir_expr *ramp = e->arg[0];
+  const tn_dtype dtype = e->dtype;
+  int64_t divisor, last;
+  tir_linear form, quotient, rest;
+  tir_interval all;
+  if (!tir_is_int(e->arg[1]->arg[0], &divisor) || divisor < 1) return e;
+  if (__builtin_mul_overflow(ramp->u.i, (int64_t)ramp->lanes - 1, &last)) return e;
+  if (!tir_simplify_form(s, ramp->arg[0], &form)) return NULL;
+  if (!is_exact_ramp(s, &form, last, dtype, &all) || !take_multiples(&form, divisor, &quotient, &rest)) return e;
+  if (!is_exact_ramp(s, &rest, last, dtype, &all)) return e;
+  const tir_expr *base = tir_emit_form(s->arena, &rest, dtype);
+  ramp = base != NULL ? tir_ramp(s->arena, base, ramp->u.i, ramp->lanes) : NULL;
+  if (ramp == NULL || tir_interval_within(all, (tir_interval){0, divisor - 1})) return ramp;
+  return tir_binary(s->arena, TIR_FLOORMOD, ramp, e->arg[1]);
+}
+
 /* ---- quotient and remainder together ----------------------------------------------------------------------------- */
 
 /* Whether ATOM is x // divisor. */

@@ -104,6 +104,7 @@ int test_tiles(void);
 int test_turn(void);
 int test_near(void);
 int test_first(void);
+int test_sums(void);
 int test_stride(void);
 int test_dots(void);
 int test_tensorize(void);

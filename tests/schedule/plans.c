@@ -48,7 +48,7 @@ static const plan_case cases[] = {
     {"sums of short rows", "B[i<1000] = sum[k<7](A[i,k])", "B", "short"},
     {"greatest of short rows and where it stands", "(I, V)[i<203] = argmax[k<13](A[i,k])", "I", "short"},
     {"greatest of rows of some vectors and where it stands", "(I, V)[i<2048] = argmax[k<40](A[i,k])", "I", "short"},
-    {"the same of 64", "(I, V)[i<4096] = argmax[k<64](A[i,k])", "I", "short"},
+    {"the same of 64", "(I, V)[i<4096] = argmax[k<64](A[i,k])", "I", "reduce"},
     {"the same of a hundred", "(I, V)[i<4096] = argmax[k<100](A[i,k])", "I", "short"},
     {"greatest of long rows and where it stands", "(I, V)[i<4096] = argmax[k<400](A[i,k])", "I", "reduce"},
     {"sums of rows of some vectors", "B[i<4096] = sum[k<64](A[i,k])", "B", "reduce"},
@@ -421,6 +421,18 @@ static const said_case said[] = {
      "[{\"stage\":\"I\",\"family\":\"fold\",\"rows\":16,\"parts\":1,\"threads\":0}]"},
     {"folded_with_a_short_vector", "S[j<37] = sum[k<1000](A[k,j])",
      "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":3,\"parts\":1,\"threads\":0}]"},
+    {"folded_in_blocks", "S[j<37] = sum[k<1000](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":16,\"parts\":1,\"threads\":0,\"blocks\":3}]"},
+    {"folded_in_one_block", "S[b<5, j<30] = sum[k<1000](A[b,k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":8,\"parts\":1,\"threads\":0,\"blocks\":1}]"},
+    {"blocks_in_parts", "S[j<12] = sum[k<100000](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":8,\"parts\":4,\"threads\":1,\"blocks\":1}]"},
+    {"by_value", "(I, V)[i<1003] = argmax[k<64](A[i,k])",
+     "[{\"stage\":\"I\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":4,\"wide\":0,"
+     "\"places\":1}]"},
+    {"by_value_on_threads", "(I, V)[b<700, i<64] = argmin[k<300](A[b,i,k])",
+     "[{\"stage\":\"I\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":1,\"together\":1,\"wide\":0,"
+     "\"places\":1}]"},
     {"folded_in_parts", "S[j<2] = sum[k<100000](A[k,j])",
      "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":8,\"parts\":4,\"threads\":1}]"},
     {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0}]"},
@@ -449,7 +461,7 @@ static const said_case said[] = {
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0}]"},
     {"variance_of_columns", VARIANCE("357"),
      "[{\"stage\":\"V\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
-    {"even_blocks_of_columns", VARIANCE("129"),
+    {"even_blocks_of_columns", VARIANCE("144"),
      "[{\"stage\":\"V\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
     {"rows_in_one", "M[n<6] = sum[h<7, w<7](X[n,h,w])\nY[n<6, h<7, w<7] = X[n,h,w] - M[n]",
      "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":1,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0}]"},
@@ -621,6 +633,11 @@ static const said_case unfit[] = {
     {"a single row that is kept", ROW_SWEEPS("5001"),
      "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
      "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
+    {"blocks of rows that are no whole vectors", "S[j<37] = sum[k<1000](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":3,\"parts\":1,\"threads\":0,\"blocks\":3}]"},
+    {"by value in parts", "(I, V)[i<2] = argmax[k<1000000](A[i,k])",
+     "[{\"stage\":\"I\",\"family\":\"reduce\",\"vectors\":4,\"parts\":4,\"threads\":1,\"together\":1,\"wide\":0,"
+     "\"places\":1}]"},
     {"one block of columns first", "Y[i<300, j<16] = X[i,j] * rsqrt(V[j])",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":1,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
 };
