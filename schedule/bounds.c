@@ -15,7 +15,7 @@
 /* Whether a loop around has that name: two loops of one name in a nest could not be told apart in text. */
 static bool is_taken(const tir_env *env, const char *name) {
   for (; env; env = env->outer)
-    if (env->var && strcmp(env->var->name, name) == 0) return true;
+    if (env->var && env->var->name[0] == name[0] && strcmp(env->var->name, name) == 0) return true;
   return false;
 }
 
@@ -475,9 +475,11 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
-/* A stage's map was checked when it was given. */
+/* A stage's map was checked, and kept, when it was given. */
 static const schedule_layout *read_layout(lowering *l, const schedule_stage *st) {
   const char *where;
+  const schedule_known_map *known = st->layout ? schedule_map_of_text(l->s->program, st->layout) : NULL;
+  if (known) return &known->layout;
   schedule_layout *layout = st->layout ? RUNTIME_NEW(l->arena, schedule_layout) : NULL;
   return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
 }

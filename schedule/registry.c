@@ -31,6 +31,8 @@ struct schedule_registry {
   runtime_names names;
   RUNTIME_VEC(derived_entry) derived;
   runtime_map bodies; /* op -> its body as generic schedules read it */
+  runtime_map reads;  /* op -> what that body reads */
+  runtime_map maps;   /* text -> the index map that it is */
   tn_schedule *first;
   schedule_registry *next; /* of the same context */
 };
@@ -41,6 +43,8 @@ static void registry_free(schedule_registry *r) {
   runtime_names_free(&r->names);
   RUNTIME_VEC_FREE(&r->derived);
   runtime_map_free(&r->bodies);
+  runtime_map_free(&r->reads);
+  runtime_map_free(&r->maps);
   free(r);
 }
 
@@ -237,7 +241,7 @@ const te_op *schedule_keep_op(tn_program *program, const char *kind, const void 
   return keep_derived(program, key, op);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+/* ---- what is worked out once ------------------------------------------------------------------------------------- */
 
 const tir_expr *schedule_known_body(const tn_program *program, const te_op *op) {
   const schedule_registry *r = program->derived;
@@ -247,4 +251,24 @@ const tir_expr *schedule_known_body(const tn_program *program, const te_op *op) 
 void schedule_keep_body(tn_program *program, const te_op *op, const tir_expr *body) {
   schedule_registry *r = program->derived;
   if (body) runtime_map_put(&r->bodies, op, body);
+}
+
+const struct generic_reads *schedule_known_reads(const tn_program *program, const te_op *op) {
+  const schedule_registry *r = program->derived;
+  return runtime_map_get(&r->reads, op);
+}
+
+void schedule_keep_reads(tn_program *program, const te_op *op, const struct generic_reads *reads) {
+  schedule_registry *r = program->derived;
+  if (reads) runtime_map_put(&r->reads, op, reads);
+}
+
+const struct schedule_known_map *schedule_map_of_text(const tn_program *program, const char *text) {
+  const schedule_registry *r = program->derived;
+  return runtime_map_get(&r->maps, text);
+}
+
+void schedule_keep_map(tn_program *program, const char *text, const struct schedule_known_map *map) {
+  schedule_registry *r = program->derived;
+  if (map) runtime_map_put(&r->maps, text, map);
 }
