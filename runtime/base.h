@@ -198,7 +198,10 @@ typedef struct runtime_str {
  * needs to check only at its end. */
 void runtime_str_add(runtime_str *s, const char *text);
 void runtime_str_addn(runtime_str *s, const char *text, size_t n);
-void runtime_str_add_int(runtime_str *s, int64_t value); /* as "%lld" writes it */
+/* VALUE in decimal as "%lld" writes it, at the end of DIGITS; where the text begins. */
+enum { RUNTIME_DIGITS = 24 };
+char *runtime_digits(int64_t value, char digits[RUNTIME_DIGITS]);
+void runtime_str_add_int(runtime_str *s, int64_t value);
 void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
 /* The same for a function that ends in `...`; FMT is its last named argument. */

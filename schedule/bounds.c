@@ -23,7 +23,9 @@ static bool is_taken(const tir_env *env, const char *name) {
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent, const tir_expr *size) {
   lower_var *v = RUNTIME_NEW(l->arena, lower_var);
   const char *unique = name;
-  for (int i = 1; is_taken(env, unique); i++) unique = runtime_format(l->arena, "%s_%d", name, i);
+  char digits[RUNTIME_DIGITS];
+  for (int i = 1; is_taken(env, unique); i++)
+    unique = runtime_joined(l->arena, (const char *[]){name, "_", runtime_digits(i, digits), NULL});
   v->var = (tir_var){unique, l->index_dtype};
   v->extent = extent;
   v->size = size;
