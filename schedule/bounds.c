@@ -371,17 +371,20 @@ static schedule_range read_range(region *r, const tir_expr *index) {
   return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
 
-/* All reads of a reader are joined; several readers, too. */
-static tir_walk add_read(void *user, const tir_expr *e) {
-  region *r = user;
-  if (e->op != TIR_READ || !schedule_has_tensor(r->producer, e->u.tensor)) return TIR_WALK_ON;
-  if (r->only && e->u.tensor != r->only) return TIR_WALK_ON;
-  for (int i = 0; i < e->n_args; i++) {
-    schedule_range range = read_range(r, e->arg[i]);
+static void add_read(region *r, const tir_expr *read) {
+  for (int i = 0; i < read->n_args; i++) {
+    schedule_range range = read_range(r, read->arg[i]);
     r->dim[i] = r->is_read ? schedule_range_hull(r->l, r->dim[i], range) : range;
   }
   r->is_read = true;
-  return TIR_WALK_ON;
+}
+
+/* All reads of a reader are joined; several readers, too. */
+static void add_reads(region *r) {
+  for (const body_read *read = r->reader->first_read; read; read = read->next) {
+    const tn_tensor *tensor = read->expr->u.tensor;
+    if (schedule_has_tensor(r->producer, tensor) && (!r->only || tensor == r->only)) add_read(r, read->expr);
+  }
 }
 
 /* A tile in registers is as long as a number says, though a symbol may end the tensor before: what lies behind is guarded. */
@@ -438,7 +441,7 @@ static void infer_region(lowering *l, int stage) {
     l->env = r.reader->env[r.reader->st->n_leaves];
     if (!(r.reader->reads & tensors)) continue;
     mark_path(l, ls->st, i);
-    tir_walk_expr(r.reader->body, add_read, &r);
+    add_reads(&r);
   }
   ls->is_live = r.is_read || is_whole;
   is_whole |= ls->st->op->kind != TE_COMPUTE;
@@ -461,7 +464,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
     if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;
     mark_path(l, &inside, i);
     l->env = r.reader->env[r.reader->st->n_leaves];
-    tir_walk_expr(r.reader->body, add_read, &r);
+    add_reads(&r);
   }
   lower_stage box = {.st = &inside};
   bool moves = false;

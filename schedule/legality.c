@@ -128,8 +128,7 @@ static tn_status check_attachment(const schedule_call *c, int stage) {
 }
 
 /* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
-tn_status schedule_check_attachments(const schedule_call *c) {
-  SCHEDULE_TRY(schedule_check_scans(c));
+static tn_status check_attachments(const schedule_call *c) {
   for (int i = 0; i < c->s->n_stages; i++) SCHEDULE_TRY(check_attachment(c, i));
   return TN_OK;
 }
@@ -229,7 +228,7 @@ static bool is_worth_walking(const tn_schedule *s, int stage, const ruled_loops 
 
 /* Every stage's path from the root, so also those of stages computed inside of others. Most stages have nothing that
  * three of the four are about. */
-tn_status schedule_check_paths(const schedule_call *c) {
+static tn_status check_paths(const schedule_call *c) {
   ruled_loops ruled;
   find_ruled_loops(c->s, &ruled);
   for (int i = 0; i < c->s->n_stages; i++) {
@@ -241,5 +240,21 @@ tn_status schedule_check_paths(const schedule_call *c) {
     if (st->n_relations) SCHEDULE_TRY(schedule_check_overlaps(c, i));
     if (st->buffering != SCHEDULE_BUFFER_ONCE) SCHEDULE_TRY(schedule_check_buffering(c, i));
   }
+  return TN_OK;
+}
+
+tn_status schedule_check_paths(const schedule_call *c) {
+  SCHEDULE_TRY(check_paths(c));
   return schedule_check_scans(c);
+}
+
+tn_status schedule_check_places(const schedule_call *c) {
+  SCHEDULE_TRY(schedule_check_scans(c));
+  SCHEDULE_TRY(check_attachments(c));
+  return check_paths(c);
+}
+
+tn_status schedule_check_order(const schedule_call *c) {
+  SCHEDULE_TRY(schedule_check_paths(c));
+  return check_attachments(c);
 }

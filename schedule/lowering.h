@@ -26,6 +26,12 @@ typedef struct lower_roll {
   const lower_var *var;
 } lower_roll;
 
+/* A list, found by one walk: each stage that is read asks for its reads. */
+typedef struct body_read {
+  const tir_expr *expr;
+  const struct body_read *next;
+} body_read;
+
 /* By stage of the schedule. What of it is set when stands at schedule_infer_bounds. */
 typedef struct lower_stage {
   const schedule_stage *st;
@@ -34,6 +40,7 @@ typedef struct lower_stage {
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   uint64_t reads;                   /* schedule_tensor_bit of all tensors that the body reads */
+  const struct body_read *first_read; /* each READ of the body once, in the order of a walk */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
   const tir_buffer **buffers;       /* by tensor: the region, or a parameter; NULL: a scalar */
   const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */

@@ -30,7 +30,7 @@ const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_
 /* An op that computes BODY over AXES, with the outputs' names of LIKE. BODY NULL: NULL. */
 const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes, const tir_expr *body);
 
-/* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of
+/* Ops that a primitive makes elsewhere: under a word, which has to live as long as the program, and two pointers that decide them. NULL: none yet; and, of
  * keeping, out of memory or OP was NULL. */
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b);
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op);

@@ -33,8 +33,7 @@ static void place(schedule_stage *st, schedule_attach attach, int at_stage, int 
 static tn_status check_placed(const schedule_call *c, schedule_attach attach, int at_stage, int at_axis) {
   schedule_stage *st = &c->s->stages[c->step.stage], before = *st;
   place(st, attach, at_stage, at_axis);
-  tn_status status = schedule_check_attachments(c);
-  if (status == TN_OK) status = schedule_check_paths(c);
+  tn_status status = schedule_check_places(c);
   *st = before;
   return status;
 }
