@@ -51,8 +51,7 @@ __attribute__((target("avx512f"))) static void sum_block(const autotune_trees *t
   for (int tree = 0; tree < t->n; tree++, splits += 1 << t->depth, leaves += 1 << t->depth) {
     int n = 1 << (t->depth - 1); /* splits of a level */
     for (int i = 0; i < n; i++)
-      value[i] =
-          choose(b, &splits[n - 1 + i], _mm512_set1_ps(leaves[2 * i]), _mm512_set1_ps(leaves[2 * i + 1]));
+      value[i] = choose(b, &splits[n - 1 + i], _mm512_set1_ps(leaves[2 * i]), _mm512_set1_ps(leaves[2 * i + 1]));
     for (n /= 2; n > 0; n /= 2)
       for (int i = 0; i < n; i++) value[i] = choose(b, &splits[n - 1 + i], value[2 * i], value[2 * i + 1]);
     sum = _mm512_add_ps(sum, value[0]);

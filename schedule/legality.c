@@ -235,8 +235,7 @@ static tn_status check_paths(const schedule_call *c) {
     const schedule_stage *st = &c->s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     if (st->intrin) SCHEDULE_TRY(schedule_check_intrin(c, i));
-    if (is_worth_walking(c->s, i, &ruled))
-      SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &(path_state){0}));
+    if (is_worth_walking(c->s, i, &ruled)) SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &(path_state){0}));
     if (st->n_relations) SCHEDULE_TRY(schedule_check_overlaps(c, i));
     if (st->buffering != SCHEDULE_BUFFER_ONCE) SCHEDULE_TRY(schedule_check_buffering(c, i));
   }

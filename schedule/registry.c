@@ -31,9 +31,9 @@ typedef struct derived_entry {
 struct schedule_registry {
   runtime_names names;
   runtime_map derived; /* hash of a key -> derived_entry, in the context's arena */
-  runtime_map bodies; /* op -> its body as generic schedules read it */
-  runtime_map reads;  /* op -> what that body reads */
-  runtime_map maps;   /* text -> the index map that it is */
+  runtime_map bodies;  /* op -> its body as generic schedules read it */
+  runtime_map reads;   /* op -> what that body reads */
+  runtime_map maps;    /* text -> the index map that it is */
   tn_schedule *first;
   schedule_registry *next; /* of the same context */
 };
@@ -149,8 +149,7 @@ static const te_op *find_derived(tn_program *program, derived_key key) {
 static const te_op *keep_derived(tn_program *program, derived_key key, const te_op *op) {
   schedule_registry *r = program->derived;
   derived_entry *entry = op ? RUNTIME_NEW(&program->ctx->arena, derived_entry) : NULL;
-  runtime_map_value *place =
-      entry ? runtime_map_match_at(&r->derived, hash_of_key(&key), is_derived_by, &key) : NULL;
+  runtime_map_value *place = entry ? runtime_map_match_at(&r->derived, hash_of_key(&key), is_derived_by, &key) : NULL;
   if (!place) return NULL;
   *entry = (derived_entry){key, op};
   place->p = entry;

@@ -648,9 +648,9 @@ static void trees_are_those_of_xgboost(void **state) {
 }
 
 #define LEAF(id) "{\"nodeid\": " #id ", \"leaf\": 0.5}"
-#define SPLIT(feature, no, children)                                                                                  \
-  "{\"nodeid\": 0, \"split\": \"" feature "\", \"split_condition\": 2, \"yes\": 1, \"no\": " no ", \"children\": [" children \
-  "]}"
+#define SPLIT(feature, no, children)                                                            \
+  "{\"nodeid\": 0, \"split\": \"" feature "\", \"split_condition\": 2, \"yes\": 1, \"no\": " no \
+  ", \"children\": [" children "]}"
 
 static const struct tree_row {
   const char *name, *text;
@@ -763,6 +763,7 @@ int run_model(void) {
       WITH_MODEL(no_programs_no_scores),
   };
   return CHECK_TABLE("learning", learning, learns) +
-         CHECK_TABLE("other libraries", library_rows, library_that_does_not_do) + CHECK_TABLE("trees", tree_rows, tree_that_is_not_understood) + CHECK_TESTS("learned", learned) +
+         CHECK_TABLE("other libraries", library_rows, library_that_does_not_do) +
+         CHECK_TABLE("trees", tree_rows, tree_that_is_not_understood) + CHECK_TESTS("learned", learned) +
          CHECK_TESTS("model refusals", refusals) + CHECK_TABLE("quality", qualities, measures_quality);
 }
