@@ -33,9 +33,11 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_ma
   touch_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;
   if (!p) return lowered && lowered->body ? -1 : 0;
   touch_collect(lowered, p);
+  feature_logs logs = {0};
   int n = 0;
   for (int i = 0; i < p->n_stores && n < AUTOTUNE_MAX_ROWS; ++i) {
-    if (is_first_store(p, i)) feature_fill_row(p, i, cache_line_bytes, rows + (ptrdiff_t)AUTOTUNE_FEATURES * n++);
+    if (is_first_store(p, i))
+      feature_fill_row(p, i, cache_line_bytes, &logs, rows + (ptrdiff_t)AUTOTUNE_FEATURES * n++);
   }
   if (estimate) feature_estimate(p, machine, estimate);
   free(p);

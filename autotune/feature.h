@@ -65,7 +65,14 @@ extern const char *const autotune_feature_names[FEATURE_COUNT];
 /* Estimates what the program takes before any of it is compiled (feature_estimate.c). */
 void feature_estimate(const touch_program *p, const tn_machine *machine, autotune_estimate *out);
 
+/* Logarithms that a program's rows have in common, by the bits of what they are of; zeros to begin with. */
+enum { FEATURE_LOG_BITS = 8 };
+typedef struct feature_logs {
+  double of[1 << FEATURE_LOG_BITS];
+  float log[1 << FEATURE_LOG_BITS];
+} feature_logs;
+
 /* Fills the row of the buffer that p->stores[first] writes: from this store and all later ones of the same buffer. */
-void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, float *row);
+void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, feature_logs *logs, float *row);
 
 #endif

@@ -24,16 +24,28 @@ static bool needs_log(double x) {
   return (bits << 1 != 0) & (bits != UINT64_C(0x3ff0000000000000));
 }
 
+/* The same of what was asked before in the program, which is most of it: rows are full of the same extents and products. */
+static float known_slog(feature_logs *logs, double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  int slot = (int)(bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FEATURE_LOG_BITS));
+  if (logs->of[slot] != x) {
+    logs->of[slot] = x;
+    logs->log[slot] = slog(x);
+  }
+  return logs->log[slot];
+}
+
 /* Applies slog to N values. Most are 0 or 1, which slog leaves unchanged. The others are found first,
  * without branches, half of which would be predicted wrongly. */
-static void slog_all(int n, const double *in, float *out) {
+static void slog_all(feature_logs *known, int n, const double *in, float *out) {
   int logs[FEATURE_COUNT], n_logs = 0;
   for (int i = 0; i < n; ++i) {
     out[i] = (float)in[i];
     logs[n_logs] = i;
     n_logs += needs_log(in[i]);
   }
-  for (int i = 0; i < n_logs; ++i) out[logs[i]] = slog(in[logs[i]]);
+  for (int i = 0; i < n_logs; ++i) out[logs[i]] = known_slog(known, in[logs[i]]);
 }
 
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
@@ -339,14 +351,14 @@ static const touch_store *most_run(const touch_program *p, int first) {
 }
 
 /* Applies slog to the row. Entries of buffers that the store does not have become 0. */
-static void fill_logs(const row_state *r, float *row) {
+static void fill_logs(const row_state *r, feature_logs *logs, float *row) {
   int unused = feature_b0_read + FEATURE_PER_BUFFER * r->n_buffers;
-  slog_all(unused, r->row, row);
+  slog_all(logs, unused, r->row, row);
   memset(row + unused, 0, sizeof *row * (size_t)(feature_curve_0 - unused));
-  slog_all(FEATURE_COUNT - feature_curve_0, r->row + feature_curve_0, row + feature_curve_0);
+  slog_all(logs, FEATURE_COUNT - feature_curve_0, r->row + feature_curve_0, row + feature_curve_0);
 }
 
-void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, float *row) {
+void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, feature_logs *logs, float *row) {
   row_state r = {.program = p, .store = most_run(p, first), .line_bytes = RUNTIME_MAX(cache_line_bytes, 1)};
   fill_math(&r, first);
   fill_annotation(&r, TIR_VECTORIZED, feature_vec_num);
@@ -357,5 +369,5 @@ void feature_fill_row(const touch_program *p, int first, int cache_line_bytes, f
   fill_curve(&r);
   fill_scopes(&r);
   fill_own(&r);
-  fill_logs(&r, row);
+  fill_logs(&r, logs, row);
 }

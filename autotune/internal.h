@@ -89,6 +89,8 @@ tn_status autotune_model_train(autotune_model *model);
  * trainings of a long run together take no longer than a few over all programs. */
 tn_status autotune_model_refresh(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
+/* Whether it answers from its trees as they were read (trees.h), or asks XGBoost. */
+bool autotune_model_has_trees(const autotune_model *model);
 /* XGBoost is loaded by the first training. If it is absent, too old or fails, a warning says so and there
  * is no model from then on: training does nothing, and scores are analytic costs. set_library: LIBRARY,
  * which the caller keeps, is loaded in place of the usual names. turn_off: there is no model at all. */

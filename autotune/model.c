@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "autotune/internal.h"
+#include "autotune/trees.h"
 #include "autotune/xgboost.h"
 
 /* Below so many rows a thread one thread is faster: barriers cost more, above all on a busy machine. */
@@ -64,6 +65,7 @@ struct autotune_model {
   autotune_xgboost xg;
   autotune_meanwhile meanwhile; /* called during training */
   BoosterHandle booster;        /* NULL before the first training */
+  autotune_trees *trees;        /* the booster's own; NULL: XGBoost is asked */
   RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
   int n_tasks;   /* tasks that were begun; without any, all programs are of task 0 */
@@ -79,6 +81,8 @@ static void give_up(autotune_model *model, const char *doing, const char *why) {
               "no cost model: XGBoost %s: %s; candidates are ranked by the analytic cost", doing, why);
   if (model->booster) model->xg.BoosterFree(model->booster);
   model->booster = NULL;
+  autotune_trees_free(model->trees);
+  model->trees = NULL;
   model->is_off = true;
 }
 
@@ -122,6 +126,7 @@ autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads) 
 void autotune_model_free(autotune_model *model) {
   if (!model) return;
   if (model->booster) model->xg.BoosterFree(model->booster);
+  autotune_trees_free(model->trees);
   RUNTIME_VEC_FREE(&model->rows);
   RUNTIME_VEC_FREE(&model->programs);
   free(model);
@@ -262,6 +267,45 @@ tn_status autotune_model_add(autotune_model *model, int task, const float *rows,
 
 int autotune_model_n_rows(const autotune_model *model) { return model ? model->rows.n / AUTOTUNE_FEATURES : 0; }
 
+/* ---- asking the trees -------------------------------------------------------------------------------------------- */
+
+/* The booster's output for each of N rows, by XGBoost, which takes their address as text. OUTPUTS is its memory. False: the model is
+ * off. */
+static bool ask_booster(autotune_model *model, int n, const float *rows, const float **outputs) {
+  char array[200];
+  static const char config[] =
+      "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false, "
+      "\"missing\": NaN, \"cache_id\": 0}";
+  snprintf(array, sizeof array, "{\"data\": [%zu, true], \"shape\": [%d, %d], \"typestr\": \"<f4\", \"version\": 3}",
+           (size_t)rows, n, AUTOTUNE_FEATURES);
+  const bst_ulong *shape;
+  bst_ulong dim;
+  int result = model->xg.BoosterPredictFromDense(model->booster, array, config, NULL, &shape, &dim, outputs);
+  return works(model, result, "failed while predicting");
+}
+
+/* Takes over the booster's trees, if they give the same outputs as XGBoost for the first of N rows: what the text of a tree means is
+ * not ours to say. */
+static void take_trees(autotune_model *model, int n, const float *rows) {
+  enum { COMPARED = 256 };
+  float sums[COMPARED];
+  const char **texts;
+  bst_ulong n_texts;
+  const float *outputs;
+  autotune_trees_free(model->trees);
+  model->trees = NULL;
+  n = RUNTIME_MIN(n, COMPARED);
+  if (n < 1 || model->xg.BoosterDumpModelEx(model->booster, "", 0, "json", &n_texts, &texts) != 0) return;
+  autotune_trees *trees = n_texts <= INT16_MAX ? autotune_trees_read((int)n_texts, texts) : NULL;
+  bool is_asked = trees && autotune_trees_sum(trees, n, rows, sums);
+  if (is_asked && ask_booster(model, n, rows, &outputs) && memcmp(sums, outputs, sizeof *sums * (size_t)n) == 0)
+    model->trees = trees;
+  else
+    autotune_trees_free(trees);
+}
+
+bool autotune_model_has_trees(const autotune_model *model) { return model && model->trees; }
+
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
 /* One training. It makes a new booster over all data each time, because a better time changes the labels of
@@ -343,6 +387,7 @@ static void boost(training *t) {
   BoosterHandle unused = is_whole ? m->booster : t->booster;
   if (is_whole) m->booster = t->booster;
   if (unused) m->xg.BoosterFree(unused);
+  if (is_whole) take_trees(m, t->n_rows, m->rows.data);
 }
 
 /* Takes ROUNDS times O(rows * features) at most. Without a valid time there are no labels, so nothing is trained. */
@@ -415,33 +460,35 @@ bool autotune_model_load(autotune_model *model, const char *path) {
     return false;
   }
   if (model->booster) model->xg.BoosterFree(model->booster);
+  autotune_trees_free(model->trees); /* there are no rows yet to compare new ones by */
+  model->trees = NULL;
   model->booster = booster;
   return true;
 }
 
 /* ---- predicting -------------------------------------------------------------------------------------------------- */
 
-/* Predicts without copying the rows: XGBoost takes their address as text. False: the model is off, and
- * SCORES is not valid. */
+/* The trees' outputs for the rows of all programs, in *OWN (for the caller to free) or XGBoost's memory. NULL: no memory, or the model is
+ * off. */
+static const float *ask(autotune_model *model, int n, const float *rows, float **own) {
+  const float *outputs = NULL;
+  *own = model->trees ? malloc(sizeof **own * (size_t)n) : NULL;
+  if (*own && autotune_trees_sum(model->trees, n, rows, *own)) return *own;
+  return ask_booster(model, n, rows, &outputs) ? outputs : NULL;
+}
+
+/* False: the model is off, and SCORES is not valid. */
 static bool sum_outputs(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
-  char array[200];
-  static const char config[] =
-      "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false, "
-      "\"missing\": NaN, \"cache_id\": 0}";
-  snprintf(array, sizeof array, "{\"data\": [%zu, true], \"shape\": [%d, %d], \"typestr\": \"<f4\", \"version\": 3}",
-           (size_t)(rows + (ptrdiff_t)first_row[0] * AUTOTUNE_FEATURES), first_row[n] - first_row[0],
-           AUTOTUNE_FEATURES);
-  const bst_ulong *shape;
-  bst_ulong dim;
-  const float *outputs;
-  int result = model->xg.BoosterPredictFromDense(model->booster, array, config, NULL, &shape, &dim, &outputs);
-  if (!works(model, result, "failed while predicting")) return false;
-  for (int i = 0; i < n; ++i) {
+  float *own;
+  const float *outputs =
+      ask(model, first_row[n] - first_row[0], rows + (ptrdiff_t)first_row[0] * AUTOTUNE_FEATURES, &own);
+  for (int i = 0; outputs && i < n; ++i) {
     float sum = guess_of(rows, first_row[i], first_row[i + 1]);
     for (int row = first_row[i]; row < first_row[i + 1]; ++row) sum += outputs[row - first_row[0]];
     scores[i] = sum;
   }
-  return true;
+  free(own);
+  return outputs != NULL;
 }
 
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {

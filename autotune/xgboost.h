@@ -21,6 +21,7 @@
   X(BoosterBoostOneIter)       \
   X(BoosterPredictFromDMatrix) \
   X(BoosterPredictFromDense)   \
+  X(BoosterDumpModelEx)        \
   X(BoosterSaveModel)          \
   X(BoosterLoadModel)
 

@@ -75,6 +75,8 @@ void *runtime_alloc(runtime_arena *arena, size_t bytes);
 void *runtime_copy(runtime_arena *arena, const void *data, size_t bytes);
 char *runtime_strdup(runtime_arena *arena, const char *text);
 char *runtime_strndup(runtime_arena *arena, const char *text, size_t n);
+/* The texts up to the first NULL, one after the other: for names, which are made by the thousand. */
+char *runtime_joined(runtime_arena *arena, const char *const *parts);
 /* The text that printf would write. It is formatted twice, the first time for its length, so what ARGS
  * point to must not change in between. */
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
@@ -196,6 +198,10 @@ typedef struct runtime_str {
  * needs to check only at its end. */
 void runtime_str_add(runtime_str *s, const char *text);
 void runtime_str_addn(runtime_str *s, const char *text, size_t n);
+/* VALUE in decimal as "%lld" writes it, at the end of DIGITS; where the text begins. */
+enum { RUNTIME_DIGITS = 24 };
+char *runtime_digits(int64_t value, char digits[RUNTIME_DIGITS]);
+void runtime_str_add_int(runtime_str *s, int64_t value);
 void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
 /* The same for a function that ends in `...`; FMT is its last named argument. */

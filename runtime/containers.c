@@ -46,6 +46,21 @@ void runtime_str_addn(runtime_str *s, const char *text, size_t n) {
 
 void runtime_str_add(runtime_str *s, const char *text) { runtime_str_addn(s, text, strlen(text)); }
 
+char *runtime_digits(int64_t value, char digits[RUNTIME_DIGITS]) {
+  char *at = digits + RUNTIME_DIGITS;
+  uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+  *--at = '\0';
+  do *--at = (char)('0' + left % 10);
+  while (left /= 10);
+  if (value < 0) *--at = '-';
+  return at;
+}
+
+void runtime_str_add_int(runtime_str *s, int64_t value) {
+  char digits[RUNTIME_DIGITS];
+  runtime_str_add(s, runtime_digits(value, digits));
+}
+
 /* Formats into the room that is left, as most texts are short; a longer text is formatted again. A failure
  * of vsnprintf counts as lack of memory. What does not fit is removed, so that a builder that fails ends
  * where it did before. */

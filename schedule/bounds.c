@@ -15,7 +15,7 @@
 /* Whether a loop around has that name: two loops of one name in a nest could not be told apart in text. */
 static bool is_taken(const tir_env *env, const char *name) {
   for (; env; env = env->outer)
-    if (env->var && strcmp(env->var->name, name) == 0) return true;
+    if (env->var && env->var->name[0] == name[0] && strcmp(env->var->name, name) == 0) return true;
   return false;
 }
 
@@ -23,7 +23,9 @@ static bool is_taken(const tir_env *env, const char *name) {
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent, const tir_expr *size) {
   lower_var *v = RUNTIME_NEW(l->arena, lower_var);
   const char *unique = name;
-  for (int i = 1; is_taken(env, unique); i++) unique = runtime_format(l->arena, "%s_%d", name, i);
+  char digits[RUNTIME_DIGITS];
+  for (int i = 1; is_taken(env, unique); i++)
+    unique = runtime_joined(l->arena, (const char *[]){name, "_", runtime_digits(i, digits), NULL});
   v->var = (tir_var){unique, l->index_dtype};
   v->extent = extent;
   v->size = size;
@@ -369,17 +371,20 @@ static schedule_range read_range(region *r, const tir_expr *index) {
   return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
 
-/* All reads of a reader are joined; several readers, too. */
-static tir_walk add_read(void *user, const tir_expr *e) {
-  region *r = user;
-  if (e->op != TIR_READ || !schedule_has_tensor(r->producer, e->u.tensor)) return TIR_WALK_ON;
-  if (r->only && e->u.tensor != r->only) return TIR_WALK_ON;
-  for (int i = 0; i < e->n_args; i++) {
-    schedule_range range = read_range(r, e->arg[i]);
+static void add_read(region *r, const tir_expr *read) {
+  for (int i = 0; i < read->n_args; i++) {
+    schedule_range range = read_range(r, read->arg[i]);
     r->dim[i] = r->is_read ? schedule_range_hull(r->l, r->dim[i], range) : range;
   }
   r->is_read = true;
-  return TIR_WALK_ON;
+}
+
+/* All reads of a reader are joined; several readers, too. */
+static void add_reads(region *r) {
+  for (const body_read *read = r->reader->first_read; read; read = read->next) {
+    const tn_tensor *tensor = read->expr->u.tensor;
+    if (schedule_has_tensor(r->producer, tensor) && (!r->only || tensor == r->only)) add_read(r, read->expr);
+  }
 }
 
 /* A tile in registers is as long as a number says, though a symbol may end the tensor before: what lies behind is guarded. */
@@ -436,7 +441,7 @@ static void infer_region(lowering *l, int stage) {
     l->env = r.reader->env[r.reader->st->n_leaves];
     if (!(r.reader->reads & tensors)) continue;
     mark_path(l, ls->st, i);
-    tir_walk_expr(r.reader->body, add_read, &r);
+    add_reads(&r);
   }
   ls->is_live = r.is_read || is_whole;
   is_whole |= ls->st->op->kind != TE_COMPUTE;
@@ -459,7 +464,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
     if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;
     mark_path(l, &inside, i);
     l->env = r.reader->env[r.reader->st->n_leaves];
-    tir_walk_expr(r.reader->body, add_read, &r);
+    add_reads(&r);
   }
   lower_stage box = {.st = &inside};
   bool moves = false;
@@ -475,9 +480,11 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
-/* A stage's map was checked when it was given. */
+/* A stage's map was checked, and kept, when it was given. */
 static const schedule_layout *read_layout(lowering *l, const schedule_stage *st) {
   const char *where;
+  const schedule_known_map *known = st->layout ? schedule_map_of_text(l->s->program, st->layout) : NULL;
+  if (known) return &known->layout;
   schedule_layout *layout = st->layout ? RUNTIME_NEW(l->arena, schedule_layout) : NULL;
   return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
 }

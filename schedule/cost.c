@@ -158,8 +158,8 @@ double cost_write(const tn_machine *m, double bytes, int level, bool is_shared, 
  * exp(-M RATIO), by Newton's steps. */
 static double missed(double ratio) {
   enum { STEPS = 2 };
+  if (ratio <= 1) return 0; /* asked first: the exponential is what takes time */
   double part = 1 - exp(2 - 2 * ratio);
-  if (ratio <= 1) return 0;
   for (int i = 0; i < STEPS; i++) {
     double kept = exp(-part * ratio);
     part -= (part - 1 + kept) / (1 - ratio * kept);
@@ -253,11 +253,15 @@ double cost_crowded_planes(const tn_machine *m, int planes, double plane, int ro
   int sets = (int)RUNTIME_MAX(RUNTIME_MIN(m->cache_bytes[1] / COST_LINE / m->cache_ways[1], MOST_SETS), 1);
   for (int p = 0; p < planes; p++)
     for (int r = 0; r < rows; r++) {
-      int64_t first = (int64_t)((r * stride + p * plane) / COST_LINE);
-      for (int l = 0; l < lines; l++) count[(first + l) % sets]++;
+      int64_t set = (int64_t)((r * stride + p * plane) / COST_LINE) % sets;
+      for (int l = 0; l < lines; l++) {
+        count[set]++;
+        set = set + 1 < sets ? set + 1 : 0;
+      }
     }
   int most = RUNTIME_MIN(kept, m->cache_ways[1]); /* that are all kept: asked by the million */
-  for (int s = 0; s < sets; s++) lost += count[s] <= most ? 0 : lost_of_set(m, count[s], kept);
+  for (int s = 0; s < sets; s++)
+    if (count[s] > most) lost += lost_of_set(m, count[s], kept);
   return lost / fmax((double)planes * rows * lines, 1);
 }
 

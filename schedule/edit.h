@@ -43,11 +43,13 @@ void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
 tn_status schedule_check_stage(const schedule_call *c, int stage);
 /* ITER is a position in the stage's leaves. */
 tn_status schedule_check_iter(const schedule_call *c, int stage, int iter);
-/* Every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root. */
-tn_status schedule_check_attachments(const schedule_call *c);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
- * vectorized loop. */
+ * vectorized loop. And what is asked of scans. */
 tn_status schedule_check_paths(const schedule_call *c);
+/* The same, and every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root: this first
+ * (where a stage was moved), or the paths first (where loops were). */
+tn_status schedule_check_places(const schedule_call *c);
+tn_status schedule_check_order(const schedule_call *c);
 /* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads
  * nothing that is computed there (buffering.c). */
 tn_status schedule_check_buffering(const schedule_call *c, int stage);

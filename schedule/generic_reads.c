@@ -280,10 +280,21 @@ static double taken_ops(const te_op *op, double combined) {
   return tuple && tuple->takes_position ? 1 + tuple->n_values : combined;
 }
 
-/* OUT is filled as far as it goes even when this is false. Room for reads that there are not is not cleared: that took
- * more time than all the rest. */
-static bool read_op(const generic_draft *p, const te_op *op, te_op_kind kind, generic_reads *out) {
-  memset(out, 0, offsetof(generic_reads, reads));
+/* Those that there are: room for others is not cleared and not copied, which would take more time than all the rest. */
+static size_t bytes_of_reads(int n) { return offsetof(generic_reads, reads) + sizeof(generic_read) * (size_t)n; }
+
+/* Whether a stage that OP reads is inlined: then what is read depends on the schedule. */
+static bool reads_inlined(const generic_draft *p, const te_op *op) {
+  for (int i = 0; i < op->n_inputs; i++) {
+    int stage = schedule_stage_of_tensor(p->s, op->inputs[i]);
+    if (stage >= 0 && p->s->stages[stage].attach == SCHEDULE_INLINED) return true;
+  }
+  return false;
+}
+
+/* OUT is filled as far as it goes even when this is false. */
+static bool look_at_op(const generic_draft *p, const te_op *op, te_op_kind kind, generic_reads *out) {
+  memset(out, 0, bytes_of_reads(0));
   out->op = op;
   if (op->kind != kind || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
   out->n_data = op->n_axes;
@@ -294,6 +305,24 @@ static bool read_op(const generic_draft *p, const te_op *op, te_op_kind kind, ge
   out->taken = taken_ops(op, out->combined);
   const tir_expr *body = whole_body(p, op);
   return body && tir_walk_expr(body, collect, out);
+}
+
+/* Without inlined stages it is the same in all schedules of the program, which ask for it again and again. Without memory
+ * it is not kept. */
+static bool read_op(const generic_draft *p, const te_op *op, te_op_kind kind, generic_reads *out) {
+  tn_program *program = p->s->program;
+  if (op->kind != kind || reads_inlined(p, op)) return look_at_op(p, op, kind, out);
+  const generic_reads *known = schedule_known_reads(program, op);
+  if (known) {
+    memcpy(out, known, bytes_of_reads(known->n));
+    return true;
+  }
+  if (!look_at_op(p, op, kind, out)) return false;
+  runtime_arena *arena = &program->ctx->arena;
+  bool had_failed = arena->failed;
+  schedule_keep_reads(program, op, runtime_copy(arena, out, bytes_of_reads(out->n)));
+  arena->failed = had_failed;
+  return true;
 }
 
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {

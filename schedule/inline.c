@@ -27,6 +27,7 @@ typedef struct inlining {
   int depth;          /* of all bodies that are being put together, each in the one before */
   int64_t visits;
   uint64_t reads; /* as in lower_stage */
+  const body_read *first_read, **next_read;
   bool failed;
   const version *slots[SLOTS]; /* cleared where something is inlined */
 } inlining;
@@ -144,10 +145,16 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* Inlining can double an expression at each step, so its size is limited while it grows, not afterwards. */
+/* Inlining can double an expression at each step, so its size is limited while it grows, not afterwards. Lists the reads, too. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
-  if (e->op == TIR_READ) x->reads |= schedule_tensor_bit(e->u.tensor);
+  if (e->op == TIR_READ) {
+    body_read *read = RUNTIME_NEW(x->l->arena, body_read);
+    *read = (body_read){e, NULL};
+    x->reads |= schedule_tensor_bit(e->u.tensor);
+    *x->next_read = read;
+    x->next_read = &read->next;
+  }
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
@@ -170,21 +177,22 @@ static bool reads_inlined(const lowering *l, const te_op *op) {
   return false;
 }
 
-/* The body is replaced only when it is within the limit. */
-static bool inline_into(lowering *l, lower_stage *ls) {
+/* The body is replaced only when it is within the limit. INLINES: some stage is inlined. */
+static bool inline_into(lowering *l, lower_stage *ls, bool inlines) {
   inlining x;
   const tir_expr *body = ls->body;
   memset(&x, 0, offsetof(inlining, slots));
   x.l = l, x.reader = ls;
-  if (reads_inlined(l, ls->st->op)) {
+  if (inlines && reads_inlined(l, ls->st->op)) {
     memset(x.slots, 0, sizeof x.slots);
     x.env = axis_ranges(l, ls->st->op);
     x.depth = tir_depth(body);
     body = put_together(&x, body);
   }
   x.visits = 0;
+  x.next_read = &x.first_read;
   if (body && !tir_walk_expr(body, count_node, &x)) body = refuse_size(&x);
-  if (body) ls->body = body, ls->reads = x.reads;
+  if (body) ls->body = body, ls->reads = x.reads, ls->first_read = x.first_read;
   return body != NULL;
 }
 
@@ -197,15 +205,22 @@ static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
   return false;
 }
 
+static bool inlines_some(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; i++)
+    if (s->stages[i].attach == SCHEDULE_INLINED) return true;
+  return false;
+}
+
 /* Producers first. What an inlined stage reads loosely makes its reader loose, too. */
 bool schedule_inline_bodies(lowering *l) {
+  bool inlines = inlines_some(l->s);
   for (int i = 0; i < l->s->n_stages; i++) {
     lower_stage *ls = &l->stages[i];
     ls->st = &l->s->stages[i];
     ls->body = ls->st->op->body;
-    ls->may_leave = ls->st->op->may_leave || inlines_unsafe_read(l, ls->st->op);
+    ls->may_leave = ls->st->op->may_leave || (inlines && inlines_unsafe_read(l, ls->st->op));
     if (!ls->body || ls->st->attach == SCHEDULE_INLINED) continue;
-    if (!inline_into(l, ls)) return false;
+    if (!inline_into(l, ls, inlines)) return false;
   }
   return true;
 }

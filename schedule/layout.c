@@ -134,24 +134,27 @@ static bool covers(const schedule_layout *m, int dim) {
   }
 }
 
+/* Refuses what is no map. */
+static tn_status read_map(const schedule_call *c, const char *text, schedule_layout *out) {
+  const char *where, *wrong = schedule_layout_read(text, out, &where);
+  if (!wrong) return TN_OK;
+  return schedule_refuse(c, "expected %s at \"%s\": write a map like [k, j] -> [j//64, k, j%%64]", wrong, where);
+}
+
 /* Refuses what would put two elements in one place. */
-static tn_status check_map(const schedule_call *c, int stage, const char *text, schedule_layout *out) {
+static tn_status check_map(const schedule_call *c, int stage, const schedule_layout *m) {
   tn_schedule *s = c->s;
-  const char *where, *wrong = schedule_layout_read(text ? text : "", out, &where);
   const char *name = schedule_stage_name(&s->stages[stage]);
-  if (wrong)
-    return schedule_refuse(c, "expected %s at \"%s\": write a map like [k, j] -> [j//64, k, j%%64]", wrong,
-                           text ? where : "");
-  if (out->n_in != s->stages[stage].tensors[0].ndim)
-    return schedule_refuse(c, "the map has %d dimensions on the left, %s has %d: name each dimension once", out->n_in,
+  if (m->n_in != s->stages[stage].tensors[0].ndim)
+    return schedule_refuse(c, "the map has %d dimensions on the left, %s has %d: name each dimension once", m->n_in,
                            name, s->stages[stage].tensors[0].ndim);
-  for (int i = 0; i < out->n_in; i++) {
-    if (covers(out, i)) continue;
+  for (int i = 0; i < m->n_in; i++) {
+    if (covers(m, i)) continue;
     return schedule_refuse(c,
                            "elements of %s that differ in %.*s could share a place: write %.*s on the right once as it "
                            "is, or in parts that make it up, as %.*s//64 and %.*s%%64 do",
-                           name, out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at,
-                           out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at);
+                           name, m->names[i].length, m->names[i].at, m->names[i].length, m->names[i].at,
+                           m->names[i].length, m->names[i].at, m->names[i].length, m->names[i].at);
   }
   return TN_OK;
 }
@@ -210,21 +213,44 @@ static bool is_row_major(const schedule_layout *m) {
   return same;
 }
 
+/* Keeps what TEXT, which is interned, was read as; its own way of writing it is read the same. NULL: no memory. */
+static const schedule_known_map *learn_map(tn_program *program, const char *text, const schedule_layout *m) {
+  const char *where;
+  schedule_known_map *known = RUNTIME_NEW(&program->ctx->arena, schedule_known_map);
+  if (!known || !(known->text = canonical_text(program, m))) return NULL;
+  if (schedule_layout_read(known->text, &known->layout, &where)) return NULL;
+  schedule_keep_map(program, text, known);
+  if (text != known->text) schedule_keep_map(program, known->text, known);
+  return known;
+}
+
+/* The map that TEXT is. A search gives the same few to thousands of schedules, so each is read once. */
+static tn_status find_map(const schedule_call *c, const char *text, const schedule_known_map **out) {
+  tn_program *program = c->s->program;
+  schedule_layout layout;
+  text = schedule_intern(program, text ? text : "");
+  *out = text ? schedule_map_of_text(program, text) : NULL;
+  if (*out) return TN_OK;
+  if (!text) return schedule_no_memory(c->s);
+  SCHEDULE_TRY(read_map(c, text, &layout));
+  *out = learn_map(program, text, &layout);
+  return *out ? TN_OK : schedule_no_memory(c->s);
+}
+
 /* Invariant: stores and loads of the stage's buffer both go through the map, which takes distinct elements to distinct
  * places. */
 tn_status schedule_check_transform_layout(schedule_call *c) {
-  schedule_layout layout;
+  const schedule_known_map *map;
   SCHEDULE_TRY(check_own_buffer(c, c->step.stage));
-  SCHEDULE_TRY(check_map(c, c->step.stage, c->step.text, &layout));
-  const char *text = canonical_text(c->s->program, &layout);
-  if (!text) return schedule_no_memory(c->s);
-  if (strlen(text) > SCHEDULE_MAX_NAME)
-    return schedule_refuse(c, "the map has %zu characters, at most %d: take shorter names", strlen(text),
+  SCHEDULE_TRY(find_map(c, c->step.text, &map));
+  SCHEDULE_TRY(check_map(c, c->step.stage, &map->layout));
+  if (strlen(map->text) > SCHEDULE_MAX_NAME)
+    return schedule_refuse(c, "the map has %zu characters, at most %d: take shorter names", strlen(map->text),
                            SCHEDULE_MAX_NAME);
-  if (is_row_major(&layout))
-    schedule_warn(c, " has no effect: %s is how %s is stored without it", text,
+  if (is_row_major(&map->layout))
+    schedule_warn(c, " has no effect: %s is how %s is stored without it", map->text,
                   schedule_stage_name(&c->s->stages[c->step.stage]));
-  c->step.text = text;
+  c->step.text = map->text;
   return TN_OK;
 }
 

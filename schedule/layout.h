@@ -20,6 +20,12 @@ struct schedule_layout {
   schedule_digit digits[TN_MAX_RANK];
 };
 
+/* A map that was read before, in the context's arena. TEXT is what a stage keeps of it: one way of writing it. */
+typedef struct schedule_known_map {
+  schedule_layout layout;
+  const char *text;
+} schedule_known_map;
+
 /* Reads "[k, j] -> [j//64, k, j%64]". NULL, or what is expected at *WHERE. */
 const char *schedule_layout_read(const char *text, schedule_layout *out, const char **where);
 /* The extent of one of the buffer's dimensions for a region of these extents. */

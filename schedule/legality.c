@@ -128,8 +128,7 @@ static tn_status check_attachment(const schedule_call *c, int stage) {
 }
 
 /* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
-tn_status schedule_check_attachments(const schedule_call *c) {
-  SCHEDULE_TRY(schedule_check_scans(c));
+static tn_status check_attachments(const schedule_call *c) {
   for (int i = 0; i < c->s->n_stages; i++) SCHEDULE_TRY(check_attachment(c, i));
   return TN_OK;
 }
@@ -197,17 +196,64 @@ static tn_status walk_path(const schedule_call *c, int stage, int last, path_sta
   return TN_OK;
 }
 
+/* By stage: its outermost loop that rules of paths are about (its number of loops: there is none), and how many there are. */
+typedef struct ruled_loops {
+  int first[SCHEDULE_MAX_STAGES], n[SCHEDULE_MAX_STAGES];
+} ruled_loops;
+
+static void find_ruled_loops(const tn_schedule *s, ruled_loops *ruled) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    ruled->first[i] = st->n_leaves;
+    ruled->n[i] = 0;
+    for (int k = st->n_leaves - 1; k >= 0; k--) {
+      if (schedule_leaf(st, k)->annotation < SCHEDULE_VECTORIZE) continue;
+      ruled->first[i] = k;
+      ruled->n[i]++;
+    }
+  }
+}
+
+/* Whether a rule can be broken on the stage's path: each is about two such loops, or about what stands inside of one. Most paths have one
+ * at the most. */
+static bool is_worth_walking(const tn_schedule *s, int stage, const ruled_loops *ruled) {
+  const schedule_stage *st = &s->stages[stage];
+  if (st->intrin || ruled->n[stage] > 1) return true;
+  for (; st->attach == SCHEDULE_AT; st = &s->stages[st->at_stage]) {
+    int at = st->at_stage;
+    if (s->stages[at].intrin || ruled->first[at] <= schedule_leaf_position(&s->stages[at], st->at_axis)) return true;
+  }
+  return false;
+}
+
 /* Every stage's path from the root, so also those of stages computed inside of others. Most stages have nothing that
  * three of the four are about. */
-tn_status schedule_check_paths(const schedule_call *c) {
+static tn_status check_paths(const schedule_call *c) {
+  ruled_loops ruled;
+  find_ruled_loops(c->s, &ruled);
   for (int i = 0; i < c->s->n_stages; i++) {
     const schedule_stage *st = &c->s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
-    path_state path = {0};
     if (st->intrin) SCHEDULE_TRY(schedule_check_intrin(c, i));
-    SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &path));
+    if (is_worth_walking(c->s, i, &ruled)) SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &(path_state){0}));
     if (st->n_relations) SCHEDULE_TRY(schedule_check_overlaps(c, i));
     if (st->buffering != SCHEDULE_BUFFER_ONCE) SCHEDULE_TRY(schedule_check_buffering(c, i));
   }
+  return TN_OK;
+}
+
+tn_status schedule_check_paths(const schedule_call *c) {
+  SCHEDULE_TRY(check_paths(c));
   return schedule_check_scans(c);
+}
+
+tn_status schedule_check_places(const schedule_call *c) {
+  SCHEDULE_TRY(schedule_check_scans(c));
+  SCHEDULE_TRY(check_attachments(c));
+  return check_paths(c);
+}
+
+tn_status schedule_check_order(const schedule_call *c) {
+  SCHEDULE_TRY(schedule_check_paths(c));
+  return check_attachments(c);
 }

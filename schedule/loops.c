@@ -384,8 +384,7 @@ tn_status schedule_check_reorder(schedule_call *c) {
   size_t bytes = sizeof *before * (size_t)c->step.n;
   memcpy(before, st->leaves, bytes);
   schedule_rewrite_reorder(c);
-  tn_status status = schedule_check_paths(&tried);
-  if (status == TN_OK) status = schedule_check_attachments(&tried);
+  tn_status status = schedule_check_order(&tried);
   bool is_same = memcmp(before, st->leaves, bytes) == 0;
   memcpy(st->leaves, before, bytes);
   if (status == TN_OK && is_same) schedule_warn(c, " has no effect: the loops stand in this order already");

@@ -31,9 +31,11 @@ static void guard_below(guard *g, const tir_expr *value, const tir_expr *limit) 
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
-/* As guard_below, from the other side: regions can begin before the tensor. */
+/* As guard_below, from the other side: regions can begin before the tensor. Mostly the interval says that they do not,
+ * which needs no expression. */
 static void guard_not_negative(guard *g, const tir_expr *value) {
   runtime_arena *arena = g->l->arena;
+  if (tir_bounds(g->env, value).lo >= 0) return;
   const tir_expr *cond = tir_binary(arena, TIR_GE, value, tir_int(arena, (tn_dtype)value->dtype, 0));
   if (tir_prove(arena, g->env, cond)) return;
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
@@ -145,7 +147,7 @@ static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const sch
                                    const tir_stmt *body) {
   tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
   if (!attr || l->s->is_replayed) return attr;
-  attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
+  attr->u.attr.of = runtime_joined(l->arena, (const char *[]){schedule_stage_name(ls->st), ", ", axis->name, NULL});
   return attr;
 }
 
@@ -257,8 +259,8 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
-    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent,
-                               ls->var[i]->size);
+    const char *name = runtime_joined(l->arena, (const char *[]){st->axes[axis].name, ".init", NULL});
+    vars[i] = schedule_new_var(l, env, name, ls->var[i]->extent, ls->var[i]->size);
     values[axis] = tir_var_expr(l->arena, &vars[i]->var);
     env = schedule_enter_loop(l, env, vars[i]);
   }
@@ -325,11 +327,13 @@ static const tir_expr *counted_steps(lowering *l, const lower_stage *ls, const t
 static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
                                       const tir_expr **source, const tir_expr *where) {
   const tir_env *env = ls->env[ls->st->n_leaves];
+  const tir_expr *inside = schedule_unpadded(l, ls, env, values, true);
+  if (!inside) return NULL;
   const tir_expr *stored = schedule_condition(l, ls, env, values, true), *steps = counted_steps(l, ls, values);
   const tir_env guarded_env = tir_env_cond(env, stored);
-  placing at = {l->arena, stored ? &guarded_env : env, schedule_unpadded(l, ls, env, values, true)};
+  placing at = {l->arena, stored ? &guarded_env : env, inside};
   const tir_rewriter guarding = {.arena = l->arena, .user = &at, .expr = load_inside};
-  if (!at.inside || (where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
+  if ((where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
   for (int v = 0; v < ls->st->n_tensors; v++) {
     if (steps && !tir_walk_expr(source[v], stop_at_load_outside, &at)) return at.inside;
     if (!steps) source[v] = tir_rewrite_expr(&guarding, source[v]);

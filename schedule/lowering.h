@@ -26,19 +26,26 @@ typedef struct lower_roll {
   const lower_var *var;
 } lower_roll;
 
+/* A list, found by one walk: each stage that is read asks for its reads. */
+typedef struct body_read {
+  const tir_expr *expr;
+  const struct body_read *next;
+} body_read;
+
 /* By stage of the schedule. What of it is set when stands at schedule_infer_bounds. */
 typedef struct lower_stage {
   const schedule_stage *st;
-  bool is_constant;                 /* depends on layout_free inputs alone (prepack.c) */
-  bool is_prepacked;                /* computed by the part that packs; at root */
-  bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
-  const tir_expr *body;             /* inlined stages substituted */
-  uint64_t reads;                   /* schedule_tensor_bit of all tensors that the body reads */
-  bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
-  const tir_buffer **buffers;       /* by tensor: the region, or a parameter; NULL: a scalar */
-  const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
-  const lower_var **stride;         /* by tensor: of a strided argument's dimensions but the last; else NULL */
-  const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
+  bool is_constant;                   /* depends on layout_free inputs alone (prepack.c) */
+  bool is_prepacked;                  /* computed by the part that packs; at root */
+  bool is_live;                       /* computed by loops of its own (not an input, not inlined, not dead) */
+  const tir_expr *body;               /* inlined stages substituted */
+  uint64_t reads;                     /* schedule_tensor_bit of all tensors that the body reads */
+  const struct body_read *first_read; /* each READ of the body once, in the order of a walk */
+  bool may_leave;                     /* reads of the body need a check where they cannot be proved to be in bounds */
+  const tir_buffer **buffers;         /* by tensor: the region, or a parameter; NULL: a scalar */
+  const lower_var *scalar;            /* what a scalar is in loop IR, or NULL */
+  const lower_var **stride;           /* by tensor: of a strided argument's dimensions but the last; else NULL */
+  const schedule_layout *layout;      /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size; where symbols decide: the most it can be, */
   const tir_expr *size[TN_MAX_RANK]; /* and what it is, in the index dtype; else NULL */

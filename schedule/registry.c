@@ -14,10 +14,11 @@ typedef enum derived_kind {
   DERIVED_OTHER
 } derived_kind;
 
-/* What makes two requests the same: A, B and C mean something else for each kind. */
+/* What makes two requests the same: A, B and C mean something else for each kind. WORD: of DERIVED_OTHER, else NULL. */
 typedef struct derived_key {
   derived_kind kind;
   const void *a, *b, *c;
+  const char *word;
 } derived_key;
 
 /* An op that a primitive made, found again by what it was made of. */
@@ -29,8 +30,10 @@ typedef struct derived_entry {
 /* One for each program, in heap memory; names and ops lie in the context's arena and outlive it. */
 struct schedule_registry {
   runtime_names names;
-  RUNTIME_VEC(derived_entry) derived;
-  runtime_map bodies; /* op -> its body as generic schedules read it */
+  runtime_map derived; /* hash of a key -> derived_entry, in the context's arena */
+  runtime_map bodies;  /* op -> its body as generic schedules read it */
+  runtime_map reads;   /* op -> what that body reads */
+  runtime_map maps;    /* text -> the index map that it is */
   tn_schedule *first;
   schedule_registry *next; /* of the same context */
 };
@@ -39,8 +42,10 @@ struct schedule_registry {
 static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   runtime_names_free(&r->names);
-  RUNTIME_VEC_FREE(&r->derived);
+  runtime_map_free(&r->derived);
   runtime_map_free(&r->bodies);
+  runtime_map_free(&r->reads);
+  runtime_map_free(&r->maps);
   free(r);
 }
 
@@ -118,22 +123,37 @@ const char *schedule_internf(tn_program *program, const char *fmt, ...) {
 
 /* ---- derived ops ------------------------------------------------------------------------------------------------- */
 
-/* Linear: a program has as many as its schedules have kinds of caches, a handful. */
+/* Never 0, which would be a free slot. */
+static uint64_t hash_of_key(const derived_key *k) {
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t hash = (uint64_t)k->kind + 1;
+  hash = (hash ^ (uintptr_t)k->a) * odd;
+  hash = (hash ^ hash >> 29 ^ (uintptr_t)k->b) * odd;
+  return ((hash ^ hash >> 29 ^ (uintptr_t)k->c) * odd) | 1;
+}
+
+static bool is_derived_by(const void *user, runtime_map_value value) {
+  const derived_key *wanted = user, *k = &((const derived_entry *)value.p)->key;
+  bool is_same = k->kind == wanted->kind && k->a == wanted->a && k->b == wanted->b && k->c == wanted->c;
+  return is_same && (k->word == wanted->word || strcmp(k->word, wanted->word) == 0);
+}
+
+/* A search makes thousands of them, above all partial results of reductions. */
 static const te_op *find_derived(tn_program *program, derived_key key) {
   schedule_registry *r = program->derived;
-  for (int i = 0; i < r->derived.n; i++) {
-    const derived_key *k = &r->derived.data[i].key;
-    if (k->kind == key.kind && k->a == key.a && k->b == key.b && k->c == key.c) return r->derived.data[i].op;
-  }
-  return NULL;
+  const runtime_map_value *found = runtime_map_find_match(&r->derived, hash_of_key(&key), is_derived_by, &key);
+  return found ? ((const derived_entry *)found->p)->op : NULL;
 }
 
 /* Returns OP; NULL when there is no memory. */
 static const te_op *keep_derived(tn_program *program, derived_key key, const te_op *op) {
   schedule_registry *r = program->derived;
-  if (!op) return NULL;
-  derived_entry entry = {key, op};
-  return RUNTIME_PUSH(&r->derived, entry) ? op : NULL;
+  derived_entry *entry = op ? RUNTIME_NEW(&program->ctx->arena, derived_entry) : NULL;
+  runtime_map_value *place = entry ? runtime_map_match_at(&r->derived, hash_of_key(&key), is_derived_by, &key) : NULL;
+  if (!place) return NULL;
+  *entry = (derived_entry){key, op};
+  place->p = entry;
+  return op;
 }
 
 /* T[ax0, ax1, ...] */
@@ -145,7 +165,7 @@ static const tir_expr *read_at_axes(tn_context *ctx, const tn_tensor *tensor, in
 
 /* T.local[ax0, ...] = T[ax0, ...]: cache_read. */
 const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name) {
-  derived_key key = {DERIVED_COPY, tensor, schedule_intern(program, name), NULL};
+  derived_key key = {DERIVED_COPY, tensor, schedule_intern(program, name), NULL, NULL};
   const te_op *known = find_derived(program, key);
   if (known || !key.b) return known;
   tn_context *ctx = program->ctx;
@@ -183,7 +203,7 @@ const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes
 
 /* The same op, reading TO wherever it read FROM: the readers of a cache_read. */
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to) {
-  derived_key key = {DERIVED_REREAD, op, from, to};
+  derived_key key = {DERIVED_REREAD, op, from, to, NULL};
   const te_op *known = find_derived(program, key);
   if (known) return known;
   if (te_is_extern(op)) return keep_derived(program, key, te_extern_reread(op, from, to));
@@ -198,7 +218,7 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
 /* The same computation under another name, over axes of its own: the new stage of a cache_write. */
 const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *const *names) {
   derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, names[0]),
-                     op->n_outputs > 1 ? schedule_intern(program, names[op->n_outputs - 1]) : NULL};
+                     op->n_outputs > 1 ? schedule_intern(program, names[op->n_outputs - 1]) : NULL, NULL};
   const te_op *known = find_derived(program, key);
   if (known || !key.b) return known;
   tn_context *ctx = program->ctx;
@@ -216,7 +236,7 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
 
 /* The op's axes and names, but only copying FROM's outputs: what is left of a stage after cache_write. */
 const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_op *from) {
-  derived_key key = {DERIVED_FORWARD, op, from, NULL};
+  derived_key key = {DERIVED_FORWARD, op, from, NULL, NULL};
   const te_op *known = find_derived(program, key);
   if (known) return known;
   const tir_expr *reads[TIR_MAX_VALUES];
@@ -226,18 +246,15 @@ const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_
   return keep_derived(program, key, schedule_op_like(program, op, op->n_axes, op->axes, body));
 }
 
-/* KIND is interned, so that keys are compared by address. */
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b) {
-  derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
-  return find_derived(program, key);
+  return find_derived(program, (derived_key){.kind = DERIVED_OTHER, .a = a, .b = b, .word = kind});
 }
 
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op) {
-  derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
-  return keep_derived(program, key, op);
+  return keep_derived(program, (derived_key){.kind = DERIVED_OTHER, .a = a, .b = b, .word = kind}, op);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+/* ---- what is worked out once ------------------------------------------------------------------------------------- */
 
 const tir_expr *schedule_known_body(const tn_program *program, const te_op *op) {
   const schedule_registry *r = program->derived;
@@ -247,4 +264,24 @@ const tir_expr *schedule_known_body(const tn_program *program, const te_op *op) 
 void schedule_keep_body(tn_program *program, const te_op *op, const tir_expr *body) {
   schedule_registry *r = program->derived;
   if (body) runtime_map_put(&r->bodies, op, body);
+}
+
+const struct generic_reads *schedule_known_reads(const tn_program *program, const te_op *op) {
+  const schedule_registry *r = program->derived;
+  return runtime_map_get(&r->reads, op);
+}
+
+void schedule_keep_reads(tn_program *program, const te_op *op, const struct generic_reads *reads) {
+  schedule_registry *r = program->derived;
+  if (reads) runtime_map_put(&r->reads, op, reads);
+}
+
+const struct schedule_known_map *schedule_map_of_text(const tn_program *program, const char *text) {
+  const schedule_registry *r = program->derived;
+  return runtime_map_get(&r->maps, text);
+}
+
+void schedule_keep_map(tn_program *program, const char *text, const struct schedule_known_map *map) {
+  schedule_registry *r = program->derived;
+  if (map) runtime_map_put(&r->maps, text, map);
 }

@@ -30,7 +30,7 @@ const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_
 /* An op that computes BODY over AXES, with the outputs' names of LIKE. BODY NULL: NULL. */
 const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes, const tir_expr *body);
 
-/* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of
+/* Ops that a primitive makes elsewhere: under a word, which has to live as long as the program, and two pointers that decide them. NULL: none yet; and, of
  * keeping, out of memory or OP was NULL. */
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b);
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op);
@@ -38,5 +38,10 @@ const te_op *schedule_keep_op(tn_program *program, const char *kind, const void 
 /* What was worked out once of an op's body, in the context's arena; NULL: nothing yet. Without memory it is not kept. */
 const tir_expr *schedule_known_body(const tn_program *program, const te_op *op);
 void schedule_keep_body(tn_program *program, const te_op *op, const tir_expr *body);
+/* What the op's own body reads (generic_reads.c), and what the text of an index map says (layout.c); the text is interned. */
+const struct generic_reads *schedule_known_reads(const tn_program *program, const te_op *op);
+void schedule_keep_reads(tn_program *program, const te_op *op, const struct generic_reads *reads);
+const struct schedule_known_map *schedule_map_of_text(const tn_program *program, const char *text);
+void schedule_keep_map(tn_program *program, const char *text, const struct schedule_known_map *map);
 
 #endif

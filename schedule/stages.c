@@ -33,8 +33,7 @@ static void place(schedule_stage *st, schedule_attach attach, int at_stage, int 
 static tn_status check_placed(const schedule_call *c, schedule_attach attach, int at_stage, int at_axis) {
   schedule_stage *st = &c->s->stages[c->step.stage], before = *st;
   place(st, attach, at_stage, at_axis);
-  tn_status status = schedule_check_attachments(c);
-  if (status == TN_OK) status = schedule_check_paths(c);
+  tn_status status = schedule_check_places(c);
   *st = before;
   return status;
 }
@@ -230,11 +229,19 @@ tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
 
 /* ---- caches ------------------------------------------------------------------------------------------------------ */
 
+/* "A.local_1" */
+static const char *numbered_name(tn_program *program, const char *tensor, const char *scope, int number) {
+  char suffix[512], digits[RUNTIME_DIGITS];
+  if (strlen(scope) + 1 + RUNTIME_DIGITS > sizeof suffix) return NULL;
+  stpcpy(stpcpy(stpcpy(suffix, scope), "_"), runtime_digits(number, digits));
+  return schedule_intern_joined(program, tensor, suffix);
+}
+
 /* "A.local", or "A.local_1" when the schedule has one already. */
 static const char *derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
   const char *name = schedule_intern_joined(s->program, tensor->name, scope);
   for (int i = 1; name && schedule_find_stage(s, name) >= 0; i++)
-    name = schedule_internf(s->program, "%s.%s_%d", tensor->name, scope, i);
+    name = numbered_name(s->program, tensor->name, scope, i);
   return name;
 }
 

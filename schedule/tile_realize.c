@@ -45,21 +45,41 @@ static const generic_read *packed_read(const tiling *t) { return &t->f->reads.re
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
 static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
 
+/* BEFORE and "d0". */
+static void add_dimension(runtime_str *map, const char *before, int dim) {
+  runtime_str_add(map, before);
+  runtime_str_add(map, "d");
+  runtime_str_add_int(map, dim);
+}
+
+/* BEFORE, "d0", OP and a number. */
+static void add_part(runtime_str *map, const char *before, int dim, const char *op, int64_t by) {
+  add_dimension(map, before, dim);
+  runtime_str_add(map, op);
+  runtime_str_add_int(map, by);
+}
+
+/* "[d0, d1] -> [" */
+static void add_dimensions(runtime_str *map, int ndim) {
+  for (int d = 0; d < ndim; d++) add_dimension(map, d ? ", " : "[", d);
+  runtime_str_add(map, "] -> [");
+}
+
 /* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none are. */
 static bool panel_map(const tiling *t, const generic_read *read, int axis, int64_t by, int grouped, char *out,
                       size_t n) {
   int dim = read->dim[axis], ndim = read->tensor->ndim;
   runtime_str map = {0};
-  for (int d = 0; d < ndim; d++) runtime_str_addf(&map, "%sd%d", d ? ", " : "[", d);
-  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)by);
+  add_dimensions(&map, ndim);
+  add_part(&map, "", dim, "//", by);
   for (int d = 0; d < ndim; d++)
     if (d == grouped)
-      runtime_str_addf(&map, ", d%d//%d", d, t->f->dot_group);
+      add_part(&map, ", ", d, "//", t->f->dot_group);
     else if (d != dim)
-      runtime_str_addf(&map, ", d%d", d);
-  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)by);
-  if (grouped >= 0) runtime_str_addf(&map, ", d%d%%%d", grouped, t->f->dot_group);
-  runtime_str_addf(&map, "]");
+      add_dimension(&map, ", ", d);
+  add_part(&map, ", ", dim, "%", by);
+  if (grouped >= 0) add_part(&map, ", ", grouped, "%", t->f->dot_group);
+  runtime_str_add(&map, "]");
   if (map.failed) runtime_arena_lacks(t->d->arena); /* no refusal: whoever realizes the plan asks for it */
   bool ok = !map.failed && map.n < n;
   if (ok) memcpy(out, map.data, map.n + 1);
@@ -409,8 +429,7 @@ static bool make_sums(const tiling *t, const tn_tensor **sums) {
 /* Vectors of accumulators are vectors of the buffer that they are in, too: "[d0, d1] -> [d1, d0]". */
 static bool turn_sums(const tiling *t, const tn_tensor *sums) {
   runtime_str map = {0};
-  for (int a = 0; a < sums->ndim; a++) runtime_str_addf(&map, "%sd%d", a ? ", " : "[", a);
-  runtime_str_addf(&map, "] -> [");
+  add_dimensions(&map, sums->ndim);
   int v = t->f->v; /* blocks of a reduction, if it is cut, are behind the data axes */
   for (int a = 0; a < sums->ndim; a++)
     if (a != v) runtime_str_addf(&map, "d%d, ", a);
@@ -480,8 +499,7 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
   int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 2], n = 0, outer, inner, far, near;
   char map[256];
   runtime_str text = {0};
-  for (int k = 0; k < ndim; k++) runtime_str_addf(&text, "%sd%d", k ? ", " : "[", k);
-  runtime_str_addf(&text, "] -> [");
+  add_dimensions(&text, ndim);
   for (int k = 0; k < ndim; k++)
     if (k != dim) runtime_str_addf(&text, "d%d, ", k);
   runtime_str_addf(&text, "d%d]", dim);

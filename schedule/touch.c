@@ -129,10 +129,15 @@ static void set_range(const touch_loop *loop, bool runs) {
   loop->env->range = (tir_interval){min, runs ? min + (int64_t)loop->extent - 1 : min};
 }
 
-/* Widens the hull of one level by a range, cut to the buffer: a guarded tail does not run over its end. */
-static void widen(touch_hull *hull, int dim, bool first, tir_interval range, int64_t extent) {
+/* A range cut to the buffer: a guarded tail does not run over its end. */
+static tir_interval cut_to(tir_interval range, int64_t extent) {
   range.lo = RUNTIME_MIN(RUNTIME_MAX(range.lo, 0), extent - 1);
   range.hi = RUNTIME_MAX(RUNTIME_MIN(range.hi, extent - 1), range.lo);
+  return range;
+}
+
+/* Widens the hull of one level by a range that lies in the buffer. */
+static void widen(touch_hull *hull, int dim, bool first, tir_interval range) {
   hull->dim[dim] = first ? range : tir_interval_hull(hull->dim[dim], range);
 }
 
@@ -151,13 +156,16 @@ static tir_interval first_point(const access *a, const index_steps *index) {
  * independent. */
 static void widen_linear(const access *a, int dim, touch_hull *hulls, bool first, int64_t extent) {
   const index_steps *index = &a->dims[dim];
-  tir_interval range = first_point(a, index);
+  tir_interval range = first_point(a, index), inside = cut_to(range, extent);
   for (int i = a->store->depth - 1; i >= 0; --i) {
-    tir_interval iterations = {0, (int64_t)a->store->loops[i].extent - 1};
-    if (index->used >> i & 1) range = tir_interval_add(range, tir_interval_scale(iterations, index->step[i]));
-    widen(&hulls[i], dim, first, range, extent);
+    if (index->used >> i & 1) {
+      tir_interval iterations = {0, (int64_t)a->store->loops[i].extent - 1};
+      range = tir_interval_add(range, tir_interval_scale(iterations, index->step[i]));
+      inside = cut_to(range, extent);
+    }
+    widen(&hulls[i], dim, first, inside);
   }
-  if (a->store->depth == 0) widen(hulls, dim, first, range, extent);
+  if (a->store->depth == 0) widen(hulls, dim, first, inside);
 }
 
 /* O(loops that the index uses) questions to tir_bounds, each a walk over the index. */
@@ -170,9 +178,9 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, touch_
   for (int i = store->depth - 1; i >= 0; --i) {
     set_range(&store->loops[i], true);
     if (i == store->depth - 1 || a->dims[dim].used >> i & 1) range = tir_bounds(a->env, index);
-    widen(&hulls[i], dim, first, range, extent);
+    widen(&hulls[i], dim, first, cut_to(range, extent));
   }
-  if (store->depth == 0) widen(hulls, dim, first, (tir_interval){0, extent - 1}, extent);
+  if (store->depth == 0) widen(hulls, dim, first, cut_to((tir_interval){0, extent - 1}, extent));
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
@@ -266,15 +274,21 @@ static double hull_contiguous(const touch_hull *hull, const tir_buffer *buffer) 
   return n;
 }
 
+/* From the innermost level outwards: a loop that no index uses touches what the loops inside of it do. */
+static void count_levels(touch_region *touched, const touch_hull *hulls, int levels) {
+  for (int level = levels - 1; level >= 0; --level) {
+    bool is_new = level == levels - 1 || touched->used >> level & 1;
+    touched->elements[level] =
+        is_new ? hull_elements(&hulls[level], touched->buffer->ndim) : touched->elements[level + 1];
+    touched->run[level] = is_new ? (float)hull_contiguous(&hulls[level], touched->buffer) : touched->run[level + 1];
+  }
+}
+
 void touch_finish(touch_program *p) {
   touch_store *store = &p->stores[p->n_stores];
   for (int i = 0; i < store->n_touched; ++i) {
     touch_region *touched = &store->touched[i];
-    int levels = RUNTIME_MAX(store->depth, 1);
-    for (int level = 0; level < levels; ++level) {
-      touched->elements[level] = hull_elements(&p->hulls[i][level], touched->buffer->ndim);
-      touched->run[level] = (float)hull_contiguous(&p->hulls[i][level], touched->buffer);
-    }
+    count_levels(touched, p->hulls[i], RUNTIME_MAX(store->depth, 1));
     touched->all = p->hulls[i][0];
     touched->contiguous = hull_contiguous(&p->hulls[i][0], touched->buffer);
   }

@@ -25,6 +25,7 @@ const tir_interval tir_dtype_ranges[TN_DTYPE_COUNT] = {
 /* Two's complement, written without shifts of negative numbers, which C leaves open. */
 int64_t tir_wrap(tn_dtype dtype, int64_t value) {
   if (dtype == TN_BOOL) return value != 0;
+  if (value >= tir_dtype_ranges[dtype].lo && value <= tir_dtype_ranges[dtype].hi) return value;
   int bits = (int)tn_dtype_bytes(dtype) * 8;
   if (bits == 64) return value;
   uint64_t low = (uint64_t)value & (((uint64_t)1 << bits) - 1);

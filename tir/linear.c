@@ -91,6 +91,9 @@ static tir_interval interval_sub(tir_interval a, tir_interval b) {
 static tir_interval interval_mul(tir_interval a, tir_interval b) {
   int64_t ends[2][2] = {{a.lo, a.hi}, {b.lo, b.hi}}, product;
   if (!tir_interval_is_closed(a) || !tir_interval_is_closed(b)) return TIR_UNBOUNDED;
+  if (a.lo >= 0 && b.lo >= 0 && a.hi <= INT32_MAX && b.hi <= INT32_MAX && !tir_interval_is_empty(a) &&
+      !tir_interval_is_empty(b))
+    return (tir_interval){a.lo * b.lo, a.hi * b.hi}; /* extents and what counts them: nearly all */
   tir_interval r = {INT64_MAX, INT64_MIN};
   for (int i = 0; i < 4; i++) {
     if (__builtin_mul_overflow(ends[0][i & 1], ends[1][i >> 1], &product)) return TIR_UNBOUNDED;

@@ -220,6 +220,20 @@ static void start(tir_simplifier *s, runtime_arena *arena, const tir_env *env) {
   tir_known_init(&s->known, env);
 }
 
+/* A product of a variable and a number, or a leaf. */
+static bool is_plain_term(const tir_expr *e) {
+  if (e->op == TIR_MUL) return e->arg[0]->op == TIR_VAR && e->arg[1]->op == TIR_INT;
+  return e->op == TIR_VAR || e->op == TIR_INT;
+}
+
+/* Whether E, which was emitted from a form, has variables alone as atoms. Then its form is the one that it was emitted
+ * from: another round finds the same, and is mostly all that it would do. */
+static bool is_plain_sum(const tir_expr *e) {
+  bool is_sum = tir_class_of(e) == TIR_CLASS_SUM && e->lanes == 1 && !runtime_is_float(e->dtype);
+  while (is_sum && (e->op == TIR_ADD || e->op == TIR_SUB) && is_plain_term(e->arg[1])) e = e->arg[0];
+  return is_sum && is_plain_term(e);
+}
+
 /* Runs until nothing changes or MAX_ROUNDS. Each round has a new memo, since results depend on what is
  * simplified below. */
 const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir_expr *e) {
@@ -230,7 +244,7 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
   for (int round = 0; round < MAX_ROUNDS && result != NULL; round++) {
     const tir_expr *before = result;
     result = tir_simplify_node(&s, before);
-    if (result == before) break;
+    if (result == before || (result && is_plain_sum(result))) break;
     if (!tir_memo_end_for(arena, &s.memo)) result = NULL;
     tir_memo_init(&s.memo);
   }

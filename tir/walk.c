@@ -8,14 +8,15 @@ typedef struct walker {
   tir_memo *seen; /* NULL: the expression is a leaf, nothing can be shared */
 } walker;
 
-/* False when the visitor stopped. */
+/* E is no leaf; leaves are visited where they stand, since they are most of all nodes. False when the visitor stopped. */
 static bool walk(walker *w, const tir_expr *e) {
-  if (e->n_args > 0 && !tir_memo_add(w->seen, e)) return true;
+  if (!tir_memo_add(w->seen, e)) return true;
   tir_walk next = w->visit(w->user, e);
   if (next == TIR_WALK_STOP) return false;
   if (next == TIR_WALK_PRUNE) return true;
   for (int i = 0; i < e->n_args; i++) {
-    if (!walk(w, e->arg[i])) return false;
+    const tir_expr *arg = e->arg[i];
+    if (arg->n_args == 0 ? w->visit(w->user, arg) == TIR_WALK_STOP : !walk(w, arg)) return false;
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "autotune/feature.h"
+#include "autotune/trees.h"
 #include "tests/common/check.h"
 
 enum { MAX_PROGRAMS = 600 };
@@ -614,6 +615,76 @@ static void kept_in_a_file(void **state) {
   check_context_free(ctx);
 }
 
+/* A loaded model asks XGBoost, one that was trained its own trees where the machine has vectors for it: the scores are the same, to the
+ * bit, also where a value is missing, and where the last block of rows is not full. */
+static void trees_are_those_of_xgboost(void **state) {
+  (void)state;
+  char path[] = "/tmp/tenon-model-XXXXXX.json";
+  tn_context *ctx = check_context();
+  data_set *train = make_data(200, 1), *test = make_data(301, 2);
+  float own[MAX_PROGRAMS], asked[MAX_PROGRAMS];
+  autotune_model *trained = model_with(ctx, train, 3), *loaded = autotune_model_new(ctx, 3, 1);
+  assert_int_equal(autotune_model_train(trained), TN_OK);
+  close(mkstemps(path, 5));
+  assert_true(autotune_model_save(trained, path));
+  assert_true(autotune_model_load(loaded, path));
+#if defined(__x86_64__)
+  assert_int_equal(autotune_model_has_trees(trained), __builtin_cpu_supports("avx512f") != 0);
+#endif
+  assert_false(autotune_model_has_trees(loaded));
+  for (int misses = 0; misses < 2; misses++) {
+    if (misses) test->rows[7 * AUTOTUNE_FEATURES + feature_b0_lines] = NAN;
+    assert_int_equal(autotune_model_predict(trained, test->n, test->first_row, test->rows, own), TN_OK);
+    assert_int_equal(autotune_model_predict(loaded, test->n, test->first_row, test->rows, asked), TN_OK);
+    assert_memory_equal(own, asked, sizeof *own * (size_t)test->n);
+  }
+  autotune_model_free(trained);
+  autotune_model_free(loaded);
+  free_data(train);
+  free_data(test);
+  unlink(path);
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
+#define LEAF(id) "{\"nodeid\": " #id ", \"leaf\": 0.5}"
+#define SPLIT(feature, no, children)                                                            \
+  "{\"nodeid\": 0, \"split\": \"" feature "\", \"split_condition\": 2, \"yes\": 1, \"no\": " no \
+  ", \"children\": [" children "]}"
+
+static const struct tree_row {
+  const char *name, *text;
+} tree_rows[] = {
+    {"no JSON", "nonsense"},
+    {"neither leaf nor split", "{\"nodeid\": 0}"},
+    {"one child", SPLIT("f3", "2", LEAF(1))},
+    {"a feature that rows do not have", SPLIT("f100000", "2", LEAF(1) ", " LEAF(2))},
+    {"a feature by another name", SPLIT("lines", "2", LEAF(1) ", " LEAF(2))},
+    {"a child that is not there", SPLIT("f3", "3", LEAF(1) ", " LEAF(2))},
+};
+
+static void tree_that_is_not_understood(void **state) {
+  const struct tree_row *row = *state;
+  assert_null(autotune_trees_read(1, &row->text));
+}
+
+/* Children may stand in any order; a tree that is one leaf is as deep as the others. */
+static void reads_trees(void **state) {
+  (void)state;
+  const char *texts[] = {SPLIT("f3", "2", "{\"nodeid\": 2, \"leaf\": 4}, {\"nodeid\": 1, \"leaf\": 1}"), LEAF(0)};
+  float rows[3 * AUTOTUNE_FEATURES] = {0}, sums[3];
+  autotune_trees *trees = autotune_trees_read(2, texts);
+  if (!trees) return; /* no machine for it */
+  for (int i = 0; i < 3; i++) rows[i * AUTOTUNE_FEATURES + 3] = (float)i + 1;
+  assert_true(autotune_trees_sum(trees, 3, rows, sums));
+  assert_float_equal(sums[0], 1.5, 0);
+  assert_float_equal(sums[1], 4.5, 0);
+  assert_float_equal(sums[2], 4.5, 0);
+  rows[5] = NAN;
+  assert_false(autotune_trees_sum(trees, 3, rows, sums));
+  autotune_trees_free(trees);
+}
+
 /* A file that is no model, and a model of other features. */
 static void file_that_does_not_fit(void **state) {
   (void)state;
@@ -673,6 +744,8 @@ int run_model(void) {
       cmocka_unit_test(each_task_keeps_its_fastest),
       cmocka_unit_test(kept_in_a_file),
       cmocka_unit_test(file_that_does_not_fit),
+      cmocka_unit_test(trees_are_those_of_xgboost),
+      cmocka_unit_test(reads_trees),
       cmocka_unit_test(turned_off),
   };
 #define WITH_MODEL(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -690,6 +763,7 @@ int run_model(void) {
       WITH_MODEL(no_programs_no_scores),
   };
   return CHECK_TABLE("learning", learning, learns) +
-         CHECK_TABLE("other libraries", library_rows, library_that_does_not_do) + CHECK_TESTS("learned", learned) +
+         CHECK_TABLE("other libraries", library_rows, library_that_does_not_do) +
+         CHECK_TABLE("trees", tree_rows, tree_that_is_not_understood) + CHECK_TESTS("learned", learned) +
          CHECK_TESTS("model refusals", refusals) + CHECK_TABLE("quality", qualities, measures_quality);
 }

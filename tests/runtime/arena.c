@@ -53,6 +53,25 @@ static void reset_keeps_the_largest_chunk(void **state) {
   runtime_arena_free(&arena);
 }
 
+/* What was written before a reset is gone, in the chunk in use and in another that was larger. */
+static void reset_leaves_zeros(void **state) {
+  (void)state;
+  enum { LARGE = 1 << 16 };
+  runtime_arena arena = {0};
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      unsigned char *p = runtime_alloc(&arena, 100);
+      for (int k = 0; k < 100; ++k) assert_int_equal(p[k], 0);
+      memset(p, 0xff, 100);
+    }
+    unsigned char *large = runtime_alloc(&arena, LARGE);
+    for (int k = 0; k < LARGE; ++k) assert_int_equal(large[k], 0);
+    memset(large, 0xff, LARGE);
+    runtime_arena_reset(&arena);
+  }
+  runtime_arena_free(&arena);
+}
+
 static void reset_of_an_empty_arena(void **state) {
   (void)state;
   runtime_arena arena = {0};
@@ -68,6 +87,8 @@ static void copies_texts(void **state) {
   assert_string_equal(runtime_strndup(&arena, "tenon", 3), "ten");
   assert_string_equal(runtime_strndup(&arena, "ten", 300), "ten");
   assert_string_equal(runtime_format(&arena, "%s.%d", "i", 7), "i.7");
+  assert_string_equal(runtime_joined(&arena, (const char *[]){"i", ".", "init", NULL}), "i.init");
+  assert_string_equal(runtime_joined(&arena, (const char *[]){NULL}), "");
   assert_memory_equal(runtime_copy(&arena, "a\0b", 3), "a\0b", 3);
   assert_non_null(runtime_copy(&arena, NULL, 0));
   runtime_arena_free(&arena);
@@ -123,6 +144,7 @@ int test_arena(void) {
       cmocka_unit_test(keeps_what_was_written),
       cmocka_unit_test(a_large_request_leaves_the_head_in_use),
       cmocka_unit_test(reset_keeps_the_largest_chunk),
+      cmocka_unit_test(reset_leaves_zeros),
       cmocka_unit_test(reset_of_an_empty_arena),
       cmocka_unit_test(copies_texts),
       cmocka_unit_test(the_limit_gives_null),

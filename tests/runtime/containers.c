@@ -48,6 +48,19 @@ static void a_long_text_is_built(void **state) {
   runtime_str_free(&s);
 }
 
+static void appends_numbers(void **state) {
+  (void)state;
+  static const int64_t numbers[] = {0, 7, -1, 1234567890123, INT64_MAX, INT64_MIN};
+  for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
+    runtime_str s = {0}, expected = {0};
+    runtime_str_add_int(&s, numbers[i]);
+    runtime_str_addf(&expected, "%lld", (long long)numbers[i]);
+    assert_string_equal(s.data, expected.data);
+    runtime_str_free(&s);
+    runtime_str_free(&expected);
+  }
+}
+
 static void a_text_moves_into_an_arena(void **state) {
   (void)state;
   runtime_arena arena = {0};
@@ -192,6 +205,7 @@ static void a_text_without_memory_is_asked_for_again(void **state) {
 int test_containers(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_array_grows),
+      cmocka_unit_test(appends_numbers),
       cmocka_unit_test(an_array_refuses_to_overflow),
       cmocka_unit_test(a_text_is_built),
       cmocka_unit_test(a_long_text_is_built),
