@@ -145,11 +145,13 @@ typedef struct reduce_facts {
   double placed_lanes;    /* of a vector of their values */
 } reduce_facts;
 
-/* argmax or argmin of what lies side by side, as it is, along the only reduction loop. */
+/* argmax or argmin of what lies side by side, as it is, along the only reduction loop. The emitter sees by the loop how long rows are: those
+ * of a symbol would be single steps. */
 static bool has_places(const generic_draft *d, const generic_group *g, const generic_reads *r) {
   const tir_expr *body = r->op->body;
   const tir_tuple_combiner *tuple = body->op == TIR_REDUCE ? body->u.reduce->tuple : NULL;
   int stage = generic_stage(d, g->root), values = r->op->n_outputs - 1;
+  if (d->s->program->is_of_symbol) return false;
   if (!tuple || !tuple->takes_position || r->op->n_reduce != 1 || r->op->n_axes == 0 || r->n != 1) return false;
   const tn_dtype dtype = r->reads[0].tensor->dtype;
   bool is_plain = dtype == TN_F32 || dtype == TN_F64 || (!tn_dtype_is_float(dtype) && dtype != TN_BOOL);

@@ -164,6 +164,7 @@ struct tn_program {
   tn_tensor **args;
   int n_symbols;
   const tn_axis **symbols; /* what extents depend on, in the order in which the arguments' shapes name them */
+  bool is_of_symbol;       /* one value of a symbol: its schedule is to go with others, too */
   const char *text, *key;  /* made on demand */
   int n_intrins;
   const tir_intrin **intrins; /* declared by its text, in order */

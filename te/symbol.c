@@ -196,7 +196,11 @@ static void print_limits(runtime_str *out, const tn_program *program, int number
 tn_program *te_within(const tn_program *program, int number, int64_t least, int64_t most) {
   const char *text = tn_program_text(program), *rest = text ? strchr(text, '\n') : NULL;
   tn_param value = {program->symbols[number]->var.name, least};
-  if (!rest || least == most) return rest ? tn_program_parse(program->ctx, text, 1, &value) : NULL;
+  if (!rest || least == most) {
+    tn_program *one = rest ? tn_program_parse(program->ctx, text, 1, &value) : NULL;
+    if (one) one->is_of_symbol = true;
+    return one;
+  }
   runtime_str out = {0};
   print_limits(&out, program, number, least, most);
   runtime_str_add(&out, rest);
