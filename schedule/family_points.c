@@ -44,8 +44,7 @@ static bool split_last(generic_draft *p, int stage, int64_t grain, int axis, int
   int64_t lanes = generic_lanes(p, stage), extent = p->s->stages[stage].axes[axis].extent;
   int64_t length = generic_vector_length(extent, lanes, generic_registers(p));
   bool is_usual = grain % length == 0 || (grain < lanes && (length == extent || length % grain == 0));
-  if (grain == 0 || is_usual) length = 0;
-  if (length > 0) length = length_of_grain(grain, extent, lanes, generic_registers(p) * lanes);
+  length = is_usual ? 0 : length_of_grain(grain, extent, lanes, generic_registers(p) * lanes);
   *outer = -1, *inner = axis;
   if (length == 0) return generic_split_vector(p, stage, axis, generic_registers(p), outer, inner);
   return length == extent || generic_split(p, stage, axis, length, outer, inner);

@@ -173,8 +173,21 @@ static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
   return generic_is_worth_threads_on(&p->machine, ns);
 }
 
+/* ---- layouts (generic_maps.c) ------------------------------------------------------------------------------------ */
+
+enum { GENERIC_MAP = 256 /* characters of a map */ };
+/* "[d0, d1] -> [" */
+void generic_map_begin(runtime_str *map, int ndim);
+/* BEFORE and "d0". */
+void generic_map_dimension(runtime_str *map, const char *before, int dim);
+/* Panels of BY elements of dimension DIM, "[d0, d1] -> [d1//32, d0, d1%32]"; where dimension GROUPED goes in groups of GROUP,
+ * "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none does. False: no memory, or N characters are too few. */
+bool generic_panel_map(const generic_draft *p, int ndim, int dim, int64_t by, int grouped, int64_t group, char *out,
+                       size_t n);
 /* The stage's dimension DIM is stored behind the others. */
 bool generic_store_last(generic_draft *p, int stage, int dim);
+/* The same; where BY elements cut it evenly, in panels, each of which is read from its begin to its end. */
+bool generic_store_panels(generic_draft *p, int stage, int dim, int64_t by);
 
 /* ---- groups that read the same (generic_siblings.c) -------------------------------------------------------------- */
 

@@ -250,14 +250,3 @@ bool generic_stream(generic_draft *p, int stage) {
 }
 
 /* "[d0, d1, d2] -> [d0, d2, d1]". */
-bool generic_store_last(generic_draft *p, int stage, int dim) {
-  char map[16 * TN_MAX_RANK];
-  int ndim = stage_at(p, stage)->tensors->ndim, n = snprintf(map, sizeof map, "[d0");
-  if (dim == ndim - 1) return true;
-  for (int k = 1; k < ndim; k++) n += snprintf(map + n, sizeof map - (size_t)n, ", d%d", k);
-  n += snprintf(map + n, sizeof map - (size_t)n, "] -> [");
-  for (int k = 0; k < ndim; k++)
-    if (k != dim) n += snprintf(map + n, sizeof map - (size_t)n, "d%d, ", k);
-  snprintf(map + n, sizeof map - (size_t)n, "d%d]", dim);
-  return schedule_transform_layout(p->s, stage, map) == TN_OK;
-}

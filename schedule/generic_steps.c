@@ -6,7 +6,6 @@
  * An input that lies across the vectors is copied once, before all times. Where elements of the state never depend on others along an
  * axis, as on other sequences of a batch, threads share that axis around the time; else they share the tiles of each time. */
 #include <math.h>
-#include <stdio.h>
 
 #include "schedule/cost.h"
 #include "schedule/generic.h"
@@ -111,20 +110,6 @@ static bool describe(const generic_draft *p, int stage, bool is_shared, step_til
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
 
-/* The vectors' dimension DIM behind the others; where tiles of BLOCK cut it evenly, in panels, each read from its begin to its end. */
-static bool lay_out(generic_draft *p, int stage, int dim, int64_t block) {
-  const tn_tensor *copy = p->s->stages[stage].tensors;
-  char map[24 * TN_MAX_RANK];
-  int n = snprintf(map, sizeof map, "[d0");
-  if (copy->shape[dim] % block || copy->shape[dim] == block) return generic_store_last(p, stage, dim);
-  for (int k = 1; k < copy->ndim; k++) n += snprintf(map + n, sizeof map - (size_t)n, ", d%d", k);
-  n += snprintf(map + n, sizeof map - (size_t)n, "] -> [d%d//%lld, ", dim, (long long)block);
-  for (int k = 0; k < copy->ndim; k++)
-    if (k != dim) n += snprintf(map + n, sizeof map - (size_t)n, "d%d, ", k);
-  snprintf(map + n, sizeof map - (size_t)n, "d%d%%%lld]", dim, (long long)block);
-  return schedule_transform_layout(p->s, stage, map) == TN_OK;
-}
-
 /* A copy of an input before all times, turned in small tiles. */
 static bool turn(generic_draft *p, step_tile *t, const tn_tensor *step, int i) {
   enum { TURNED_ROWS = 16, TURNED_COLUMNS = 8 };
@@ -132,7 +117,7 @@ static bool turn(generic_draft *p, step_tile *t, const tn_tensor *step, int i) {
   if (from < 0 || schedule_cache_read(p->s, from, "global", 1, &reader) != TN_OK) return false;
   const tn_tensor *copy = t->copies[i] = p->s->stages[from + 1].tensors;
   int stage = generic_stage(p, copy), last = copy->ndim - 1, order[SCHEDULE_MAX_AXES], n = 0, tiles, column, rows, row;
-  if (!lay_out(p, stage, dim, t->columns)) return false;
+  if (!generic_store_panels(p, stage, dim, t->columns)) return false;
   if (!generic_split_as(p, stage, dim, TURNED_COLUMNS, TN_TAIL_PEEL, &tiles, &column)) return false;
   if (!generic_split_as(p, stage, last, TURNED_ROWS, TN_TAIL_PEEL, &rows, &row)) return false;
   for (int a = 0; a < last; a++) order[n++] = a == dim ? tiles : a;

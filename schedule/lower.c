@@ -333,7 +333,7 @@ static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const 
   const tir_env guarded_env = tir_env_cond(env, stored);
   placing at = {l->arena, stored ? &guarded_env : env, inside};
   const tir_rewriter guarding = {.arena = l->arena, .user = &at, .expr = load_inside};
-  if ((where && !tir_walk_expr(where, stop_at_load_outside, &at))) return at.inside;
+  if (where && !tir_walk_expr(where, stop_at_load_outside, &at)) return at.inside;
   for (int v = 0; v < ls->st->n_tensors; v++) {
     if (steps && !tir_walk_expr(source[v], stop_at_load_outside, &at)) return at.inside;
     if (!steps) source[v] = tir_rewrite_expr(&guarding, source[v]);

@@ -45,48 +45,6 @@ static const generic_read *packed_read(const tiling *t) { return &t->f->reads.re
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
 static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
 
-/* BEFORE and "d0". */
-static void add_dimension(runtime_str *map, const char *before, int dim) {
-  runtime_str_add(map, before);
-  runtime_str_add(map, "d");
-  runtime_str_add_int(map, dim);
-}
-
-/* BEFORE, "d0", OP and a number. */
-static void add_part(runtime_str *map, const char *before, int dim, const char *op, int64_t by) {
-  add_dimension(map, before, dim);
-  runtime_str_add(map, op);
-  runtime_str_add_int(map, by);
-}
-
-/* "[d0, d1] -> [" */
-static void add_dimensions(runtime_str *map, int ndim) {
-  for (int d = 0; d < ndim; d++) add_dimension(map, d ? ", " : "[", d);
-  runtime_str_add(map, "] -> [");
-}
-
-/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none are. */
-static bool panel_map(const tiling *t, const generic_read *read, int axis, int64_t by, int grouped, char *out,
-                      size_t n) {
-  int dim = read->dim[axis], ndim = read->tensor->ndim;
-  runtime_str map = {0};
-  add_dimensions(&map, ndim);
-  add_part(&map, "", dim, "//", by);
-  for (int d = 0; d < ndim; d++)
-    if (d == grouped)
-      add_part(&map, ", ", d, "//", t->f->dot_group);
-    else if (d != dim)
-      add_dimension(&map, ", ", d);
-  add_part(&map, ", ", dim, "%", by);
-  if (grouped >= 0) add_part(&map, ", ", grouped, "%", t->f->dot_group);
-  runtime_str_add(&map, "]");
-  if (map.failed) runtime_arena_lacks(t->d->arena); /* no refusal: whoever realizes the plan asks for it */
-  bool ok = !map.failed && map.n < n;
-  if (ok) memcpy(out, map.data, map.n + 1);
-  runtime_str_free(&map);
-  return ok;
-}
-
 /* The loop's iterations without a check go apart. */
 static bool part_off(const tiling *t, int stage, int axis) {
   int at = schedule_leaf_position(&t->d->s->stages[stage], axis);
@@ -158,7 +116,8 @@ static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *r
 static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = packed_read(t);
   char map[256];
-  return panel_map(t, read, t->f->v, t->columns, group_dim(t), map, sizeof map) &&
+  return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->v], t->columns, group_dim(t), t->f->dot_group, map,
+                           sizeof map) &&
          copy_as(t, read->tensor, reader, map, copy);
 }
 
@@ -199,7 +158,7 @@ static const generic_read *left_read(const tiling *t) { return &t->f->reads.read
 static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = left_read(t);
   char map[256];
-  return panel_map(t, read, t->f->u, t->c[TILE_ROWS], -1, map, sizeof map) &&
+  return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->u], t->c[TILE_ROWS], -1, 0, map, sizeof map) &&
          copy_as(t, read->tensor, reader, map, copy);
 }
 
@@ -429,7 +388,7 @@ static bool make_sums(const tiling *t, const tn_tensor **sums) {
 /* Vectors of accumulators are vectors of the buffer that they are in, too: "[d0, d1] -> [d1, d0]". */
 static bool turn_sums(const tiling *t, const tn_tensor *sums) {
   runtime_str map = {0};
-  add_dimensions(&map, sums->ndim);
+  generic_map_begin(&map, sums->ndim);
   int v = t->f->v; /* blocks of a reduction, if it is cut, are behind the data axes */
   for (int a = 0; a < sums->ndim; a++)
     if (a != v) runtime_str_addf(&map, "d%d, ", a);
@@ -499,7 +458,7 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
   int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 2], n = 0, outer, inner, far, near;
   char map[256];
   runtime_str text = {0};
-  add_dimensions(&text, ndim);
+  generic_map_begin(&text, ndim);
   for (int k = 0; k < ndim; k++)
     if (k != dim) runtime_str_addf(&text, "d%d, ", k);
   runtime_str_addf(&text, "d%d]", dim);

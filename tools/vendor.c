@@ -114,6 +114,14 @@ bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const
   return false;
 }
 
+/* Whether floats are summed: bytes that are made floats first, as weights are, go by multiply-adds. */
+static bool sums_floats(const tn_program *program) {
+  bool does = false;
+  for (int i = 0; i < program->n_ops; ++i)
+    does |= program->ops[i]->n_reduce > 0 && tn_dtype_is_float(program->ops[i]->outputs[0].dtype);
+  return does;
+}
+
 vendor_number tools_vendor_number(const tn_program *program) {
   bool has_bytes = false, has_bf16 = false, has_f64 = false;
   for (int i = 0; i < program->n_inputs; ++i) {
@@ -122,6 +130,7 @@ vendor_number tools_vendor_number(const tn_program *program) {
     has_bf16 |= dtype == TN_BF16;
     has_f64 |= dtype == TN_F64;
   }
+  if (sums_floats(program)) has_bytes = false;
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
