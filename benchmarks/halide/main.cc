@@ -1,10 +1,12 @@
 /* main.cc: generic schedules beside those of Halide's autoschedulers. Both sides get the same inputs, their
  * outputs are compared, and they are timed in turns.
  *
- * Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--schedules] [PATTERN ...]
+ * Usage: bench_halide [--height N] [--width N] [--seconds S] [--target WORDS] [--trials N] [--schedules] [PATTERN ...]
  * Halide's threads are those of HL_NUM_THREADS, ours those of the target. The ratio is the least time of the
- * best autoscheduler to the least of ours. */
+ * best autoscheduler to the least of ours. With --trials each program is tuned too, and a second ratio says
+ * what its winner makes. */
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +32,7 @@ struct options {
   int64_t height = 1536, width = 2560;
   double seconds = 1;
   std::string target = "";
+  int trials = 0; /* of tuning; 0: none */
   bool prints_schedules = false;
   std::vector<std::string> patterns;
 };
@@ -48,7 +51,8 @@ std::string with_costs(const std::string &words) {
 
 /* ---- our side ----------------------------------------------------------------------------------------------------- */
 
-/* A program as Tenon schedules it by itself (tn_schedule_auto), with its arrays. Everything dies with the context. */
+/* A program as Tenon schedules it by itself (tn_schedule_auto), and as it tunes it, with its arrays.
+ * Everything dies with the context. */
 class ours {
 public:
   ours(const pipeline &p, const options &o) : program_(parse(p, o)) {
@@ -61,15 +65,34 @@ public:
     kernel_ = std::make_unique<tenon::kernel>(schedule.build(&options));
     made_s = now() - start;
     for (int i = 0; i < tn_program_arg_count(program_); i++) add(tn_program_arg(program_, i), i);
+    if (o.trials > 0) tuned_ = std::make_unique<tenon::kernel>(tune(target, o.trials).build(&options));
   }
-  void call() {
-    tenon::detail::check(ctx_, tn_call(ctx_, *kernel_, raw_.data(), static_cast<int>(raw_.size())));
-  }
+  void call() { call(*kernel_); }
+  void call_tuned() { call(*tuned_); }
   int n_inputs() const { return static_cast<int>(raw_.size()) - 1; }
   DLTensor *arg(int i) const { return raw_[i]; }
   double made_s; /* seconds for ranking and building */
 
 private:
+  void call(tenon::kernel &kernel) {
+    tenon::detail::check(ctx_, tn_call(ctx_, kernel, raw_.data(), static_cast<int>(raw_.size())));
+  }
+  /* The winner of TRIALS trials, whose log is not kept. */
+  tenon::schedule tune(const tn_target *target, int trials) {
+    char log[] = "/tmp/bench_halide.XXXXXX";
+    const int file = mkstemp(log);
+    if (file < 0) throw std::runtime_error("no temporary file for a log");
+    close(file);
+    tn_tune_options options = {};
+    options.log = log;
+    options.trials = trials;
+    options.target = target;
+    tn_tune_result result = {};
+    const bool is_tuned = tn_tune(program_, &options, &result) == TN_OK;
+    tn_schedule *best = is_tuned ? tn_apply_best(program_, target, log, nullptr) : nullptr;
+    remove(log);
+    return {ctx_, tenon::detail::check(ctx_, best)};
+  }
   tenon::program parse(const pipeline &p, const options &o) {
     const std::string head = "param H = " + std::to_string(o.height) + ", W = " + std::to_string(o.width) + "\n";
     return ctx_.parse(head + p.text);
@@ -86,7 +109,7 @@ private:
 
   tenon::context ctx_;
   tenon::program program_;
-  std::unique_ptr<tenon::kernel> kernel_;
+  std::unique_ptr<tenon::kernel> kernel_, tuned_;
   std::vector<tenon::array> arrays_;
   std::vector<DLTensor *> raw_;
 };
@@ -183,18 +206,29 @@ void time_sides(std::vector<side> &sides, double seconds) {
     }
 }
 
-/* Compares one pipeline, prints its line and returns the ratio; 0: an output of ours is wrong. */
-double compare(const pipeline &p, const options &o, const Halide::Target &target) {
+/* What one pipeline came to: times of Halide's best beside ours. */
+struct outcome {
+  double ratio = 0;       /* to `auto`; 0: an output of ours is wrong */
+  double tuned_ratio = 0; /* to the winner; 0: not tuned */
+};
+
+/* Compares one pipeline and prints its line. */
+outcome compare(const pipeline &p, const options &o, const Halide::Target &target) {
   ours mine(p, o);
   std::vector<std::unique_ptr<theirs>> halide(n_autoschedulers);
-  std::vector<side> sides(1 + n_autoschedulers);
-  sides[0].call = [&] { mine.call(); };
-  mine.call();
+  std::vector<side> sides(1 + n_autoschedulers + 1);
+  side &automatic = sides[0], &tuned = sides[1 + n_autoschedulers];
+  automatic.call = [&] { mine.call(); };
+  if (o.trials > 0) tuned.call = [&] { mine.call_tuned(); };
   bool is_right = true;
   for (int i = 0; i < n_autoschedulers; i++) try {
       halide[i] = std::make_unique<theirs>(p, mine, autoschedulers[i], target);
       halide[i]->call();
-      is_right &= difference(mine.arg(mine.n_inputs()), halide[i]->result()) <= tolerance;
+      for (const side *s : {&automatic, &tuned}) {
+        if (!s->call) continue;
+        s->call();
+        is_right &= difference(mine.arg(mine.n_inputs()), halide[i]->result()) <= tolerance;
+      }
       sides[1 + i].call = [&halide, i] { halide[i]->call(); };
       if (o.prints_schedules) printf("---- %s, %s\n%s\n", p.name.c_str(), autoschedulers[i], halide[i]->schedule.c_str());
     } catch (const Halide::Error &e) {
@@ -203,11 +237,14 @@ double compare(const pipeline &p, const options &o, const Halide::Target &target
   time_sides(sides, o.seconds);
   double best = INFINITY;
   for (int i = 0; i < n_autoschedulers; i++) best = std::min(best, sides[1 + i].least());
-  printf("%-18s %9.3f %5.0f%%", p.name.c_str(), sides[0].least() * 1e3, sides[0].spread() * 100);
+  printf("%-18s %9.3f %5.0f%%", p.name.c_str(), automatic.least() * 1e3, automatic.spread() * 100);
   for (int i = 0; i < n_autoschedulers; i++) printf(" %9.3f %5.0f%%", sides[1 + i].least() * 1e3, sides[1 + i].spread() * 100);
-  printf(" %7.2f %6.2f %s\n", best / sides[0].least(), mine.made_s, is_right ? "" : "  WRONG");
+  printf(" %7.2f %6.2f", best / automatic.least(), mine.made_s);
+  if (tuned.call) printf(" %9.3f %5.0f%% %7.2f", tuned.least() * 1e3, tuned.spread() * 100, best / tuned.least());
+  printf(" %s\n", is_right ? "" : "  WRONG");
   fflush(stdout);
-  return is_right ? best / sides[0].least() : 0;
+  if (!is_right) return {};
+  return {best / automatic.least(), tuned.call ? best / tuned.least() : 0};
 }
 
 bool is_wanted(const options &o, const std::string &name) {
@@ -225,6 +262,7 @@ options parse(int argc, char **argv) {
     else if (word == "--width") o.width = atoll(value), i++;
     else if (word == "--seconds") o.seconds = atof(value), i++;
     else if (word == "--target") o.target = value, i++;
+    else if (word == "--trials") o.trials = atoi(value), i++;
     else if (word == "--schedules") o.prints_schedules = true;
     else o.patterns.push_back(word);
   }
@@ -242,21 +280,24 @@ int main(int argc, char **argv) {
   std::vector<pipeline> all = stencil_pipelines();
   for (const pipeline &p : row_pipelines()) all.push_back(p);
   printf("%lld x %lld, Halide for %s\n", (long long)o.height, (long long)o.width, target.to_string().c_str());
-  printf("%-18s %9s %6s %16s %16s %16s %7s %6s   (ms, least; spread; s to make ours)\n", "pipeline", "auto", "", "Adams2019",
-         "Mullapudi2016", "Li2018", "ratio", "made");
-  double logs = 0;
+  printf("%-18s %9s %6s %16s %16s %16s %7s %6s", "pipeline", "auto", "", "Adams2019", "Mullapudi2016", "Li2018", "ratio", "made");
+  if (o.trials > 0) printf(" %16s %7s", "tuned", "ratio");
+  printf("   (ms, least; spread; s to make auto)\n");
+  double logs = 0, tuned_logs = 0;
   int n = 0, failed = 0;
   for (const pipeline &p : all) {
     if (!is_wanted(o, p.name)) continue;
     try {
-      const double ratio = compare(p, o, target);
-      if (ratio > 0) logs += std::log(ratio), n++;
-      failed += ratio <= 0;
+      const outcome found = compare(p, o, target);
+      if (found.ratio > 0) logs += std::log(found.ratio), n++;
+      if (found.tuned_ratio > 0) tuned_logs += std::log(found.tuned_ratio);
+      failed += found.ratio <= 0;
     } catch (const std::exception &e) {
       printf("%-18s failed: %s\n", p.name.c_str(), e.what());
       failed++;
     }
   }
   if (n > 0) printf("geometric mean of %d: %.2f times Halide's best\n", n, std::exp(logs / n));
+  if (n > 0 && o.trials > 0) printf("tuned: %.2f times\n", std::exp(tuned_logs / n));
   return failed > 0;
 }
