@@ -207,8 +207,11 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
 static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
-  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(busy_ns(f, shape, s), waits) * spilled(m, shape, s) + held_ns(m, shape, s) + between_ns(m, shape, s) +
+  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0, busy = fmax(busy_ns(f, shape, s), waits);
+  strip_stage sums = *s; /* spills lengthen what goes with loads, not what is computed of them */
+  if (s->reduces) sums.ops = fmin(s->ops, s->taps), sums.once = fmin(s->once, s->taps);
+  double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums), waits);
+  return busy + spills + held_ns(m, shape, s) + between_ns(m, shape, s) +
          crowded_ns(f, shape, s) + stored_ns(f, shape, s) + m->costs.chain;
 }
 

@@ -32,10 +32,14 @@ static void add_operation(operations *n, const tir_expr *e) {
     n->others++;
 }
 
-/* Operations whose values were met before, at the same row or at another one, are counted once where ROW is given. */
+/* A product that is added takes no instruction of its own. */
+static double instructions(const operations *n) { return fmax(n->sums, n->products) + n->others; }
+
+/* Operations of one body. Those whose values were met before are counted once: in the body or in another one of the same block,
+ * and where ROW is given at another row, too. SLIDING are those of them that the next row makes at the step of TAP before. */
 typedef struct counting {
-  operations n;
-  const tir_var *row; /* or NULL */
+  operations n, sliding;
+  const tir_var *row, *tap; /* or NULL */
   int n_met;
   const tir_expr *met[MAX_INLINED_OPS];
 } counting;
@@ -66,7 +70,7 @@ static bool is_shifted(const tir_expr *a, const tir_expr *b, const tir_var *row,
 }
 
 static bool was_met(const counting *c, const tir_expr *e) {
-  for (int i = 0; c->row && i < c->n_met; i++) {
+  for (int i = 0; i < c->n_met; i++) {
     int64_t shift = 0;
     bool is_set = false;
     if (is_shifted(c->met[i], e, c->row, &shift, &is_set)) return true;
@@ -74,23 +78,72 @@ static bool was_met(const counting *c, const tir_expr *e) {
   return false;
 }
 
+/* Whether INDEX goes on as far with each row as with each step of TAP. */
+static bool slides_along(const tir_expr *index, const tir_var *row, const tir_var *tap, int64_t *by) {
+  tir_linear form;
+  int64_t rows = 0, taps = 0;
+  tir_linear_zero(&form);
+  if (!tir_linear_add_expr(&form, index, 1)) return false;
+  for (int i = 0; i < form.n; i++) {
+    const tir_expr *atom = form.terms[i].atom;
+    bool is_row = atom->op == TIR_VAR && atom->u.var == row, is_tap = atom->op == TIR_VAR && atom->u.var == tap;
+    if (!is_row && !is_tap && (tir_uses_var(atom, row) || tir_uses_var(atom, tap))) return false;
+    rows += is_row ? form.terms[i].coef : 0, taps += is_tap ? form.terms[i].coef : 0;
+  }
+  *by = rows;
+  return rows == taps;
+}
+
+/* Whether the value of E at a row and a step of TAP is that at the next row and the step before. */
+static bool slides(const tir_expr *e, const tir_var *row, const tir_var *tap) {
+  int64_t by;
+  if (e->op == TIR_VAR) return e->u.var != row && e->u.var != tap;
+  for (int i = 0; i < e->n_args; i++)
+    if (e->op == TIR_READ ? !slides_along(e->arg[i], row, tap, &by) : !slides(e->arg[i], row, tap)) return false;
+  return true;
+}
+
+/* What tap_of asks of a body: whether some read goes down the rows with TAP. */
+typedef struct sliding_read {
+  const tir_var *row, *tap;
+  bool is_found;
+} sliding_read;
+
+static tir_walk find_sliding(void *user, const tir_expr *e) {
+  sliding_read *f = user;
+  for (int i = 0; e->op == TIR_READ && i < e->n_args; i++) {
+    int64_t by = 0;
+    f->is_found |= slides_along(e->arg[i], f->row, f->tap, &by) && by != 0;
+  }
+  return e->op == TIR_READ ? TIR_WALK_PRUNE : TIR_WALK_ON;
+}
+
+/* The axis of OP's reduction that goes down the rows of what is read. NULL: none does. */
+static const tn_axis *tap_of(const te_op *op, const tir_expr *body, const tir_var *row) {
+  for (int a = 0; row && a < op->n_reduce; a++) {
+    sliding_read f = {.row = row, .tap = &op->reduce_axes[a]->var};
+    tir_walk_expr(body, find_sliding, &f);
+    if (f.is_found) return op->reduce_axes[a];
+  }
+  return NULL;
+}
+
 static tir_walk count_operation(void *user, const tir_expr *e) {
   counting *c = user;
   if (e->op == TIR_READ || e->n_args == 0 || was_met(c, e)) return TIR_WALK_PRUNE;
-  if (c->row && c->n_met < MAX_INLINED_OPS) c->met[c->n_met++] = e;
+  if (c->n_met < MAX_INLINED_OPS) c->met[c->n_met++] = e;
   add_operation(&c->n, e);
+  if (c->tap && slides(e, c->row, c->tap)) add_operation(&c->sliding, e);
   return TIR_WALK_ON;
 }
 
-/* A product that is added takes no instruction of its own. ROW: what rows of a block have in common counts once; NULL:
- * all does. */
-static double operations_of(const tir_expr *body, const tir_var *row) {
-  counting c = {.row = row};
+/* The sum of a reduction among them. */
+static void count_operations(counting *c, const tir_expr *body) {
   bool reduces = body->op == TIR_REDUCE;
+  c->n = c->sliding = (operations){0};
   for (int i = 0; i < (reduces ? body->n_args : 1); i++)
-    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, &c);
-  if (reduces) c.n.sums++;
-  return fmax(c.n.sums, c.n.products) + c.n.others;
+    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, c);
+  if (reduces) c->n.sums++;
 }
 
 double generic_computed_again(const generic_draft *p, int stage) {
@@ -100,7 +153,9 @@ double generic_computed_again(const generic_draft *p, int stage) {
     return INFINITY;
   if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return INFINITY;
   const tir_expr *body = generic_body(p, stage);
-  return body ? operations_of(body, NULL) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
+  counting c = {0};
+  if (body) count_operations(&c, body);
+  return body ? instructions(&c.n) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
 }
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -291,9 +346,56 @@ static void count_rows(const strip_level *level, const generic_reads *r, int row
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* What the stages of the root's block make, by points and by rows, in terms of the variables of those that came first. */
+typedef struct shared_block {
+  counting all, once;
+  int n_data, n_reduce;
+  tn_axis *data[TN_MAX_RANK], *reduce[TN_MAX_RANK];
+} shared_block;
+
+/* BODY with the block's variables for OP's own, where the axes are as long. */
+static const tir_expr *in_block(const generic_draft *d, const te_op *op, const tir_expr *body, shared_block *block) {
+  tir_binding bindings[2 * TN_MAX_RANK];
+  int n = 0;
+  for (int kind = 0; kind < 2; kind++) {
+    tn_axis **known = kind ? block->reduce : block->data, **own = kind ? op->reduce_axes : op->axes;
+    int *n_known = kind ? &block->n_reduce : &block->n_data, n_own = kind ? op->n_reduce : op->n_axes;
+    for (int a = 0; a < RUNTIME_MIN(n_own, TN_MAX_RANK); a++) {
+      if (a == *n_known) known[(*n_known)++] = own[a];
+      if (known[a] == own[a] || known[a]->extent != own[a]->extent) continue;
+      const tir_expr *value = tir_var_expr(d->arena, &known[a]->var);
+      if (value) bindings[n++] = (tir_binding){&own[a]->var, value};
+    }
+  }
+  return n > 0 ? tir_substitute(d->arena, body, n, bindings) : body;
+}
+
+/* Operations of a point: all, and those that are its own where rows go together. */
+static void count_ops(const generic_draft *d, const te_op *op, const tir_expr *body, shared_block *block,
+                      strip_stage *out) {
+  int at = op->n_axes - 2 - out->trailing;
+  shared_block own = {0};
+  bool in_registers = out->last_reader < 0 || out->is_local;
+  if (!in_registers) block = &own;
+  const tir_expr *e = in_block(d, op, body, block);
+  if (!e) e = body;
+  const tn_axis *row = at >= 0 ? block->data[at] : NULL, *tap = row ? tap_of(op, body, &op->axes[at]->var) : NULL;
+  for (int a = 0; tap && a < op->n_reduce; a++)
+    if (op->reduce_axes[a] == tap) tap = block->reduce[a];
+  block->once.row = row ? &row->var : NULL, block->once.tap = tap ? &tap->var : NULL;
+  count_operations(&block->all, e);
+  count_operations(&block->once, e);
+  operations n = block->once.n, sliding = block->once.sliding;
+  operations rest = {n.sums - sliding.sums, n.products - sliding.products, n.others - sliding.others};
+  out->ops = out->taps * instructions(&block->all.n);
+  out->once = out->taps * instructions(&n);
+  if (tap) out->once = out->taps * (instructions(&rest) + instructions(&sliding) / (double)tap->extent);
+  out->ops = fmax(out->ops, out->once);
+}
+
 /* The work of a point of one stage: taps of its window, operations, loads, and how far it reaches beyond its tile. */
 static void count_stage(const generic_draft *d, const generic_group *g, const strip_level *level, int stage,
-                        const generic_reads *r, strip_stage *out) {
+                        const generic_reads *r, shared_block *block, strip_stage *out) {
   const tir_expr *body = generic_body(d, stage);
   out->reduces = r->n_axes > r->n_data;
   out->taps = out->lead = out->planes = 1;
@@ -304,10 +406,8 @@ static void count_stage(const generic_draft *d, const generic_group *g, const st
     bool is_shared = r->n_data == g->root->ndim && g->is_common[a];
     out->lead *= is_of_tile || is_shared ? 1 : (double)r->extent[a];
   }
-  int at = r->n_data - 2 - out->trailing;
-  const tir_var *row = at >= 0 ? &r->op->axes[at]->var : NULL;
-  out->ops = out->taps * (body ? operations_of(body, NULL) : 1);
-  out->once = out->taps * (body ? operations_of(body, row) : 1);
+  out->ops = out->once = out->taps;
+  if (body) count_ops(d, r->op, body, block, out);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(d, level, r, i, out);
   count_reach(r, r->n_data - 2 - out->trailing, out);
@@ -364,6 +464,9 @@ static bool has_channels(const generic_draft *d, const strip_level *level) {
  * columns, or other channels than the root. */
 static bool count_level(const generic_draft *d, const generic_group *g, strip_level *out) {
   generic_reads r;
+  shared_block *block = RUNTIME_NEW(d->arena, shared_block);
+  if (!block) return false;
+  *block = (shared_block){0};
   out->n = 0;
   out->channels = generic_trailing(d, g->root) > 0 ? generic_channels(d, generic_stage(d, g->root)) : 1;
   for (int i = d->s->n_stages - 1; i >= 0; i--) {
@@ -384,7 +487,7 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
     if (!generic_read_all(d, stage, &r)) return false;
-    count_stage(d, g, out, stage, &r, &out->stages[i]);
+    count_stage(d, g, out, stage, &r, block, &out->stages[i]);
   }
   share_blocks(out);
   return out->n > 0 && out->stages[0].tensor == g->root && (out->stages[0].trailing > 0) == (out->channels > 1);
