@@ -184,9 +184,9 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
   tile_extents(f, c, extent);
-  bool is_row = read->stride[f->v] == 1;
+  bool is_row = read->stride[f->v] == 1 || f->apart[i] > 0;
   s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
-  double run = is_row                                               ? fmin(width, (double)tile_extent_of(f, f->v))
+  double run = is_row                                               ? fmin(width, (double)tile_extent_of(f, f->v)) * (double)read->stride[f->v]
                : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
                : f->u >= 0 && read->stride[f->u] == 1               ? extent[f->u]
                                                                     : 1;
@@ -508,7 +508,7 @@ static double at_once(double v, double r, double r2, double steps) {
 static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double chain) {
   const tn_machine *m = &f->machine;
   bool dot = c[TILE_DOT] != 0;
-  double fma = dot ? cost_dot(m, f->dot_group) : cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0,
+  double fma = dot ? cost_dot(m, f->dot_group) : cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, apart = 0,
          sums = v * r * r2;
   double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
@@ -516,6 +516,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
+    apart += n * f->apart[i] * (double)tile_lanes(f, c);
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? n : 0;
   }
@@ -533,7 +534,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
   loads += c[TILE_PREFETCH] ? v : 0;
-  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
+  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load + apart;
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
 

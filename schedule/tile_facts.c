@@ -92,7 +92,17 @@ static int left_read(const generic_draft *d, const tile_facts *f) {
   return -1;
 }
 
-/* Reads along the vectors: with stride 0 or 1, and those of at most one tensor with another, which is used again. */
+/* A window that goes on by a few elements: it has no packed copy, but shuffles bring its lanes together, for all rows at once. */
+static bool describe_apart(tile_facts *f, int at) {
+  const generic_read *read = &f->reads.reads[at];
+  int64_t stride = read->stride[f->v], bytes = (int64_t)tn_dtype_bytes(read->tensor->dtype);
+  bool goes = read->is_window && read->overlaps && stride > 1 && stride <= COST_MOST_APART && bytes >= 4;
+  if (goes) f->apart[at] = cost_apart(&f->machine, (double)bytes, stride);
+  return goes;
+}
+
+/* Reads along the vectors: with stride 0 or 1, windows with a small one, and those of at most one tensor with another, which is
+ * used again. */
 static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
   bool along = false, reused = false;
@@ -100,7 +110,7 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
-    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
+    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !describe_apart(f, i);
     bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
     if (is_far && (is_other || reuse(read, r) < 2)) return false;
     if (is_far && f->far < 0) f->far = i;
