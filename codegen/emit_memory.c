@@ -24,6 +24,14 @@ typedef struct access {
   int64_t stride; /* linear vectors */
 } access;
 
+/* base + stride * lane where the base is any number of 32 bits, as a row that was worked out from what was loaded: lanes count up
+ * in an address's 64 bits, in which nothing overflows; a lane that would in 32 lies in no buffer. */
+static bool is_row_of_any(const codegen_emitter *m, const tir_expr *index, int64_t *stride) {
+  if (index->op != TIR_RAMP || index->dtype != TN_I32 || m->target->address_bits != 64) return false;
+  *stride = index->u.i;
+  return true;
+}
+
 /* align stays 0 when the access is wrong: the message is out then. */
 static access take_apart(codegen_emitter *m, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                          const tir_expr *predicate) {
@@ -39,7 +47,7 @@ static access take_apart(codegen_emitter *m, const tir_buffer *buffer, int n_ind
   a.align = codegen_element_bytes(buffer);
   if (n_index == 1) a.index = index[0];
   if (a.index != NULL) a.lanes = a.index->lanes;
-  a.linear = a.lanes > 1 && codegen_is_linear(m, a.index, &a.stride);
+  a.linear = a.lanes > 1 && (codegen_is_linear(m, a.index, &a.stride) || is_row_of_any(m, a.index, &a.stride));
   return a;
 }
 
