@@ -151,6 +151,7 @@ LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, in
 
 /* e^VALUE, a vector of f32 (emit_exp.c). */
 LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
+LLVMValueRef codegen_tanh_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
 /* erf VALUE, likewise. */
 LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes);
 

@@ -1,7 +1,7 @@
-/* emit_exp.c: exponentials and error functions of vectors of f32, written out: a call would leave all vector registers
- * to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to x / ln 2, and
- * r, at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp; infinities, NaN, zeros and denormal
- * numbers are as libm's. */
+/* emit_exp.c: exponentials, hyperbolic tangents and error functions of vectors of f32, written out: a call would leave
+ * all vector registers to the callee, and waits for one vector at a time. e^x = 2^n * e^r, where n is the whole number next to
+ * x / ln 2, and r, at most half of ln 2, goes through a polynomial. erf: erf.h. Within 2 ulp, tanh within 3; infinities, NaN, zeros and
+ * denormal numbers are as libm's. */
 #include "codegen/emit.h"
 #include "codegen/erf.h"
 
@@ -84,6 +84,18 @@ static LLVMValueRef scale_by_instruction(const vectors *x, LLVMValueRef value, L
   return result;
 }
 
+/* What e^value is made of: 2^n * e^r. */
+typedef struct reduced {
+  LLVMValueRef shifted, n, r; /* n + BIASED; n; the rest */
+} reduced;
+
+static reduced reduce(const vectors *x, LLVMValueRef value) {
+  LLVMValueRef shifted = multiply_add(x, value, real(x, per_ln2), real(x, biased));
+  LLVMValueRef n = LLVMBuildFSub(x->m->builder, shifted, real(x, biased), "");
+  LLVMValueRef r = multiply_add(x, n, real(x, -ln2_high), value);
+  return (reduced){shifted, n, multiply_add(x, n, real(x, -ln2_low), r)};
+}
+
 /* What is too small for a float, as behind the mask of an attention, is left out: a result that is smaller than the least normal number
  * is an assist of the processor of some hundred cycles. */
 LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
@@ -93,13 +105,35 @@ LLVMValueRef codegen_exp_f32(codegen_emitter *m, LLVMValueRef value, int lanes) 
   LLVMValueRef counts = LLVMBuildFCmp(b, LLVMRealUGE, value, real(&x, least), ""); /* NaN, too */
   value = at_most(&x, value, real(&x, most));
   if (!has_instruction) value = LLVMBuildSelect(b, counts, value, LLVMConstNull(x.type), "");
-  LLVMValueRef shifted = multiply_add(&x, value, real(&x, per_ln2), real(&x, biased));
-  LLVMValueRef n = LLVMBuildFSub(b, shifted, real(&x, biased), "");
-  LLVMValueRef r = multiply_add(&x, n, real(&x, -ln2_high), value);
-  r = multiply_add(&x, n, real(&x, -ln2_low), r);
-  LLVMValueRef power = polynomial(&x, RUNTIME_COUNT(exp_terms), exp_terms, r);
-  if (has_instruction) return scale_by_instruction(&x, power, n, counts);
-  return LLVMBuildSelect(b, counts, scale_by_bits(&x, power, shifted), LLVMConstNull(x.type), "");
+  reduced e = reduce(&x, value);
+  LLVMValueRef power = polynomial(&x, RUNTIME_COUNT(exp_terms), exp_terms, e.r);
+  if (has_instruction) return scale_by_instruction(&x, power, e.n, counts);
+  return LLVMBuildSelect(b, counts, scale_by_bits(&x, power, e.shifted), LLVMConstNull(x.type), "");
+}
+
+static LLVMValueRef absolute(const vectors *x, LLVMValueRef value) {
+  LLVMTypeRef type = x->type;
+  return codegen_intrinsic(x->m, "llvm.fabs", 1, &type, 1, &value);
+}
+
+static LLVMValueRef with_sign(const vectors *x, LLVMValueRef value, LLVMValueRef sign) {
+  LLVMTypeRef type = x->type;
+  return codegen_intrinsic(x->m, "llvm.copysign", 1, &type, 2, (LLVMValueRef[]){value, sign});
+}
+
+/* By e^2a - 1 = 2^n * (e^r - 1) + (2^n - 1), of which nothing is lost where a is small: tanh a = (e^2a - 1) / (e^2a + 1). */
+LLVMValueRef codegen_tanh_f32(codegen_emitter *m, LLVMValueRef value, int lanes) {
+  static const double end = 10; /* where a float is 1 */
+  vectors x = vectors_of(m, lanes);
+  LLVMBuilderRef b = m->builder;
+  LLVMValueRef a = at_most(&x, absolute(&x, value), real(&x, end));
+  reduced e = reduce(&x, LLVMBuildFAdd(b, a, a, ""));
+  LLVMValueRef above = polynomial(&x, RUNTIME_COUNT(exp_terms) - 2, exp_terms, e.r); /* without 1 + r */
+  above = multiply_add(&x, LLVMBuildFMul(b, e.r, e.r, ""), above, e.r);
+  LLVMValueRef bits = LLVMBuildSub(b, LLVMBuildBitCast(b, e.shifted, x.bits, ""), integer(&x, 127), "");
+  LLVMValueRef power = power_of_two(&x, bits);
+  LLVMValueRef top = multiply_add(&x, power, above, LLVMBuildFSub(b, power, real(&x, 1), ""));
+  return with_sign(&x, LLVMBuildFDiv(b, top, LLVMBuildFAdd(b, top, real(&x, 2), ""), ""), value);
 }
 
 #define TERM(number) number,
@@ -123,12 +157,10 @@ LLVMValueRef codegen_erf_f32(codegen_emitter *m, LLVMValueRef value, int lanes) 
   vectors x = vectors_of(m, lanes);
   LLVMBuilderRef b = m->builder;
   LLVMValueRef end = real(&x, CODEGEN_ERF_MOST), one = real(&x, 1);
-  LLVMValueRef a = codegen_intrinsic(m, "llvm.fabs", 1, &x.type, 1, &value);
-  a = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, a, end, ""), end, a, "");
+  LLVMValueRef a = at_most(&x, absolute(&x, value), end);
   LLVMValueRef near = polynomial(&x, RUNTIME_COUNT(erf_near), erf_near, LLVMBuildFMul(b, value, value, ""));
   near = multiply_add(&x, value, near, value);
   LLVMValueRef far = small_power(&x, polynomial(&x, RUNTIME_COUNT(erf_far), erf_far, a));
-  LLVMValueRef args[] = {LLVMBuildFSub(b, one, far, ""), value};
-  far = codegen_intrinsic(m, "llvm.copysign", 1, &x.type, 2, args);
+  far = with_sign(&x, LLVMBuildFSub(b, one, far, ""), value);
   return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGE, a, one, ""), far, near, "");
 }

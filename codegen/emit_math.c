@@ -1,4 +1,4 @@
-/* emit_math.c: functions of floats. Exponentials and error functions of vectors of f32 are written out (emit_exp.c).
+/* emit_math.c: functions of floats. Exponentials, tanh and error functions of vectors of f32 are written out (emit_exp.c).
  * Other vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a register, where the target has
  * them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or libm), and libm by name, lane by
  * lane, for the others. */
@@ -102,6 +102,7 @@ static LLVMValueRef call(codegen_emitter *m, const tir_expr *e, LLVMValueRef *ar
   bool is_exp = e->op == TIR_EXP || e->op == TIR_SIGMOID;
   bool is_vector = e->lanes > 1;
   if (is_vector && is_exp && e->dtype == TN_F32) return codegen_exp_f32(m, args[0], e->lanes);
+  if (is_vector && e->op == TIR_TANH && e->dtype == TN_F32) return codegen_tanh_f32(m, args[0], e->lanes);
   if (is_vector && e->op == TIR_ERF && e->dtype == TN_F32) return codegen_erf_f32(m, args[0], e->lanes);
   is_vector = is_vector && !rows[e->op].is_instruction && !rows[e->op].is_scalar_only;
   char isa = is_vector ? vector_isa(m->target) : 0;
