@@ -405,6 +405,29 @@ static void map_axes(const generic_draft *p, const generic_group *g, const tn_te
   for (int f = 0; f < TN_MAX_RANK; f++) map[f] = map[f] == -2 ? -1 : map[f];
 }
 
+/* Whether a stage of the group, or its root, reads TENSOR. */
+static bool is_read_by_group(const generic_draft *p, const generic_group *g, const tn_tensor *tensor) {
+  int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, tensor);
+  int n = stage < 0 ? 0 : schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++)
+    if (has(g, p->s->stages[readers[i]].tensors)) return true;
+  return false;
+}
+
+/* Sums along rows, many for each iteration of the COMMON loops, of what nobody else in the group reads (the scores of an attention's
+ * row): several of them go together in loops of their own, and their results are few beside what they read. MAP: as map_axes says. */
+static bool is_better_alone(const generic_draft *p, const generic_group *g, int stage, const bool *common,
+                            const int8_t *map) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  generic_reads r;
+  bool many = generic_row_axis(p, stage) >= 0;
+  for (int f = 0; f < g->root->ndim; f++) many &= !common[f] || map[f] != tensor->ndim - 1;
+  if (!many || tensor->ndim == 0 || !generic_read_all(p, stage, &r) || r.extent[r.n_data - 1] == 1) return false;
+  for (int i = 0; i < r.n; i++)
+    if (is_read_by_group(p, g, r.reads[i].tensor)) return false;
+  return true;
+}
+
 /* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
 static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
@@ -420,6 +443,7 @@ static bool join_rows(const generic_draft *p, generic_group *g, int stage, doubl
   }
   bool is_enough = iterations >= 2 * p->machine.threads || !generic_is_worth_threads(p, g->ns + ns);
   if (n_common == 0 || !is_enough || g->n == GENERIC_MAX_STAGES) return false;
+  if (is_better_alone(p, g, stage, common, map)) return false;
   memcpy(g->is_common, common, sizeof common);
   memcpy(g->maps[g->n], map, sizeof map);
   g->members[g->n++] = tensor;
