@@ -578,21 +578,25 @@ static double turn_ns(const tile_facts *f, const int32_t *c) {
   return elements * moved + bytes / COST_LINE * line + written;
 }
 
-/* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. What is the
- * same in the next tile stays in registers as well, where they are enough. */
+/* A tile whose steps are written out: what they read again is still in a register. Where there is no loop inside at all the next tile
+ * begins before this one ends, and what is the same there stays in registers as well, where they are enough. */
 static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
-  int inner = innermost_axis(f, c);
-  double extent[GENERIC_MAX_AXES], loads = 0, free = f->machine.vector_registers - v * r * r2 - 1;
-  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
+  int from = tile_unrolled_from(f);
+  bool is_whole = from == f->reads.n_data;
+  int inner = is_whole ? innermost_axis(f, c) : -1;
+  double extent[GENERIC_MAX_AXES], loads = 0, free = f->machine.vector_registers - v * r * r2 - 1, turns = 1;
+  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < from ? 1 : (double)f->reads.extent[a];
+  for (int a = f->reads.n_data; a < from; a++) turns *= (double)f->reads.extent[a];
   if (f->u >= 0) extent[f->u] = r;
   if (f->u2 >= 0) extent[f->u2] = r2;
   for (int i = 0; i < f->reads.n; i++) {
     double vectors = v * elements_read(&f->walks[i], extent);
-    bool stays = !moves(f, i, inner) && vectors <= free;
-    loads += stays ? 0 : vectors;
+    bool stays = is_whole && !moves(f, i, inner) && vectors <= free;
+    loads += stays ? 0 : turns * vectors;
   }
   double arithmetic = v * r * r2 * f->reduced * cost_fma(&f->machine, c[TILE_WIDTH]);
-  return cost_overlap(fmax(arithmetic, f->machine.costs.chain), loads * f->machine.costs.load);
+  double waits = (is_whole ? 1 : f->reduced) * f->machine.costs.chain;
+  return cost_overlap(fmax(arithmetic, waits), loads * f->machine.costs.load);
 }
 
 /* What a tile takes to find out which steps count: a test for each that does not, unless they are written out. */

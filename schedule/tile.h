@@ -120,7 +120,16 @@ static inline bool tile_is_single_row(const tile_facts *f) { return tile_extent_
 static inline int64_t tile_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
-static inline bool tile_is_unrolled(const tile_facts *f) { return f->is_depthwise && f->reduced <= TILE_MAX_UNROLLED; }
+/* Where every read goes along the vectors, a filter's steps from this axis on are written out: all, or those of its last axes. The
+ * number of axes: none are. */
+static inline int tile_unrolled_from(const tile_facts *f) {
+  int from = f->reads.n_axes;
+  int64_t steps = 1;
+  while (f->is_depthwise && from > f->reads.n_data && steps * f->reads.extent[from - 1] <= TILE_MAX_UNROLLED)
+    steps *= f->reads.extent[--from];
+  return from;
+}
+static inline bool tile_is_unrolled(const tile_facts *f) { return tile_unrolled_from(f) < f->reads.n_axes; }
 /* The operand that is copied with the last reduction axis last; -1: none. */
 static inline int tile_turned(const tile_facts *f, const int32_t *value) {
   return value[TILE_LANES] ? f->turned : value[TILE_DOT] ? f->dot_turned : -1;

@@ -353,7 +353,7 @@ static bool arrange_tile(const tiling *t, int stage) {
   if (t->c[TILE_DOT])
     return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
   if (!generic_annotate(t->d, stage, v_in, SCHEDULE_VECTORIZE)) return false;
-  for (int a = f->reads.n_data; tile_is_unrolled(f) && a < f->reads.n_axes; a++)
+  for (int a = tile_unrolled_from(f); a < f->reads.n_axes; a++)
     if (!generic_annotate(t->d, stage, a, SCHEDULE_UNROLL)) return false;
   return true;
 }
