@@ -205,6 +205,10 @@ static double lane_ns(const points_facts *f, const generic_reads *r, const gener
   int v = r->n_data - 1;
   double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
   bool is_near = read->is_known[v] && llabs(read->stride[v]) <= COST_MOST_APART;
+  int64_t grain = generic_grain(r, v), inside;
+  bool is_whole = grain >= (int64_t)(f->machine.vector_bytes / bytes) && r->extent[v] % grain == 0;
+  if (is_whole && generic_stride_in_grain(r, read, v, grain, &inside) && llabs(inside) <= COST_MOST_APART)
+    return cost_apart(&f->machine, bytes, inside); /* vectors do not go over the borders of blocks */
   if (is_near && read->block[v] == 0)
     return cost_apart(&f->machine, bytes, read->stride[v]) + between_ns(&f->machine, r, read);
   if (is_near && read->stride[v] == 0 && is_repeated(read, &r->op->axes[v]->var))

@@ -70,6 +70,10 @@ bool generic_is_contiguous(const generic_reads *r, int axis);
 double generic_read_bytes(const generic_reads *r);
 /* So long vectors along AXIS, or whole multiples of it, or whole parts, cut no read's blocks and periods; 0: any do, or none. */
 int64_t generic_grain(const generic_reads *r, int axis);
+/* Inside of a part of GRAIN iterations of axis AXIS, which begins with a multiple of GRAIN: how many elements READ goes on by with each.
+ * False: it does not go on evenly. */
+bool generic_stride_in_grain(const generic_reads *r, const generic_read *read, int axis, int64_t grain,
+                             int64_t *stride);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
 /* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be

@@ -5,6 +5,7 @@
 #include "schedule/cost.h"
 #include "schedule/generic.h"
 #include "schedule/lowering.h"
+#include "tir/linear.h"
 
 enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
 
@@ -420,6 +421,40 @@ int64_t generic_grain(const generic_reads *r, int axis) {
     }
   }
   return grain;
+}
+
+/* Whether E has VAR as VAR // n alone, for multiples n of GRAIN. */
+static bool is_same_in_grain(const tir_expr *e, const tir_var *var, int64_t grain) {
+  int64_t n;
+  if (e->op == TIR_VAR) return e->u.var != var;
+  bool is_quotient = e->op == TIR_FLOORDIV && e->arg[0]->op == TIR_VAR && e->arg[0]->u.var == var;
+  if (is_quotient) return tir_is_int(e->arg[1], &n) && n > 0 && n % grain == 0;
+  for (int i = 0; i < e->n_args; i++)
+    if (!is_same_in_grain(e->arg[i], var, grain)) return false;
+  return true;
+}
+
+bool generic_stride_in_grain(const generic_reads *r, const generic_read *read, int axis, int64_t grain,
+                             int64_t *stride) {
+  const tir_var *var = axis_var(r->op, axis);
+  int64_t step = 1;
+  *stride = 0;
+  for (int d = read->expr->n_args - 1; d >= 0; step *= read->tensor->shape[d--]) {
+    tir_linear form;
+    tir_linear_zero(&form);
+    if (!tir_linear_add_expr(&form, read->expr->arg[d], 1)) return false;
+    for (int i = 0; i < form.n; i++) {
+      const tir_expr *atom = form.terms[i].atom;
+      int64_t period;
+      bool is_rest = atom->op == TIR_FLOORMOD && atom->arg[0]->op == TIR_VAR && atom->arg[0]->u.var == var &&
+                     tir_is_int(atom->arg[1], &period) && period > 0 && period % grain == 0;
+      if (is_rest || (atom->op == TIR_VAR && atom->u.var == var))
+        *stride += step * form.terms[i].coef;
+      else if (!is_same_in_grain(atom, var, grain))
+        return false;
+    }
+  }
+  return true;
 }
 
 bool generic_joins(const generic_reads *r, int axis) {
