@@ -195,6 +195,10 @@ LLVMValueRef codegen_load_masked_table(codegen_emitter *m, const tir_buffer *buf
 /* The same in groups of neighbours, where MASK is constant and lets the first of each group through, if any: the others are 0. */
 LLVMValueRef codegen_load_part_words(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                      const tir_expr *index, LLVMValueRef mask);
+/* From any places, of a buffer that a few registers hold (emit_small_table.c); NULL: it is none. What is read is the whole buffer, and
+ * an index outside of it gets anything. */
+LLVMValueRef codegen_load_small_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                      const tir_expr *index);
 /* Whether an index goes over words: groups of GROUP neighbours, elements of BYTES, that lie a constant STEP of elements apart. */
 bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes, int *group, int64_t *step);
 /* Whether a condition is the same for all lanes of each GROUP of neighbours. False: it may be none that is known. */

@@ -357,7 +357,7 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a) {
   } else if (!a->linear && (has_masks(m, a) || LLVMIsConstant(mask)) &&
              (value = codegen_load_masked_table(m, a->buffer, a->pointer, a->index, a->predicate, mask)) != NULL) {
     return or_zero(m, mask, value);
-  } else {
+  } else if ((value = codegen_load_small_table(m, a->buffer, a->pointer, a->index)) == NULL) {
     value = load_lanes(m, a, or_zero(m, mask, codegen_value(m, a->index)));
   }
   return or_zero(m, mask, value);
@@ -380,6 +380,7 @@ static LLVMValueRef load_unlinear(codegen_emitter *m, const access *a) {
   LLVMValueRef value = codegen_load_table(m, a->buffer, a->pointer, a->index);
   codegen_step step;
   if (value == NULL && codegen_has_step(m, a->index, &step)) return load_stepped(m, a, &step);
+  if (value == NULL) value = codegen_load_small_table(m, a->buffer, a->pointer, a->index);
   return value != NULL ? value : load_lanes(m, a, codegen_value(m, a->index));
 }
 

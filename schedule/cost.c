@@ -281,6 +281,16 @@ double cost_apart(const tn_machine *m, double bytes, int64_t stride) {
   return ((apart + 1) / 2 * blocks * m->costs.load + (apart - 1 + blocks - 1) * shuffle) / lanes;
 }
 
+/* Shuffles across two registers of the table each, and choices between what they find; both for a register of lanes. */
+double cost_table(const tn_machine *m, double bytes, double elements) {
+  enum { MOST = 16, MOST_OF_BYTES = 4, WORD = 4 };
+  double per = COST_LINE / bytes, pairs = ceil(ceil(elements / per) / 2);
+  bool is_held = m->vector_bytes == COST_LINE &&
+                 ((bytes == WORD && elements <= MOST * per) || (bytes == 1 && elements <= MOST_OF_BYTES * per));
+  double shuffle = 2 * cost_fma(m, m->vector_bytes); /* one of two ports has them */
+  return is_held ? (pairs * shuffle + (pairs - 1) * shuffle) / per : INFINITY;
+}
+
 double cost_threads(const tn_machine *m, double ns, double parts) {
   return cost_blocks(m, ns, parts, 1 / parts, 1 / parts);
 }

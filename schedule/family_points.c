@@ -213,7 +213,8 @@ static double lane_ns(const points_facts *f, const generic_reads *r, const gener
     return cost_apart(&f->machine, bytes, read->stride[v]) + between_ns(&f->machine, r, read);
   if (is_near && read->stride[v] == 0 && is_repeated(read, &r->op->axes[v]->var))
     return cost_apart(&f->machine, bytes, -1);
-  return is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride);
+  double table = cost_table(&f->machine, bytes, generic_bytes(read->tensor) / bytes);
+  return fmin(table, is_near ? f->machine.costs.gather : far_ns(&f->machine, (double)r->extent[v], stride));
 }
 
 /* Rows that are one vector first. Of spread reads as many as the longest vector has room for. */

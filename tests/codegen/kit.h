@@ -99,6 +99,7 @@ int test_loops_run(void);
 /* Through C: a program of its own, test_codegen --through-c. COMMAND: the only compiler; NULL: gcc and clang. */
 int test_through_c(const char *command);
 int test_memory(void);
+int test_small_table(void);
 int test_loops(void);
 int test_tiles(void);
 int test_turn(void);
