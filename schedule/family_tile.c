@@ -186,7 +186,7 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   tile_extents(f, c, extent);
   bool is_row = read->stride[f->v] == 1 || f->apart[i] > 0;
   s.grows = is_row && (read->is_window || c[TILE_DEPTH]);
-  double run = is_row                                               ? fmin(width, (double)tile_extent_of(f, f->v)) * (double)read->stride[f->v]
+  double run = is_row ? fmin(width, (double)tile_extent_of(f, f->v)) * (double)read->stride[f->v]
                : last >= f->reads.n_data && read->stride[last] == 1 ? extent[last]
                : f->u >= 0 && read->stride[f->u] == 1               ? extent[f->u]
                                                                     : 1;
@@ -516,7 +516,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-    apart += n * f->apart[i] * (double)tile_lanes(f, c);
+    bool is_apart = !c[TILE_LANES] && !is_in_panels(f, c, i);
+    apart += is_apart ? n * f->apart[i] * (double)tile_lanes(f, c) : 0;
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? n : 0;
   }
@@ -795,7 +796,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
-  if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
   if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;

@@ -56,17 +56,17 @@ typedef struct tile_walk {
 
 typedef struct tile_facts {
   tn_machine machine;
-  generic_reads reads;                   /* of the reduction; of one point of each parity: steps that count */
-  int v, u, u2;                          /* data axes: of vectors, of rows, of more rows; -1: none */
-  bool is_across;                        /* vectors do not go along the last data axis, which is too short for one */
-  int far;                               /* the read that goes along v with a stride and has to be packed; -1: none */
-  int shared;                            /* the operand that all rows share; -1: none */
-  bool can_pack;                         /* it can be copied into panels */
-  int left;                              /* the operand that can be copied in panels of rows; -1: none */
-  int64_t block;                         /* columns inside of which an index is constant; 0: any */
-  int64_t bytes;                         /* of an accumulator */
-  double reduced;                        /* steps of the reduction */
-  double ns;                             /* of all as generic_cost_ns says: whether threads are worth it */
+  generic_reads reads; /* of the reduction; of one point of each parity: steps that count */
+  int v, u, u2;        /* data axes: of vectors, of rows, of more rows; -1: none */
+  bool is_across;      /* vectors do not go along the last data axis, which is too short for one */
+  int far;             /* the read that goes along v with a stride and can be packed, or has to (apart 0); -1: none */
+  int shared;          /* the operand that all rows share; -1: none */
+  bool can_pack;       /* it can be copied into panels */
+  int left;            /* the operand that can be copied in panels of rows; -1: none */
+  int64_t block;       /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;       /* of an accumulator */
+  double reduced;      /* steps of the reduction */
+  double ns;           /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise;          /* reads are windows; and every read goes along v */
   tile_walk walks[GENERIC_MAX_READS];    /* by read */
   double apart[GENERIC_MAX_READS];       /* by read: nanoseconds more of a lane, where lanes lie a few elements apart */

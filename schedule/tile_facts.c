@@ -92,17 +92,16 @@ static int left_read(const generic_draft *d, const tile_facts *f) {
   return -1;
 }
 
-/* A window that goes on by a few elements: it has no packed copy, but shuffles bring its lanes together, for all rows at once. */
-static bool describe_apart(tile_facts *f, int at) {
+/* What goes on by a few elements along the vectors: shuffles bring its lanes together, for all rows at once. */
+static void describe_apart(tile_facts *f, int at) {
   const generic_read *read = &f->reads.reads[at];
-  int64_t stride = read->stride[f->v], bytes = (int64_t)tn_dtype_bytes(read->tensor->dtype);
-  bool goes = read->is_window && read->overlaps && stride > 1 && stride <= COST_MOST_APART && bytes >= 4;
-  if (goes) f->apart[at] = cost_apart(&f->machine, (double)bytes, stride);
-  return goes;
+  int64_t stride = read->stride[f->v];
+  if (stride > 1 && stride <= COST_MOST_APART)
+    f->apart[at] = cost_apart(&f->machine, (double)tn_dtype_bytes(read->tensor->dtype), stride);
 }
 
-/* Reads along the vectors: with stride 0 or 1, windows with a small one, and those of at most one tensor with another, which is
- * used again. */
+/* Reads along the vectors: with stride 0 or 1, windows with a small one, which have no packed copy, and those of at most one tensor with
+ * another, which is used again. */
 static bool describe_reads(tile_facts *f, bool *all_along) {
   const generic_reads *r = &f->reads;
   bool along = false, reused = false;
@@ -110,7 +109,9 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
-    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !describe_apart(f, i);
+    describe_apart(f, i);
+    bool is_window = f->apart[i] > 0 && read->is_window && read->overlaps;
+    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !is_window;
     bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
     if (is_far && (is_other || reuse(read, r) < 2)) return false;
     if (is_far && f->far < 0) f->far = i;
@@ -218,7 +219,7 @@ bool generic_is_tileable(const generic_draft *d, int stage, bool *is_window, boo
 /* Such a tile needs a packed copy whatever else is chosen. */
 bool generic_is_against_the_grain(const generic_draft *d, int stage) {
   tile_facts f;
-  return describe_stage(d, stage, &f) && f.far >= 0;
+  return describe_stage(d, stage, &f) && f.far >= 0 && f.apart[f.far] == 0;
 }
 
 /* ---- dot products ------------------------------------------------------------------------------------------------ */

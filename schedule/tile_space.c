@@ -79,7 +79,7 @@ void tile_space(const void *facts, plan_space *s) {
   add_vectors(f, s);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
-  if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
+  if (f->far < 0 || f->can_lane || f->apart[f->far] > 0) plan_add(s, TILE_PACK, 0);
   /* What other reads of the tensor need is more than a block. */
   bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
   if (is_alone) plan_add(s, TILE_PACK, 1);
