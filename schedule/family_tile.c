@@ -99,10 +99,14 @@ static double elements_read(const tile_walk *w, const double *extent) {
   double n = 1;
   for (int g = 0; g < w->n; g++) {
     int first = w->first[g];
-    double length = extent[w->axes[first]];
-    if (w->block[g]) length = ceil(length / (double)w->block[g]);
-    for (int i = first + 1; i < w->first[g + 1]; i++) length += extent[w->axes[i]] - 1;
-    n *= length;
+    double length = extent[w->axes[first]], pairs = length;
+    if (w->block[g]) pairs = length = ceil(length / (double)w->block[g]);
+    if (first + 1 < w->first[g + 1]) length = 1 + w->steps[first] * (length - 1);
+    for (int i = first + 1; i < w->first[g + 1]; i++) {
+      length += w->steps[i] * (extent[w->axes[i]] - 1);
+      pairs *= extent[w->axes[i]];
+    }
+    n *= lesser(length, pairs);
   }
   return lesser(n, w->all);
 }

@@ -45,11 +45,12 @@ typedef struct tile_parity {
 } tile_parity;
 
 /* How many elements an operand has for loops of some lengths: a product, with a factor for each group of axes that move it
- * alike. Those of a group, which overlap as a window's do, stand in axes[first[g] .. first[g + 1]). */
+ * along one dimension. Those of a group, which overlap as a window's do, stand in axes[first[g] .. first[g + 1]). */
 typedef struct tile_walk {
   uint32_t moving; /* by axis: whether one iteration more reads something else */
   int n;           /* groups */
   int8_t axes[GENERIC_MAX_AXES], first[GENERIC_MAX_AXES + 1];
+  int8_t steps[GENERIC_MAX_AXES];  /* as axes: by how many of the group's shortest steps each moves it */
   int64_t block[GENERIC_MAX_AXES]; /* by group: iterations of its first axis that read the same; 0: 1 */
   double bytes, all;               /* of an element; elements of the tensor */
 } tile_walk;

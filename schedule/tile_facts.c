@@ -268,13 +268,26 @@ static bool moves_along(const generic_read *read, int axis) {
   return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
 }
 
-/* The axes that move READ as A does, A first, as the next group. */
+/* Whether axes A and B, which move a window, move it alike, or along one dimension so that some steps of one are a step of the other. */
+static bool overlap(const generic_reads *r, const generic_read *read, int a, int b) {
+  int64_t one = llabs(read->stride[a]), other = llabs(read->stride[b]);
+  if (one == other || one == 0 || other == 0) return read->stride[a] == read->stride[b];
+  int near = one < other ? a : b;
+  int64_t steps = RUNTIME_MAX(one, other) / RUNTIME_MIN(one, other);
+  return read->dim[a] >= 0 && read->dim[a] == read->dim[b] && RUNTIME_MAX(one, other) % RUNTIME_MIN(one, other) == 0 &&
+         (read->stride[a] > 0) == (read->stride[b] > 0) && steps <= RUNTIME_MIN(r->extent[near], INT8_MAX);
+}
+
+/* The axes that move READ along as A does, A first, as the next group. */
 static void add_walk_group(const generic_reads *r, const generic_read *read, int a, tile_walk *w) {
-  int at = w->first[w->n];
+  int first = w->first[w->n], at = first;
+  int64_t least = llabs(read->stride[a]);
   w->block[w->n++] = read->is_known[a] && read->stride[a] == 0 ? read->block[a] : 0;
   w->axes[at++] = (int8_t)a;
   for (int b = a + 1; b < r->n_axes && read->is_window; b++)
-    if (moves_along(read, b) && read->stride[b] == read->stride[a]) w->axes[at++] = (int8_t)b;
+    if (moves_along(read, b) && overlap(r, read, a, b)) w->axes[at++] = (int8_t)b;
+  for (int i = first + 1; i < at; i++) least = RUNTIME_MIN(least, llabs(read->stride[w->axes[i]]));
+  for (int i = first; i < at; i++) w->steps[i] = (int8_t)(least > 0 ? llabs(read->stride[w->axes[i]]) / least : 1);
   w->first[w->n] = (int8_t)at;
 }
 
