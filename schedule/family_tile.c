@@ -539,6 +539,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
   loads += c[TILE_PREFETCH] ? v : 0;
+  arithmetic += apart; /* its shuffles */
   double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load + apart;
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }

@@ -110,7 +110,7 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     describe_apart(f, i);
-    bool is_window = f->apart[i] > 0 && read->is_window && read->overlaps;
+    bool is_window = f->apart[i] > 0 && read->is_window;
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !is_window;
     bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
     if (is_far && (is_other || reuse(read, r) < 2)) return false;
@@ -164,28 +164,42 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   }
 }
 
-/* Where the last data axis has less than half of a vector's elements, vectors go along the one before it, if that fills some
- * and all that is read goes along it as it lies. One operand may lie along the reduction, whose copy is turned: of integers, whose sums are
- * in no lanes, and where the results of vectors are put between each other (codegen/emit_weave.c). */
-static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
-  enum { MOST_WOVEN = 4 };
-  const generic_reads *r = &f->reads;
-  int last = r->n_data - 1, other = last - 1, n_far = 0;
-  int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
-  bool along = false, is_woven = r->extent[last] <= MOST_WOVEN;
-  int most_far = is_woven || !tn_dtype_is_float(sums->dtype) ? 1 : 0;
-  if (other < 0 || r->extent[last] >= lanes || r->extent[other] < 2 * lanes || tir_reduce_where(r->op->body))
-    return last;
+/* Whether vectors can go along AXIS, which is not the last one: what is read goes along it as it lies, but for MOST_FAR operands, which
+ * lie along the reduction, and whose copy is turned. */
+static bool can_go_across(const generic_reads *r, int axis, int most_far) {
+  int n_far = 0;
+  bool along = false;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
-    bool is_near = read->stride[other] == 0 || read->stride[other] == 1;
+    bool is_near = read->stride[axis] == 0 || read->stride[axis] == 1;
     bool is_far = !is_near && r->n_axes > r->n_data && read->stride[r->n_axes - 1] == 1 && reuse(read, r) >= 2;
     n_far += is_far ? 1 : 0;
-    if (!read->is_known[other] || read->block[other] || !(is_near || is_far) || read->is_window) return last;
-    along |= read->stride[other] != 0;
+    if (!read->is_known[axis] || read->block[axis] || !(is_near || is_far)) return false;
+    if (read->is_window && read->stride[axis] != 0) return false;
+    along |= read->stride[axis] != 0;
   }
-  if (n_far > most_far) return last;
-  return along ? other : last;
+  return along && n_far <= most_far;
+}
+
+/* Where the last data axis has fewer elements than a vector, vectors go along another one, if that fills some: the one before it, where one
+ * operand may be far: of integers, whose sums are in no lanes, and where the results of vectors are put between each other
+ * (codegen/emit_weave.c); or any one, where results that are stored one by one are little beside what is summed up, as channels of small
+ * images in planes. */
+static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
+  enum { MOST_WOVEN = 4, LITTLE = 4 };
+  const generic_reads *r = &f->reads;
+  int last = r->n_data - 1;
+  int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
+  bool is_woven = r->extent[last] <= MOST_WOVEN;
+  if (last < 1 || r->extent[last] >= lanes || tir_reduce_where(r->op->body)) return last;
+  if (r->extent[last - 1] >= 2 * lanes && can_go_across(r, last - 1, is_woven || !tn_dtype_is_float(sums->dtype)))
+    return last - 1;
+  double steps = 1, step = cost_fma(&f->machine, f->machine.vector_bytes) / (double)lanes;
+  for (int a = r->n_data; a < r->n_axes; a++) steps *= (double)r->extent[a];
+  bool has_lanes = r->extent[r->n_axes - 1] >= 2 * lanes; /* along the reduction */
+  for (int a = has_lanes ? last - 2 : last - 1; a >= 0 && steps * step > LITTLE * f->machine.costs.gather; a--)
+    if (r->extent[a] >= lanes && can_go_across(r, a, 1)) return a;
+  return last;
 }
 
 /* False: no reduction of products that vectors can go along. */
@@ -311,7 +325,8 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
   int least = f->far >= 0 || !is_float ? 2 : LEAST_REUSE;
-  f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
+  bool is_apart = f->shared >= 0 && f->apart[f->shared] > 0 && f->reads.reads[f->shared].is_window;
+  f->can_pack = f->shared >= 0 && !is_apart && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
   f->left = left_read(d, f);
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
