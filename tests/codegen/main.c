@@ -3,11 +3,11 @@
 #include "tests/codegen/kit.h"
 
 static int all(void) {
-  return test_ops() + test_scan() + test_extern() + test_extern_symbols() + test_memory() + test_small_table() + test_loops() +
-         test_tiles() + test_turn() + test_near() + test_first() + test_sums() + test_stride() + test_dots() +
-         test_tensorize() + test_intrinsics() + test_text_intrinsics() + test_math() + test_files() + test_targets() +
-         test_build() + test_c_source() + test_cross() + test_export() + test_language() + test_calls() +
-         test_prepack() + test_symbolic() + test_strided();
+  return test_ops() + test_scan() + test_extern() + test_extern_symbols() + test_memory() + test_small_table() +
+         test_loops() + test_tiles() + test_turn() + test_near() + test_first() + test_sums() + test_stride() +
+         test_dots() + test_tensorize() + test_intrinsics() + test_text_intrinsics() + test_math() + test_files() +
+         test_targets() + test_build() + test_c_source() + test_cross() + test_export() + test_language() +
+         test_calls() + test_prepack() + test_symbolic() + test_strided();
 }
 
 int main(int argc, char **argv) {

@@ -99,6 +99,26 @@ static const generic_case cases[] = {
      "R[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,0] - A[i,k,1] * B[k,j,1])\n"
      "I[i<100, j<96] = sum[k<40](A[i,k,0] * B[k,j,1] + A[i,k,1] * B[k,j,0])",
      "I", "dense"},
+    {"planes_by_two",
+     "input X: f32[3,70,70], W: f32[24,3,7,7]\n"
+     "C[o<24, y<32, x<32] = max(sum[c<3, r<7, s<7](X[c,2*y+r,2*x+s] * W[o,c,r,s]), 0)",
+     "C", "conv"},
+    {"small_planes",
+     "input X: f32[64,9,9], W: f32[64,64,3,3]\n"
+     "C[o<64, y<7, x<7] = sum[c<64, r<3, s<3](X[c,y+r,x+s] * W[o,c,r,s])",
+     "C", "conv"},
+    {"long_depthwise",
+     "input X: f32[20,20,32], W: f32[7,7,32]\n"
+     "C[y<14, x<14, c<32] = sum[r<7, s<7](X[y+r,x+s,c] * W[r,s,c])",
+     "C", "depthwise"},
+    {"pixels_as_channels", "input X: f32[24,24,16]\nU[h<8, w<8, c<144] = X[h*3 + c//48, w*3 + c//16%3, c%16]", "U",
+     "injective"},
+    {"grouped_scores",
+     "input Q: f32[16,64], K: f32[4,90,64]\n"
+     "S[h<16, t<90] = sum[d<64](Q[h,d] * K[h//4,t,d]) * 0.125\n"
+     "M[h<16] = max[t<90](S[h,t])\n"
+     "E[h<16, t<90] = exp(S[h,t] - M[h])",
+     "E", "normalization"},
     {"nearest_neighbours", "input X: f32[16,56,56]\nU[c<16, h<112, w<112] = X[c, h//2, w//2]", "U", "broadcast"},
     {"blocks_of_twenty", "input A: f32[20,20], B: f32[20,20]\nY[i<400, j<400] = A[i//20, j//20] * B[i%20, j%20]", "Y",
      "broadcast"},

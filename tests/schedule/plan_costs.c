@@ -50,6 +50,59 @@ static void last_cache_loses(void **state) {
               cost_on(&m, "B[i<600, j<5000] = A[j,i]", TURNED("8", "16", "0")));
 }
 
+#define TILED(stage)                                                                                                   \
+  "[{\"stage\":\"" stage                                                                                               \
+  "\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":1,\"block\":0,"      \
+  "\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,\"parity\":0," \
+  "\"left\":0}]"
+
+/* Columns two apart take a shuffle more than neighbours, for all rows at once; and what one row of a window by two reads again of
+ * the one before counts once. */
+static void windows_by_two(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.vector_registers = 32, m.costs.fma64 = 0.2;
+#define PLANES(by) \
+  "input X: f32[4,70,140], W: f32[8,4,3,3]\nC[o<8, y<32, x<64] = sum[c<4, r<3, s<3](X[c,y+r," by "x+s] * W[o,c,r,s])"
+  double near = cost_on(&m, PLANES(""), TILED("C")), apart = cost_on(&m, PLANES("2*"), TILED("C"));
+  assert_true(isfinite(near) && apart > 1.02 * near && apart < 2 * near);
+#define DEEP(by) \
+  "input X: f32[40,400,64], W: f32[5,5,64]\nC[y<32, x<64, c<64] = sum[r<5, s<5](X[y+r," by "*x+s,c] * W[r,s,c])"
+  double one = cost_on(&m, DEEP("1"), TILED("C")), two = cost_on(&m, DEEP("2"), TILED("C")),
+         three = cost_on(&m, DEEP("6"), TILED("C"));
+  assert_true(one < two && two < three);
+}
+
+/* Sums and their weights, which one block makes, share what both need; nobody makes an exponential twice. */
+static void blocks_share(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.vector_registers = 32, m.costs.fma64 = 0.2;
+#define STRIP_PLAN                                                                                                 \
+  "[{\"stage\":\"Y\",\"family\":\"strip\",\"rows\":32,\"columns\":128,\"together\":1,\"vectors\":1,\"inlined\":0," \
+  "\"parts\":0,\"stream\":0,\"rolls\":0}]"
+#define WEIGHED(of_weights)                                                      \
+  "input X: f32[132,132]\n"                                                      \
+  "A[y<128, x<128] = sum[r<5, s<5](exp(X[y+r,x+s] - X[y+2,x+2]) * X[y+r,x+s])\n" \
+  "W[y<128, x<128] = sum[r<5, s<5](exp(" of_weights "))\nY[y<128, x<128] = A[y,x] / W[y,x]"
+  double same = cost_on(&m, WEIGHED("X[y+r,x+s] - X[y+2,x+2]"), STRIP_PLAN);
+  double other = cost_on(&m, WEIGHED("X[y+r,x+s] - X[y+2,x+1]"), STRIP_PLAN);
+  assert_true(isfinite(same) && same < 0.75 * other);
+}
+
+/* A table that registers hold costs shuffles; a larger one a load for each lane. */
+static void small_tables(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.costs.fma64 = 0.2, m.costs.gather = 0.6;
+  assert_true(cost_table(&m, 4, 16) < cost_table(&m, 4, 256));
+  assert_true(cost_table(&m, 4, 256) < m.costs.gather);
+  assert_true(isinf(cost_table(&m, 4, 257)) && isinf(cost_table(&m, 2, 16)) && isinf(cost_table(&m, 1, 257)));
+  assert_true(cost_table(&m, 1, 256) < cost_table(&m, 4, 256));
+  m.vector_bytes = 32;
+  assert_true(isinf(cost_table(&m, 4, 16)));
+}
+
 static void costs_what_it_moves(void **state) {
   (void)state;
   const char *move =
@@ -329,14 +382,23 @@ static void parts_have_lanes(void **state) {
 }
 
 int test_plan_costs(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(last_cache_loses),       cmocka_unit_test(costs_what_it_moves),
-      cmocka_unit_test(streams_whole_lines),    cmocka_unit_test(streams_where_lines_are_lost),
-      cmocka_unit_test(parted_lines_crowd),     cmocka_unit_test(stored_lines_crowd),
-      cmocka_unit_test(rows_stay_near),         cmocka_unit_test(counts_loads),
-      cmocka_unit_test(waits_for_narrow_tiles), cmocka_unit_test(windows_overlap),
-      cmocka_unit_test(asks_for_what_stays),    cmocka_unit_test(stores_along_rows),
-      cmocka_unit_test(parts_have_lanes),       cmocka_unit_test(zeros_again_and_again),
-      cmocka_unit_test(lines_come_in_pairs)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
+                                            cmocka_unit_test(windows_by_two),
+                                            cmocka_unit_test(blocks_share),
+                                            cmocka_unit_test(small_tables),
+                                            cmocka_unit_test(costs_what_it_moves),
+                                            cmocka_unit_test(streams_whole_lines),
+                                            cmocka_unit_test(streams_where_lines_are_lost),
+                                            cmocka_unit_test(parted_lines_crowd),
+                                            cmocka_unit_test(stored_lines_crowd),
+                                            cmocka_unit_test(rows_stay_near),
+                                            cmocka_unit_test(counts_loads),
+                                            cmocka_unit_test(waits_for_narrow_tiles),
+                                            cmocka_unit_test(windows_overlap),
+                                            cmocka_unit_test(asks_for_what_stays),
+                                            cmocka_unit_test(stores_along_rows),
+                                            cmocka_unit_test(parts_have_lanes),
+                                            cmocka_unit_test(zeros_again_and_again),
+                                            cmocka_unit_test(lines_come_in_pairs)};
   return CHECK_TESTS("costs of plans", tests);
 }
