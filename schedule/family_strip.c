@@ -34,7 +34,7 @@ static double ns_of(const strip_facts *f, const strip_level *level) {
   double ns = 0, points = (double)f->rows * (double)f->columns * f->shared;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    ns += points / (double)f->lanes * s->lead * s->ops * cost_fma(&f->machine, f->machine.vector_bytes);
+    ns += points / (double)f->lanes * s->lead * s->wide * s->ops * cost_fma(&f->machine, f->machine.vector_bytes);
   }
   double streamed = f->read + f->written;
   return fmax(ns, streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, streamed), false));
@@ -211,8 +211,8 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
   strip_stage sums = *s; /* spills lengthen what goes with loads, not what is computed of them */
   if (s->reduces) sums.ops = fmin(s->ops, s->taps), sums.once = fmin(s->once, s->taps);
   double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums), waits);
-  return busy + spills + held_ns(m, shape, s) + between_ns(m, shape, s) +
-         crowded_ns(f, shape, s) + stored_ns(f, shape, s) + m->costs.chain;
+  return busy + spills + held_ns(m, shape, s) + between_ns(m, shape, s) + crowded_ns(f, shape, s) +
+         stored_ns(f, shape, s) + m->costs.chain;
 }
 
 /* Rows of blocks that a window is computed in before the first of the root's; later it is one for each of these. */
@@ -275,6 +275,7 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
     const strip_stage *s = &level->stages[i];
     strip_shape own = stage_shape(shape, s);
     double blocks = row_blocks(shape, s, own.together) * ceil(extent(shape->columns, s, 1) / own.vector);
+    own.vectors *= s->wide;
     double compute = blocks * s->lead * block_ns(f, &own, s);
     double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
     ns += cost_overlap(compute, moved);

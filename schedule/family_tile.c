@@ -520,8 +520,9 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-    bool is_apart = !c[TILE_LANES] && !is_in_panels(f, c, i);
-    apart += is_apart ? n * f->apart[i] * (double)tile_lanes(f, c) : 0;
+    bool is_apart = f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i);
+    loads += is_apart ? n * (2 * f->apart[i] - 1) : 0; /* of registers that begin anywhere in a line */
+    apart += is_apart ? n * (f->apart[i] - 1) : 0;
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? n : 0;
   }
@@ -539,8 +540,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
   loads += c[TILE_PREFETCH] ? v : 0;
-  arithmetic += apart; /* its shuffles */
-  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load + apart;
+  arithmetic += apart * cost_fma(m, c[TILE_WIDTH]); /* shuffles */
+  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
 

@@ -30,6 +30,7 @@ typedef struct strip_stage {
   double kept_rows, kept_more_rows; /* those of them that several taps read */
   double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */
   double bytes;                     /* of an element */
+  double wide;                      /* registers that what it computes takes for each of the root's */
   double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */
   double planes, plane;             /* of that tensor, which it reads at such rows; bytes between them */
   int last_reader;                  /* the stage that reads it last; stages stand consumers first */

@@ -370,6 +370,19 @@ static const tir_expr *in_block(const generic_draft *d, const te_op *op, const t
   return n > 0 ? tir_substitute(d->arena, body, n, bindings) : body;
 }
 
+static tir_walk find_widest(void *user, const tir_expr *e) {
+  double *bytes = user;
+  if (e->dtype != TN_BOOL) *bytes = fmax(*bytes, (double)tn_dtype_bytes((tn_dtype)e->dtype));
+  return e->op == TIR_READ ? TIR_WALK_PRUNE : TIR_WALK_ON;
+}
+
+/* A byte of the root may be made of words. */
+static double wide_of(const generic_draft *d, const generic_group *g, const tir_expr *body) {
+  double widest = 1, lanes = (double)generic_lanes(d, generic_stage(d, g->root));
+  tir_walk_expr(body, find_widest, &widest);
+  return fmax(widest * lanes / d->machine.vector_bytes, 1);
+}
+
 /* Operations of a point: all, and those that are its own where rows go together. */
 static void count_ops(const generic_draft *d, const te_op *op, const tir_expr *body, shared_block *block,
                       strip_stage *out) {
@@ -407,6 +420,7 @@ static void count_stage(const generic_draft *d, const generic_group *g, const st
     out->lead *= is_of_tile || is_shared ? 1 : (double)r->extent[a];
   }
   out->ops = out->once = out->taps;
+  out->wide = body ? wide_of(d, g, body) : 1;
   if (body) count_ops(d, r->op, body, block, out);
   out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
   for (int i = 0; i < r->n; i++) count_loads(d, level, r, i, out);

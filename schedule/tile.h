@@ -70,7 +70,7 @@ typedef struct tile_facts {
   double ns;           /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise;          /* reads are windows; and every read goes along v */
   tile_walk walks[GENERIC_MAX_READS];    /* by read */
-  double apart[GENERIC_MAX_READS];       /* by read: nanoseconds more of a lane, where lanes lie a few elements apart */
+  int apart[GENERIC_MAX_READS];          /* by read: elements between lanes that shuffles bring together; 0: none */
   bool is_askew[GENERIC_MAX_READS];      /* by read: its rows are no whole number of lines apart */
   bool is_lane_askew[GENERIC_MAX_READS]; /* the same of rows along the last reduction axis */
   bool can_cut;                          /* blocks of the reduction can be added up */

@@ -94,10 +94,8 @@ static int left_read(const generic_draft *d, const tile_facts *f) {
 
 /* What goes on by a few elements along the vectors: shuffles bring its lanes together, for all rows at once. */
 static void describe_apart(tile_facts *f, int at) {
-  const generic_read *read = &f->reads.reads[at];
-  int64_t stride = read->stride[f->v];
-  if (stride > 1 && stride <= COST_MOST_APART)
-    f->apart[at] = cost_apart(&f->machine, (double)tn_dtype_bytes(read->tensor->dtype), stride);
+  int64_t stride = f->reads.reads[at].stride[f->v];
+  f->apart[at] = stride > 1 && stride <= COST_MOST_APART ? (int)stride : 0;
 }
 
 /* Reads along the vectors: with stride 0 or 1, windows with a small one, which have no packed copy, and those of at most one tensor with
