@@ -108,8 +108,8 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
     describe_apart(f, i);
-    bool is_window = f->apart[i] > 0 && read->is_window;
-    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !is_window;
+    bool stays = f->apart[i] > 0 && (read->is_window || reuse(read, r) < 2);
+    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !stays;
     bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
     if (is_far && (is_other || reuse(read, r) < 2)) return false;
     if (is_far && f->far < 0) f->far = i;
