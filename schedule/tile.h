@@ -24,7 +24,9 @@
   X(THREADS, "threads", "1: blocks are shared among threads")                                          \
   X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")            \
   X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested") \
-  X(LEFT, "left", "1: the operand that changes from row to row is copied before all, a tile's rows side by side")
+  X(LEFT, "left",                                                                                      \
+    "1: the operand that changes from row to row is copied before all, a tile's rows side by side; "   \
+    "of a window of halves as floats, as they lie")
 
 enum tile_field {
 #define X(name, text, what) TILE_##name,
@@ -64,6 +66,7 @@ typedef struct tile_facts {
   int shared;          /* the operand that all rows share; -1: none */
   bool can_pack;       /* it can be copied into panels */
   int left;            /* the operand that can be copied in panels of rows; -1: none */
+  bool left_lies;      /* its copy lies as it does: of a window of halves, to be floats */
   int64_t block;       /* columns inside of which an index is constant; 0: any */
   int64_t bytes;       /* of an accumulator */
   double reduced;      /* steps of the reduction */

@@ -98,6 +98,20 @@ static void describe_apart(tile_facts *f, int at) {
   f->apart[at] = stride > 1 && stride <= COST_MOST_APART ? (int)stride : 0;
 }
 
+/* A window of halves that all lanes share: each step would convert what its rows read; a copy of it is of floats
+ * (tir/pass_widen_copies.c). -1: none. */
+static int window_of_halves(const generic_draft *d, const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  for (int i = 0; i < r->n && f->u >= 0 && r->op->outputs[0].dtype == TN_F32; i++) {
+    const generic_read *read = &r->reads[i];
+    bool is_half = read->tensor->dtype == TN_F16 || read->tensor->dtype == TN_BF16;
+    if (is_half && read->is_window && is_reused_along(read, r, f->v) && tile_reads_of(r, read->tensor) == 1 &&
+        generic_stage(d, read->tensor) >= 0 && reuse(read, r) >= LEAST_REUSE)
+      return i;
+  }
+  return -1;
+}
+
 /* Reads along the vectors: with stride 0 or 1, windows with a small one, which have no packed copy, and those of at most one tensor with
  * another, which is used again. */
 static bool describe_reads(tile_facts *f, bool *all_along) {
@@ -326,6 +340,7 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   bool is_apart = f->shared >= 0 && f->apart[f->shared] > 0 && f->reads.reads[f->shared].is_window;
   f->can_pack = f->shared >= 0 && !is_apart && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
   f->left = left_read(d, f);
+  if (f->left < 0) f->left = window_of_halves(d, f), f->left_lies = f->left >= 0;
   f->has_root = g->root != g->anchor;
   for (int i = 0; i < f->reads.n; i++) f->is_askew[i] = has_rows_askew(&f->reads, &f->reads.reads[i], f->v);
   for (int i = 0; i < f->reads.n; i++) describe_walk(&f->reads, &f->reads.reads[i], &f->walks[i]);

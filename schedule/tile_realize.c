@@ -103,13 +103,13 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE);
 }
 
-/* Copies TENSOR for READER into what MAP says. */
+/* Copies TENSOR for READER into what MAP says. MAP NULL: as it lies. */
 static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *reader, const char *map,
                     const tn_tensor **copy) {
   int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader);
   if (schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
   *copy = t->d->s->stages[from + 1].tensors;
-  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+  return !map || schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
 }
 
 /* Copies the packed operand for READER into panels. */
@@ -158,6 +158,7 @@ static const generic_read *left_read(const tiling *t) { return &t->f->reads.read
 static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = left_read(t);
   char map[256];
+  if (t->f->left_lies) return copy_as(t, read->tensor, reader, NULL, copy);
   return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->u], t->c[TILE_ROWS], -1, 0, map, sizeof map) &&
          copy_as(t, read->tensor, reader, map, copy);
 }
@@ -531,7 +532,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
   if (!lanes && !attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
-  if (left && !place_left(&t, left)) return false;
+  if (left && !(f->left_lies ? place_apart(&t, left) : place_left(&t, left))) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums, copy ? copy : packed_read(&t)->tensor)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;

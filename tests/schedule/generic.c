@@ -103,6 +103,10 @@ static const generic_case cases[] = {
      "input X: f32[3,70,70], W: f32[24,3,7,7]\n"
      "C[o<24, y<32, x<32] = max(sum[c<3, r<7, s<7](X[c,2*y+r,2*x+s] * W[o,c,r,s]), 0)",
      "C", "conv"},
+    {"windows_of_halves",
+     "input X: f16[30,30,16], W: f16[3,3,16,32]\n"
+     "C[y<28, x<28, o<32] = sum[r<3, s<3, c<16](f32(X[y+r,x+s,c]) * f32(W[r,s,c,o]))",
+     "C", "conv"},
     {"small_planes",
      "input X: f32[64,9,9], W: f32[64,64,3,3]\n"
      "C[o<64, y<7, x<7] = sum[c<64, r<3, s<3](X[c,y+r,x+s] * W[o,c,r,s])",
