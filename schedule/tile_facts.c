@@ -57,6 +57,16 @@ static int row_axis(const tile_facts *f, int before) {
   return -1;
 }
 
+/* Rows that share nothing, of which each is where a loaded number says: one after the other they wait for their own sums. The last data axis
+ * that moves such a read; -1: none. */
+static int row_axis_of_gather(const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  for (int a = f->v - 1; a >= 0; a--)
+    for (int i = 0; i < r->n && r->extent[a] > 1; i++)
+      if (r->reads[i].stride[f->v] == 1 && !r->reads[i].is_known[a]) return a;
+  return -1;
+}
+
 /* More rows along an axis that shares only what all lanes do: of use where the rows are fewer than registers. */
 static int more_rows_axis(const tile_facts *f) {
   const generic_reads *r = &f->reads;
@@ -333,6 +343,7 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
   f->u = row_axis(f, f->reads.n_data);
+  if (f->u < 0 && f->n_parities == 0) f->u = row_axis_of_gather(f);
   f->u2 = more_rows_axis(f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
