@@ -101,12 +101,13 @@ static double elements_read(const tile_walk *w, const double *extent) {
     int first = w->first[g];
     double length = extent[w->axes[first]], pairs = length;
     if (w->block[g]) pairs = length = ceil(length / (double)w->block[g]);
-    if (first + 1 < w->first[g + 1]) length = 1 + w->steps[first] * (length - 1);
-    for (int i = first + 1; i < w->first[g + 1]; i++) {
+    int end = w->first[g + 1];
+    if (end > first + 1) length = 1 + w->steps[first] * (length - 1); /* else nothing overlaps */
+    for (int i = first + 1; i < end; i++) {
       length += w->steps[i] * (extent[w->axes[i]] - 1);
       pairs *= extent[w->axes[i]];
     }
-    n *= lesser(length, pairs);
+    n *= end > first + 1 ? lesser(length, pairs) : length;
   }
   return lesser(n, w->all);
 }
@@ -521,9 +522,10 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-    bool is_apart = f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i);
-    loads += is_apart ? n * (2 * f->apart[i] - 1) : 0; /* of registers that begin anywhere in a line */
-    apart += is_apart ? n * (f->apart[i] - 1) : 0;
+    if (f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i)) {
+      loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
+      apart += n * (f->apart[i] - 1);
+    }
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? n : 0;
   }
