@@ -62,7 +62,8 @@ double cost_crowded_planes(const tn_machine *m, int planes, double plane, int ro
 /* Ways of a set of the first cache that keep what comes again; what else streams by takes the others. */
 int cost_ways(const tn_machine *m);
 /* Nanoseconds of one lane that takes an element, of BYTES, from any place of a table of so many ELEMENTS that registers hold
- * (codegen/emit_small_table.c); INFINITY: they do not. */
+ * (codegen/emit_small_table.c, whose limits these are; of bytes only where the processor shuffles them, which machines do not say).
+ * INFINITY: they do not. */
 double cost_table(const tn_machine *m, double bytes, double elements);
 /* An element of BYTES of vectors whose lanes lie STRIDE elements apart in memory, more than side by side: backwards and up to
  * four apart by loads, or stores, and shuffles. */

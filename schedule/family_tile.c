@@ -537,8 +537,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    bool is_apart = stride >= COST_LINE && (!is_left(f, c, i) || f->left_lies);
-    if (read->stride[f->u] && !read->overlaps && is_apart)
+    bool is_spread = stride >= COST_LINE && (!is_left(f, c, i) || f->left_lies);
+    if (read->stride[f->u] && !read->overlaps && is_spread)
       conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */

@@ -37,10 +37,12 @@ static bool can_share_panels(const generic_reads *r, const tn_tensor *tensor, in
   return can;
 }
 
-/* A copy in panels is possible, and each element of it is used LEAST times. */
+/* A copy in panels is possible, and each element of it is used LEAST times. Panels cut an axis: of a window that goes on by a few elements
+ * steps stand beside each other that belong to several of them. */
 static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read, int v,
                           double least) {
   int dim = read->dim[v];
+  if (read->is_window && read->stride[v] > 1 && read->stride[v] <= COST_MOST_APART) return false;
   if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
     return false;
   if (tile_reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
@@ -348,8 +350,7 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
   int least = f->far >= 0 || !is_float ? 2 : LEAST_REUSE;
-  bool is_apart = f->shared >= 0 && f->apart[f->shared] > 0 && f->reads.reads[f->shared].is_window;
-  f->can_pack = f->shared >= 0 && !is_apart && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
+  f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared], f->v, least);
   f->left = left_read(d, f);
   if (f->left < 0) f->left = window_of_halves(d, f), f->left_lies = f->left >= 0;
   f->has_root = g->root != g->anchor;

@@ -182,22 +182,27 @@ static bool is_erf(float x, float got) {
   return !signbit(got) == !signbit(x) && fabsf(got) <= 1 && ulps(got, expected) <= 2;
 }
 
-/* Every 1,009th float, both signs, from 0 over denormal numbers to infinity and NaN with bits of their own. */
-static void all_of_erf(tn_kernel *kernel) {
-  enum { STEP = 1009 };
+/* Every STEP-th float, both signs, from 0 over denormal numbers to infinity and NaN with bits of their own. */
+static void check_everywhere(tn_kernel *kernel, const math_row *row, uint32_t step,
+                             bool (*is_right)(float x, float got)) {
   const uint64_t end = 1ull << 32;
   for (uint64_t bits = 0; bits < end;) {
-    for (int i = 0; i < N; i++, bits += STEP) input[i] = float_of((uint32_t)(bits < end ? bits : 0x7FC00001));
+    for (int i = 0; i < N; i++, bits += step) input[i] = float_of((uint32_t)(bits < end ? bits : 0x7FC00001));
     assert_int_equal(kit_call(kernel, (void *[]){input, output}), 0);
     for (int i = 0; i < N; i++)
-      if (!is_erf(input[i], output[i]))
-        fail_msg("erf(%a) is %a, not %a", (double)input[i], (double)output[i], erf((double)input[i]));
+      if (!is_right(input[i], output[i]))
+        fail_msg("%s(%a) is %a, not %a", row->name, (double)input[i], (double)output[i],
+                 row->reference((double)input[i]));
   }
 }
 
+static const math_row erf_row = {"erf", "erf(X[i])", 0, 1, erf, 0}, tanh_row = {"tanh", "tanh(X[i])", 0, 1, tanh, 0};
+
+static void all_of_erf(tn_kernel *kernel) { check_everywhere(kernel, &erf_row, 1009, is_erf); }
+
 static void erf_everywhere(void **state) {
   (void)state;
-  tn_schedule *s = vector_schedule(&(math_row){"all", "erf(X[i])", 0, 1, erf, 0});
+  tn_schedule *s = vector_schedule(&erf_row);
   tn_kernel *kernel = tn_build(s, NULL);
   check_ok(K.ctx);
   all_of_erf(kernel);
@@ -205,22 +210,11 @@ static void erf_everywhere(void **state) {
   tn_schedule_free(s);
 }
 
-/* Every 10,007th float: 1 where it belongs, the sign of the argument, NaN. */
-static void check_tanh_everywhere(tn_kernel *kernel) {
-  enum { STEP = 10007 };
-  const uint64_t end = 1ull << 32;
-  for (uint64_t bits = 0; bits < end;) {
-    for (int i = 0; i < N; i++, bits += STEP) input[i] = float_of((uint32_t)(bits < end ? bits : 0x7FC00001));
-    assert_int_equal(kit_call(kernel, (void *[]){input, output}), 0);
-    for (int i = 0; i < N; i++) {
-      double expected = tanh((double)input[i]);
-      bool is_right = isnan(input[i])         ? isnan(output[i])
-                      : fabsf(input[i]) >= 10 ? fabsf(output[i]) == 1
-                                              : fabsf(output[i]) <= 1 && ulps(output[i], expected) <= 3;
-      if (!is_right || (!isnan(input[i]) && !signbit(output[i]) != !signbit(expected)))
-        fail_msg("tanh(%a) is %a, not %a", (double)input[i], (double)output[i], expected);
-    }
-  }
+/* 1 and NaN where they belong, and the sign of the argument. */
+static bool is_tanh(float x, float got) {
+  if (isnan(x)) return isnan(got);
+  bool is_near = fabsf(x) >= 10 ? fabsf(got) == 1 : fabsf(got) <= 1 && ulps(got, tanh((double)x)) <= 3;
+  return is_near && !signbit(got) == !signbit(x);
 }
 
 /* By vectors of both lengths. */
@@ -228,11 +222,11 @@ static void tanh_everywhere(void **state) {
   (void)state;
   static const char *const targets[] = {"native", "cpu=haswell"};
   for (int t = 0; t < RUNTIME_COUNT(targets); t++) {
-    tn_schedule *s = vector_schedule(&(math_row){"all", "tanh(X[i])", 0, 1, tanh, 0});
+    tn_schedule *s = vector_schedule(&tanh_row);
     const tn_build_options options = {.target = tn_target_new(K.ctx, targets[t])};
     tn_kernel *kernel = tn_build(s, &options);
     check_ok(K.ctx);
-    check_tanh_everywhere(kernel);
+    check_everywhere(kernel, &tanh_row, 10007, is_tanh);
     tn_kernel_free(kernel);
     tn_schedule_free(s);
   }
