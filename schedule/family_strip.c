@@ -329,8 +329,20 @@ static double lost_ns(const strip_facts *f, bool streams, bool is_shared) {
   return lost * (read + (streams ? 0 : fmax(far - near, 0)));
 }
 
+/* Stores as long as a line that span two of them wait for both where these come from the second cache or from farther. Those that
+ * follow each other in a row of a block share what they wait for. */
+static double spanning_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *root) {
+  static const double alone = 1, shared = 0.5;
+  const tn_machine *m = &f->machine;
+  bool spans = !f->is_row && m->vector_bytes >= COST_LINE && fmod(f->row, COST_LINE) != 0;
+  if (!spans || shape->streams || cost_level(m, f->read + f->written) < 2) return 0;
+  double apart = (m->vector_bytes - root->bytes) / COST_LINE, vectors = stage_shape(shape, root).vectors;
+  return f->written / m->vector_bytes * apart * (shared + alone / vectors) * m->costs.spans;
+}
+
 /* What is read from outside and written. For margins it is read again, from a nearer cache. */
-static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, double first) {
+static double outside_ns(const strip_facts *f, const int32_t *c, const strip_shape *shape, const strip_stage *root,
+                         double first) {
   const tn_machine *m = &f->machine;
   bool is_shared = c[STRIP_PARTS] > 0;
   double bytes = c[STRIP_STREAM] ? f->read : f->read + f->written;
@@ -339,7 +351,7 @@ static double outside_ns(const strip_facts *f, const int32_t *c, const strip_sha
   double waits = begin_ns(f, cost_place(m, level, bytes), width);
   double again = f->read / COST_LINE * cost_line(m, level, is_shared) * 0.5 * (first - 1);
   return cost_stream(m, f->read, f->written, is_shared, c[STRIP_STREAM]) + lost_ns(f, c[STRIP_STREAM], is_shared) +
-         again + segments * waits * (1 + f->n_read);
+         again + segments * waits * (1 + f->n_read) + spanning_ns(f, shape, root);
 }
 
 /* Loads that touch two lines leave half of the time that rows take to come in. */
@@ -357,7 +369,7 @@ static double cost(const void *facts, const int32_t *c) {
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
-  double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, first);
+  double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, &level->stages[0], first);
   double ns = fmax(computed, streamed) + exposed * fmin(computed, streamed);
   return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, f->is_row ? tiles : parts * f->shared) : ns;
 }
