@@ -370,15 +370,8 @@ static bool split_twice(generic_draft *d, int stage, int axis, int64_t length, i
 /* At each tile what the tile reads that comes after all of its row, at least a line further on, is asked for. */
 static bool ask_ahead(generic_draft *d, int stage, const move_facts *f, const int32_t *c, int u_tile, int v_tile) {
   const schedule_stage *st = &d->s->stages[stage];
-  int64_t next[] = {stage, schedule_leaf_position(st, u_tile)};
-  schedule_step step = {.kind = SCHEDULE_STEP_PF,
-                        .stage = (int16_t)stage,
-                        .iter = (int16_t)schedule_leaf_position(st, v_tile),
-                        .target_stage = (int16_t)generic_stage(d, f->turned),
-                        .value = tiles_ahead(f, c),
-                        .n = 2,
-                        .list = next};
-  return next[1] >= 0 && next[1] < step.iter && schedule_apply_step(d->s, &step) == TN_OK;
+  int tile = schedule_leaf_position(st, u_tile), iter = schedule_leaf_position(st, v_tile);
+  return tile < iter && generic_prefetch(d, stage, iter, f->turned, tiles_ahead(f, c), stage, tile);
 }
 
 /* Loops: the other axes, blocks, tiles, then a tile whose rows are written out and whose columns are a vector, or some vectors that

@@ -224,6 +224,60 @@ static bool by_columns(generic_draft *p, const generic_group *given) {
   return true;
 }
 
+static bool is_of_group(const generic_group *g, const tn_tensor *tensor) {
+  return tensor == g->root || generic_map_of(g, tensor) != NULL;
+}
+
+/* What is read row by row: of no stage of the group, at least half as large as what is written. NULL: nothing is. */
+static const tn_tensor *row_input(const generic_draft *d, const generic_group *g) {
+  const tn_tensor *input = NULL;
+  for (int i = -1; i < g->n; i++) {
+    const tn_tensor *tensor = i < 0 ? g->root : g->members[i];
+    const int8_t *map = i < 0 ? NULL : g->maps[i];
+    int row = last_common(g);
+    generic_reads r;
+    if (row < 0 || !generic_read_all(d, generic_stage(d, tensor), &r)) continue;
+    row = map ? map[row] : row;
+    for (int k = 0; row >= 0 && k < r.n; k++) {
+      const tn_tensor *read = r.reads[k].tensor;
+      bool goes_along = !is_of_group(g, read) && r.reads[k].is_known[row] && r.reads[k].stride[row] != 0;
+      if (goes_along && generic_bytes(read) >= generic_bytes(input ? input : g->root) / (input ? 1 : 2)) input = read;
+    }
+  }
+  return input;
+}
+
+/* Arithmetic of TENSOR's stage, if it reads INPUT; else negative. */
+static double reading_ns(const generic_draft *d, const tn_tensor *tensor, const tn_tensor *input) {
+  generic_reads r;
+  int stage = generic_stage(d, tensor);
+  double points = 1;
+  bool reads = false;
+  if (!input || !generic_read_all(d, stage, &r)) return -1;
+  for (int k = 0; k < r.n; k++) reads |= r.reads[k].tensor == input;
+  for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+  double vectors = points / (double)generic_lanes(d, stage);
+  return reads ? vectors * generic_moving_ops(d, stage, &r) * cost_fma(&d->machine, d->machine.vector_bytes) : -1;
+}
+
+/* Where the stage that computes most with what is read row by row goes along a row, what the next rows have there is asked for. */
+static bool ask_ahead(generic_draft *p, const generic_group *g, const row_list *list, int loop) {
+  const tn_tensor *input = row_input(p, g), *by = g->root;
+  double most = reading_ns(p, by, input);
+  for (int i = 0; i < list->n; i++) {
+    double ns = reading_ns(p, list->rows[i].tensor, input);
+    if (ns > most) most = ns, by = list->rows[i].tensor;
+  }
+  int stage = generic_stage(p, by), root = generic_stage(p, g->root), iter = -1;
+  const schedule_stage *st = &p->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++) {
+    const schedule_axis *leaf = schedule_leaf(st, i);
+    if (leaf->annotation == SCHEDULE_NONE && leaf->extent > 1 && st->leaves[i] != loop) iter = i;
+  }
+  return most > 0 && loop >= 0 &&
+         generic_prefetch(p, stage, iter, input, 1, root, schedule_leaf_position(&p->s->stages[root], loop));
+}
+
 /* False: a primitive refused, and the schedule is thrown away. */
 bool generic_rows(generic_draft *p, const generic_group *g) {
   row_list list = {0};
@@ -239,12 +293,12 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
                                    : arrange_member(p, tensor);
     if (!ok || !make_local(p, g, tensor, 1) || (loop >= 0 && !attach(p, tensor, g->root, loop))) return false;
   }
-  return true;
+  return !p->asks_ahead || ask_ahead(p, g, &list, loop);
 }
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_FIELD_COUNT };
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_AHEAD, ROWS_FIELD_COUNT };
 
 /* Of a stage of columns. */
 typedef struct column_stage {
@@ -268,6 +322,7 @@ typedef struct rows_facts {
   double row_bytes;  /* of what the group has along a row */
   double steady_ns;  /* of what is the same for all of the root's points of a column that are computed together */
   double width;      /* bytes of the root's last axis, where its columns may go first */
+  double ahead_ns;   /* of the stage that computes most with what is read row by row; 0: there is none */
   int n_sums;        /* of a row that are done in lanes */
   generic_row_sum sums[GENERIC_MAX_STAGES + 1];
   double row;             /* bytes of the root's row of columns */
@@ -307,10 +362,6 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
   }
   f->row_bytes = f->row_bytes / f->parts;
   f->rows = f->n_sums > 0 && last >= 0 ? g->root->shape[last] : 0;
-}
-
-static bool is_of_group(const generic_group *g, const tn_tensor *tensor) {
-  return tensor == g->root || generic_map_of(g, tensor) != NULL;
 }
 
 /* What STAGE, COLUMN its axis of vectors, takes by itself. */
@@ -377,6 +428,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   describe_rows(d, g, f);
   describe_columns(d, g, f);
   describe_steady(d, g, f);
+  const tn_tensor *input = row_input(d, g);
+  f->ahead_ns = fmax(reading_ns(d, g->root, input), 0);
+  for (int i = 0; i < g->n; i++) f->ahead_ns = fmax(f->ahead_ns, reading_ns(d, g->members[i], input));
   describe_alone(d, g, g->root, f);
   for (int i = 0; i < g->n; i++) describe_alone(d, g, g->members[i], f);
   return f;
@@ -397,6 +451,8 @@ static void space(const void *facts, plan_space *s) {
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, ROWS_THREADS, 1);
   plan_add(s, ROWS_COLUMNS, 0);
   if (f->steady_ns > 0) plan_add(s, ROWS_COLUMNS, 1);
+  plan_add(s, ROWS_AHEAD, 0);
+  if (f->columns == 0 && f->ahead_ns > 0 && cost_level(&f->machine, 2 * f->written) > 2) plan_add(s, ROWS_AHEAD, 1);
 }
 
 /* A block's vectors wait for the step before, where there are too few of them. N columns. */
@@ -439,6 +495,31 @@ static double columns_cost(const rows_facts *f, const int32_t *c) {
   return c[ROWS_THREADS] ? cost_threads(m, ns, parts) : ns;
 }
 
+/* A block of rows is read by its first stage alone, which computes little: what a processor has not begun to read by itself before that
+ * (up to READY lines, and no more in another page) is waited for. If it is asked for while the block before is computed, it comes while
+ * that takes longer than the lines do. */
+static double burst_ns(const rows_facts *f, int together, bool is_ahead) {
+  static const double exposed = 0.6;
+  enum { READY = 16 };
+  const tn_machine *m = &f->machine;
+  double all = f->written / COST_LINE, lines = all / f->parts * together, page = (double)COST_PAGE / COST_LINE;
+  int level = cost_level(m, 2 * f->written);
+  double come = all * cost_line(m, level, false);
+  double waits = exposed * come * fmin(fmax((lines - READY) / (page - READY), 0), 1);
+  if (level < 3) return 0;
+  return is_ahead ? fmax(waits - fmax(f->ahead_ns - come, 0), 0) : waits;
+}
+
+/* Each line is asked for. */
+static double asking_ns(const rows_facts *f) { return f->written / COST_LINE * f->machine.costs.load; }
+
+/* Stores of several rows in turn that span two lines each; in one row those that share a line follow each other. */
+static double spanning_ns(const rows_facts *f, int vectors, int together) {
+  const tn_machine *m = &f->machine;
+  bool spans = together > 1 && m->vector_bytes >= COST_LINE && fmod(f->written / f->parts, COST_LINE) != 0;
+  return spans && cost_level(m, 2 * f->written) > 2 ? f->written / COST_LINE / vectors * m->costs.spans : 0;
+}
+
 /* Rows that go together stay in the first cache between the group's stages. */
 static double cost(const void *facts, const int32_t *c) {
   const rows_facts *f = facts;
@@ -458,7 +539,9 @@ static double cost(const void *facts, const int32_t *c) {
             : f->steady_ns;
   double vector = fmax(f->machine.costs.load, cost_fma(&f->machine, f->machine.vector_bytes));
   ns += f->steps / c[ROWS_VECTORS] * fmax(f->machine.costs.chain - c[ROWS_VECTORS] * vector, 0);
+  ns += burst_ns(f, together, c[ROWS_AHEAD]);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->written, f->written, c[ROWS_THREADS], c[ROWS_STREAM]));
+  ns += spanning_ns(f, c[ROWS_VECTORS], together) + (c[ROWS_AHEAD] ? asking_ns(f) : 0);
   if (!c[ROWS_THREADS]) return ns;
   if (together == 1) return cost_threads(&f->machine, ns, f->parts);
   return generic_shared_ns(&f->machine, ns, f->parts / (double)f->rows, f->rows, together, f->is_output);
@@ -473,6 +556,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   with.registers = c[ROWS_VECTORS];
   with.together = c[ROWS_TOGETHER];
   with.columns_first = c[ROWS_COLUMNS] != 0;
+  with.asks_ahead = c[ROWS_AHEAD] != 0;
   group.ns = c[ROWS_THREADS] ? INFINITY : 0;
   return generic_rows(&with, &group) && (!c[ROWS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
@@ -483,6 +567,7 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_STREAM] = {"stream", "1: what is written goes past the caches"},
     [ROWS_TOGETHER] = {"together", "rows that are computed at a time"},
     [ROWS_COLUMNS] = {"columns", "1: the last stage goes by columns: what is the same for all rows is done once", true},
+    [ROWS_AHEAD] = {"ahead", "1: while rows are computed, what the next ones read is asked for", true},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

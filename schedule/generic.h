@@ -47,6 +47,7 @@ typedef struct generic_draft {
   int registers;      /* of a vector loop: how many registers long it should be; 0: GENERIC_REGISTERS */
   int together;       /* of stages with common outer loops: rows that are computed at a time; 0: 1 */
   bool columns_first; /* of their last one: blocks of columns go outside of the rows that are not common */
+  bool asks_ahead;    /* ... and while rows are computed, what the next ones read is asked for */
 } generic_draft;
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
@@ -97,6 +98,8 @@ bool generic_is_of_reads(const generic_draft *p, int stage);
 /* Operations of one point that data axes between FIRST and the last one have no part in, the last one's loop outside of theirs: they
  * are done once for all of these. 0: they are cheap ones. */
 double generic_steady_ops(const generic_draft *p, int stage, int first);
+/* Operations of a point that change along the last axis, reductions behind data: what a loop over it has. */
+double generic_moving_ops(const generic_draft *p, int stage, const generic_reads *r);
 /* Bytes of a tensor. */
 double generic_bytes(const tn_tensor *t);
 /* Nanoseconds that what is read takes to come in from where all of it has room. */
@@ -125,6 +128,9 @@ bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fuse
 bool generic_order(generic_draft *p, int stage, int n, const int *order);
 /* True, and nothing done, for a loop of one iteration. */
 bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation annotation);
+/* At leaf ITER of STAGE, what it reads of TENSOR in the iteration OFFSET later of LEAF of OF, a loop around it. Leaves are positions;
+ * negative ones are refused. */
+bool generic_prefetch(generic_draft *p, int stage, int iter, const tn_tensor *tensor, int64_t offset, int of, int leaf);
 /* The loops as they are but for that of AXIS, which becomes the innermost one, a vector. */
 bool generic_put_vector_last(generic_draft *p, int stage, int axis);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and

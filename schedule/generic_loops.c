@@ -250,3 +250,16 @@ bool generic_stream(generic_draft *p, int stage) {
 }
 
 /* "[d0, d1, d2] -> [d0, d2, d1]". */
+
+bool generic_prefetch(generic_draft *p, int stage, int iter, const tn_tensor *tensor, int64_t offset, int of,
+                      int leaf) {
+  int64_t later[] = {of, leaf};
+  schedule_step step = {.kind = SCHEDULE_STEP_PF,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .target_stage = (int16_t)generic_stage(p, tensor),
+                        .value = offset,
+                        .n = RUNTIME_COUNT(later),
+                        .list = later};
+  return iter >= 0 && leaf >= 0 && schedule_apply_step(p->s, &step) == TN_OK;
+}

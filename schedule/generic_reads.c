@@ -239,6 +239,24 @@ double generic_steady_ops(const generic_draft *p, int stage, int first) {
   return body && tir_walk_expr(body, count_steady, &s) && s.ops >= COSTLY_OP ? s.ops : 0;
 }
 
+/* What does not change along an axis is computed before the loop over it. */
+typedef struct moving {
+  const tir_var *var;
+  double ops;
+} moving;
+
+static tir_walk count_moving(void *user, const tir_expr *e) {
+  moving *m = user;
+  if (!tir_uses_var(e, m->var)) return TIR_WALK_PRUNE;
+  return count_costly(&m->ops, e);
+}
+
+double generic_moving_ops(const generic_draft *p, int stage, const generic_reads *r) {
+  const tir_expr *body = r->n_axes > 0 ? generic_body(p, stage) : NULL;
+  moving m = {.var = r->n_axes > 0 ? axis_var(r->op, r->n_axes - 1) : NULL};
+  return body && tir_walk_expr(body, count_moving, &m) ? m.ops : 0;
+}
+
 double generic_ops(const tir_expr *e) {
   double ops = 0;
   (void)tir_walk_expr(e, count_op, &ops);

@@ -438,15 +438,7 @@ static bool prefetch_next(const tiling *t, const tn_tensor *sums, const tn_tenso
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) iter = i;
   int panel = schedule_leaf_position(of, t->v_panel);
   if (of->axes[t->v_panel].extent < 2 && t->v_block >= 0) panel = schedule_leaf_position(of, t->v_block);
-  int64_t next[] = {root, panel};
-  schedule_step step = {.kind = SCHEDULE_STEP_PF,
-                        .stage = (int16_t)stage,
-                        .iter = (int16_t)iter,
-                        .target_stage = (int16_t)generic_stage(t->d, tensor),
-                        .value = 1,
-                        .n = 2,
-                        .list = next};
-  return panel >= 0 && schedule_apply_step(t->d->s, &step) == TN_OK;
+  return generic_prefetch(t->d, stage, iter, tensor, 1, root, panel);
 }
 
 /* ---- sums in lanes ----------------------------------------------------------------------------------------------- */
