@@ -57,7 +57,7 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   unless(given.stray4, &c->stray4, c->line4 + c->stray - c->line3);
   unless(given.dot2, &c->dot2, fma_of(c, vector_bytes));
   unless(given.dot4, &c->dot4, fma_of(c, vector_bytes));
-  unless(given.spans, &c->spans, c->apart);
+  unless(given.spans, &c->spans, one_way * c->line3);
   unless(given.runs3, &c->runs3, c->line3 + run_waits * (c->stray - c->line3) / RUN_LINES);
   unless(given.ends, &c->ends, one_way * c->chain);
   unless(given.beside, &c->beside, (1 + scattered) * c->line3);

@@ -381,6 +381,40 @@ static void parts_have_lanes(void **state) {
   assert_true(isfinite(cost_on(&soon, OVER_TWO("18"), PARTS("2")))); /* the other axis is cut */
 }
 
+/* Rows of a softmax that are read from afar in one burst wait for it, unless they were asked for while others were computed; where
+ * little is computed asking does not help; rows that are near do not wait. */
+static void bursts_wait(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.cache_bytes[2] = 1 << 20, m.cache_bytes[3] = 64 << 20;
+  m.costs.line3 = 2, m.costs.fma64 = 0.25;
+#define SOFTMAX(n)                                                                                                   \
+  "M[i<" n "] = max[k<256](X[i,k])\nE[i<" n ", j<256] = exp(X[i,j] - M[i])\nS[i<" n "] = sum[k<256](E[i,k])\nY[i<" n \
+  ", j<256] = E[i,j] / S[i]"
+#define TIMES_SUM "V[i<8192] = sum[k<256](X[i,k])\nY[i<8192, j<256] = X[i,j] * V[i]"
+#define AT_A_TIME(together, ahead)                                                                        \
+  "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":" together \
+  ",\"columns\":0,\"ahead\":" ahead "}]"
+#define PART_OF(n) (cost_on(&m, SOFTMAX(n), AT_A_TIME("4", "1")) / cost_on(&m, SOFTMAX(n), AT_A_TIME("4", "0")))
+  assert_true(PART_OF("8192") < 0.95);
+  assert_true(cost_on(&m, TIMES_SUM, AT_A_TIME("4", "1")) > cost_on(&m, TIMES_SUM, AT_A_TIME("4", "0")));
+  double waits = cost_on(&m, SOFTMAX("8192"), AT_A_TIME("4", "0")) / cost_on(&m, SOFTMAX("8192"), AT_A_TIME("1", "0"));
+  assert_true(waits >
+              cost_on(&m, SOFTMAX("64"), AT_A_TIME("4", "0")) / cost_on(&m, SOFTMAX("64"), AT_A_TIME("1", "0")));
+}
+
+/* Rows that are no whole lines are stored by fewer rows and longer vectors; what the first cache has room for makes no difference. */
+static void stores_span_lines(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.vector_registers = 32, m.costs.spans = 2;
+#define HIGHEST(rows, columns) "O[y<" rows ", x<" columns "] = max[r<3, s<3](I[y+r,x+s])"
+#define TALL(rows, columns) cost_on(&m, HIGHEST(rows, columns), FILTERED("32", columns, "8", "1", "0"))
+#define WIDE(rows, columns) cost_on(&m, HIGHEST(rows, columns), FILTERED("32", columns, "2", "4", "0"))
+  assert_true(TALL("128", "251") / WIDE("128", "251") > 1.1 * TALL("128", "256") / WIDE("128", "256"));
+  assert_true(TALL("32", "61") / WIDE("32", "61") < 1.1 * TALL("32", "64") / WIDE("32", "64"));
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
                                             cmocka_unit_test(windows_by_two),
@@ -399,6 +433,8 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(stores_along_rows),
                                             cmocka_unit_test(parts_have_lanes),
                                             cmocka_unit_test(zeros_again_and_again),
-                                            cmocka_unit_test(lines_come_in_pairs)};
+                                            cmocka_unit_test(lines_come_in_pairs),
+                                            cmocka_unit_test(bursts_wait),
+                                            cmocka_unit_test(stores_span_lines)};
   return CHECK_TESTS("costs of plans", tests);
 }

@@ -457,6 +457,16 @@ static const said_case said[] = {
     {"wide_groups",
      "M[n<2, g<8] = sum[h<8, w<16, c<16](X[n,h,w,g*16+c])\nY[n<2, h<8, w<16, c<128] = X[n,h,w,c] * rsqrt(M[n,c//16])",
      "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":1}]"},
+    {"rows_asked_for",
+     "M[i<4098] = max[k<256](X[i,k])\nE[i<4098, j<256] = exp(X[i,j] - M[i])\nS[i<4098] = sum[k<256](E[i,k])\n"
+     "Y[i<4098, j<256] = E[i,j] / S[i]",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":4,\"columns\":0,"
+     "\"ahead\":1}]"},
+    {"rows_asked_for_by_a_sum",
+     "M[i<4098] = max[k<256](X[i,k])\nS[i<4098] = sum[k<256](exp(X[i,k] - M[i]))\nY[i<4098, j<256] = X[i,j] - M[i] - "
+     "log(S[i])",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0,"
+     "\"ahead\":1}]"},
     {"steps_side_by_side", "S[i<7] = sum[m<30, k<33](A[i,m,k+1])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0}]"},
     {"variance_of_columns", VARIANCE("357"),
