@@ -184,8 +184,8 @@ static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   double bytes = is_widened(f, c, i) ? (double)f->bytes : f->walks[i].bytes;
   stream s = {.read = read, .walk = &f->walks[i], .bytes = bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed =
-      i == tile_turned(f, c) || (!c[TILE_LANES] && is_in_panels(f, c, i)) || (is_left(f, c, i) && !f->left_lies);
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && is_in_panels(f, c, i)) ||
+                (is_left(f, c, i) && !tile_left_lies(f, c));
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
@@ -537,7 +537,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    bool is_spread = stride >= COST_LINE && (!is_left(f, c, i) || f->left_lies);
+    bool is_spread = stride >= COST_LINE && (!is_left(f, c, i) || tile_left_lies(f, c));
     if (read->stride[f->u] && !read->overlaps && is_spread)
       conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
   }
@@ -740,7 +740,7 @@ static double left_ns(const tile_facts *f, const int32_t *c) {
   double line = cost_line_at(m, cost_place(m, level, 2 * bytes), c[TILE_THREADS]);
   double written = cost_write(m, bytes, RUNTIME_MAX(level, 2), c[TILE_THREADS], false);
   double panel = (double)RUNTIME_MIN(c[TILE_ROWS] * f->walks[f->left].bytes, c[TILE_WIDTH]);
-  double moved = f->left_lies              ? bytes / c[TILE_WIDTH] * 2 * 2 * m->costs.load
+  double moved = tile_left_lies(f, c)      ? bytes / c[TILE_WIDTH] * 2 * 2 * m->costs.load
                  : read->stride[f->u] == 1 ? bytes / panel * 2 * 2 * m->costs.load
                                            : f->walks[f->left].all * m->costs.gather;
   return bytes / COST_LINE * line + written + moved + f->walks[f->left].all * widen_ns(f, c, f->left);
@@ -808,7 +808,8 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
-  if (c[TILE_LEFT] && (c[TILE_LANES] || c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
+  if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
+  if (c[TILE_LEFT] && c[TILE_LANES] && (f->left == f->turned || !is_widened(f, c, f->left))) return false;
   if (c[TILE_LEFT] && c[TILE_PADDING] && f->reads.reads[f->left].tensor == f->padding) return false;
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
   if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;

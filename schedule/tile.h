@@ -26,7 +26,7 @@
   X(PARITY, "parity", "1: steps that a condition on parity leaves out are not in the code, 0: tested") \
   X(LEFT, "left",                                                                                      \
     "1: the operand that changes from row to row is copied before all, a tile's rows side by side; "   \
-    "of a window of halves as floats, as they lie")
+    "of a window of halves, and of halves whose sums are in lanes, as floats, as they lie")
 
 enum tile_field {
 #define X(name, text, what) TILE_##name,
@@ -141,6 +141,11 @@ static inline int tile_turned(const tile_facts *f, const int32_t *value) {
 /* Elements of a tile along the last data axis. */
 static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
   return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));
+}
+
+/* Whether the copy of the operand of rows lies as the operand does. */
+static inline bool tile_left_lies(const tile_facts *f, const int32_t *value) {
+  return f->left_lies || value[TILE_LANES];
 }
 
 #endif

@@ -158,7 +158,7 @@ static const generic_read *left_read(const tiling *t) { return &t->f->reads.read
 static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = left_read(t);
   char map[256];
-  if (t->f->left_lies) return copy_as(t, read->tensor, reader, NULL, copy);
+  if (tile_left_lies(t->f, t->c)) return copy_as(t, read->tensor, reader, NULL, copy);
   return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->u], t->c[TILE_ROWS], -1, 0, map, sizeof map) &&
          copy_as(t, read->tensor, reader, map, copy);
 }
@@ -524,7 +524,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
   if (!lanes && !attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
-  if (left && !(f->left_lies ? place_apart(&t, left) : place_left(&t, left))) return false;
+  if (left && !(tile_left_lies(f, value) ? place_apart(&t, left) : place_left(&t, left))) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums, copy ? copy : packed_read(&t)->tensor)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;

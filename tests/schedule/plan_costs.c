@@ -415,6 +415,21 @@ static void stores_span_lines(void **state) {
   assert_true(TALL("32", "61") / WIDE("32", "61") < 1.1 * TALL("32", "64") / WIDE("32", "64"));
 }
 
+/* Halves that rows share are copied as floats in front of sums in lanes; floats are read where they lie. */
+static void floats_in_lanes(void **state) {
+  (void)state;
+#define ROWS_OF(type) \
+  "input A: " type "[16,1000], B: " type "[64,1000]\nC[i<16, j<64] = sum[k<1000](f32(A[i,k]) * f32(B[j,k]))"
+#define LANED(left)                                                                                                    \
+  "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":6,\"rows2\":1,\"pack\":0,\"panels\":1,"   \
+  "\"block\":0,"                                                                                                       \
+  "\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,\"parity\":0," \
+  "\"left\":" left "}]"
+  assert_true(cost_of(ROWS_OF("bf16"), LANED("1")) < cost_of(ROWS_OF("bf16"), LANED("0")));
+  assert_true(isfinite(cost_of(ROWS_OF("f32"), LANED("0"))));
+  assert_true(isinf(cost_of(ROWS_OF("f32"), LANED("1"))));
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
                                             cmocka_unit_test(windows_by_two),
@@ -435,6 +450,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(zeros_again_and_again),
                                             cmocka_unit_test(lines_come_in_pairs),
                                             cmocka_unit_test(bursts_wait),
+                                            cmocka_unit_test(floats_in_lanes),
                                             cmocka_unit_test(stores_span_lines)};
   return CHECK_TESTS("costs of plans", tests);
 }

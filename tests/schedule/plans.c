@@ -467,6 +467,10 @@ static const said_case said[] = {
      "log(S[i])",
      "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0,"
      "\"ahead\":1}]"},
+    {"halves_in_lanes", "input A: bf16[6,100], B: bf16[40,100]\nC[i<6, j<40] = sum[k<100](f32(A[i,k]) * f32(B[j,k]))",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":6,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":1}]"},
     {"steps_side_by_side", "S[i<7] = sum[m<30, k<33](A[i,m,k+1])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0}]"},
     {"variance_of_columns", VARIANCE("357"),
