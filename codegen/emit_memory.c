@@ -127,24 +127,39 @@ static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
 
-/* base + stride * lane by `stride` vector loads. The last one is moved down so that it ends at the last element needed:
+/* Masked accesses are made of registers' lanes: where LLVM 19 halves one for AVX2 whose mask is (a condition that is the same for
+ * all lanes) AND (a constant that is off in one half), it takes that half for one that is on. */
+static int lanes_of_register(const codegen_emitter *m, const access *a) {
+  return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
+}
+
+/* Elements that a load takes of SPAN in which lanes lie apart: as many as there are lanes, or, where these are no whole register,
+ * the most that one has. */
+static int strided_width(const codegen_emitter *m, const access *a, int span) {
+  int most = lanes_of_register(m, a), width = 1;
+  if (a->lanes >= most || (a->lanes & (a->lanes - 1)) == 0) return a->lanes;
+  while (2 * width <= RUNTIME_MIN(span, most)) width *= 2;
+  return width;
+}
+
+/* base + stride * lane by vector loads. The last one is moved down so that it ends at the last element needed:
  * nothing outside the first and the last element is read. */
 static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueRef base) {
-  int lanes = a->lanes, stride = (int)a->stride;
-  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
-  LLVMValueRef result = NULL;
+  int lanes = a->lanes, stride = (int)a->stride, span = stride * (lanes - 1) + 1, width = strided_width(m, a, span);
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, width);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, width));
   if (from == NULL) return codegen_no_memory(m), LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
-  for (int part = 0; part < stride; part++) {
-    int start = RUNTIME_MIN(part * lanes, stride * (lanes - 1) + 1 - lanes);
-    LLVMValueRef loaded = load_at(m, a, offset(m, base, start), lanes);
-    for (int lane = 0; lane < lanes; lane++) {
-      int at = lane * stride - part * lanes, moved = lane * stride - start;
-      from[lane] = at >= 0 && at < lanes ? lanes + moved : lane;
+  for (int first = 0; first < span; first += width) {
+    int start = RUNTIME_MIN(first, span - width);
+    LLVMValueRef loaded = load_at(m, a, offset(m, base, start), width);
+    for (int lane = 0; lane < width; lane++) {
+      int at = lane * stride;
+      from[lane] = lane < lanes && at >= first && at < first + width ? width + at - start : lane;
     }
-    if (result == NULL) result = LLVMGetPoison(LLVMTypeOf(loaded));
-    result = codegen_shuffle(m, result, loaded, lanes, from);
+    result = codegen_shuffle(m, result, loaded, width, from);
   }
-  return result;
+  for (int lane = 0; lane < lanes; lane++) from[lane] = lane;
+  return width > lanes ? codegen_shuffle(m, result, NULL, lanes, from) : result;
 }
 
 /* base + stride * lane for any stride, without a mask. */
@@ -184,12 +199,6 @@ static LLVMValueRef load_lanes(codegen_emitter *m, const access *a, LLVMValueRef
 /* value where the condition (a scalar or a mask) holds, zero elsewhere. */
 static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValueRef value) {
   return LLVMBuildSelect(m->builder, condition, value, LLVMConstNull(LLVMTypeOf(value)), "");
-}
-
-/* Masked accesses are made of registers' lanes: where LLVM 19 halves one for AVX2 whose mask is (a condition that is the same for
- * all lanes) AND (a constant that is off in one half), it takes that half for one that is on. */
-static int lanes_of_register(const codegen_emitter *m, const access *a) {
-  return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
 }
 
 /* Whether the processor has instructions for masked accesses of such elements. */

@@ -138,10 +138,12 @@ static bool is_of_taps(const generic_draft *p, int stage, generic_reads *r) {
   return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(p, r));
 }
 
-/* Columns that no vector fits are none. */
+/* Fewer columns than that are none: they would leave nearly all of a vector empty. */
+enum { LEAST_COLUMNS = 4 };
+
 static bool is_stencil(const generic_draft *p, int stage) {
   generic_reads r;
-  return is_of_taps(p, stage, &r) && r.extent[column_of(p, &r)] >= generic_lanes(p, stage);
+  return is_of_taps(p, stage, &r) && r.extent[column_of(p, &r)] >= RUNTIME_MIN(LEAST_COLUMNS, generic_lanes(p, stage));
 }
 
 bool generic_is_interleaved(const generic_draft *p, int stage) {

@@ -70,6 +70,7 @@ static const generic_case cases[] = {
      "injective"},
     {"sums_and_extrema", "input I: f32[500,1000]\nS[n<500] = sum[c<1000](I[n,c])\nM[n<500] = max[c<1000](I[n,c])", "M",
      "reduce"},
+    {"max_pool_of_small_planes", "O[c<32, y<14, x<14] = max[r<3, s<3](I[c,2*y+r,2*x+s])", "O", "pool"},
     {"max_pool_planes", "input I: f32[1,8,64,64]\nO[n<1, c<8, h<31, w<31] = max[r<3, s<3](I[n, c, 2*h+r, 2*w+s])", "O",
      "pool"},
     {"max_pool_padded",
