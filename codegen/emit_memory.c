@@ -10,7 +10,7 @@
  * Any other masked access loads element 0, which every buffer has, on the lanes that are off. */
 #include "codegen/emit.h"
 
-enum { MAX_SHUFFLED_STRIDE = 4 };
+enum { MAX_SHUFFLED_STRIDE = 4, MOST_MASKED = 64 };
 
 /* An access, taken apart. */
 typedef struct access {
@@ -133,6 +133,30 @@ static int lanes_of_register(const codegen_emitter *m, const access *a) {
   return m->target->vector_bytes / (int)codegen_element_bytes(a->buffer);
 }
 
+/* Whether the processor has instructions for masked accesses of such elements. */
+static bool has_masks(const codegen_emitter *m, const access *a) {
+  bool is_x86 = strcmp(m->target->arch->name, "x86_64") == 0;
+  return is_x86 &&
+         (m->target->vector_bytes == 64 || (m->target->vector_bytes == 32 && codegen_element_bytes(a->buffer) >= 4));
+}
+
+/* Whether what is behind the last whole register of some neighbours is no power of two: LLVM would take it apart into pieces that are.
+ * What is scratch it keeps in registers, if it is loaded and stored as it is. */
+static bool is_ragged(const codegen_emitter *m, const access *a) {
+  int rest = a->lanes % lanes_of_register(m, a);
+  bool is_param = false;
+  for (int i = 0; i < m->func->n_params; i++) is_param |= m->func->params[i] == a->buffer;
+  return is_param && (rest & (rest - 1)) != 0 && rest > 4 && codegen_has_cheap_masks(m->target) && has_masks(m, a);
+}
+
+/* A mask that is on in the first ON lanes, of the least power of two that holds them. *LANES: that. */
+static LLVMValueRef first_on(codegen_emitter *m, int on, int *lanes) {
+  LLVMValueRef bits[MOST_MASKED];
+  for (*lanes = 1; *lanes < on;) *lanes *= 2;
+  for (int i = 0; i < *lanes; i++) bits[i] = LLVMConstInt(m->i1, i < on, false);
+  return LLVMConstVector(bits, (unsigned)*lanes);
+}
+
 /* Elements that a load takes of SPAN in which lanes lie apart: as many as there are lanes, or, where these are no whole register,
  * the most that one has. */
 static int strided_width(const codegen_emitter *m, const access *a, int span) {
@@ -201,13 +225,6 @@ static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValu
   return LLVMBuildSelect(m->builder, condition, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
-/* Whether the processor has instructions for masked accesses of such elements. */
-static bool has_masks(const codegen_emitter *m, const access *a) {
-  bool is_x86 = strcmp(m->target->arch->name, "x86_64") == 0;
-  return is_x86 &&
-         (m->target->vector_bytes == 64 || (m->target->vector_bytes == 32 && codegen_element_bytes(a->buffer) >= 4));
-}
-
 /* Of conditions that are joined each is taken apart: what is constant in the piece is seen to be before LLVM chooses
  * instructions. */
 LLVMValueRef codegen_mask_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, int lanes, int n,
@@ -266,6 +283,30 @@ static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRe
   LLVMValueRef base = codegen_linear_base(m, a->index);
   if (a->predicate->op == TIR_BROADCAST) base = or_zero(m, codegen_value(m, a->predicate->arg[0]), base);
   return load_masked_run(m, a, base, a->lanes, mask);
+}
+
+/* Whole registers, and one with a mask. */
+static LLVMValueRef load_ragged(codegen_emitter *m, const access *a) {
+  int n = lanes_of_register(m, a), whole = a->lanes / n * n, lanes;
+  LLVMValueRef base = codegen_linear_base(m, a->index), mask = first_on(m, a->lanes - whole, &lanes);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  for (int first = 0; first < whole; first += n)
+    result = codegen_put_piece(m, result, load_at(m, a, offset(m, base, first), n), a->lanes, first, n);
+  LLVMValueRef rest = load_masked_at(m, a, offset(m, base, whole), lanes, mask);
+  return codegen_put_piece(m, result, codegen_lane_piece(m, rest, lanes, 0, a->lanes - whole), a->lanes, whole,
+                           a->lanes - whole);
+}
+
+static void store_ragged(codegen_emitter *m, const access *a, LLVMValueRef value) {
+  int n = lanes_of_register(m, a), whole = a->lanes / n * n, lanes;
+  LLVMValueRef base = codegen_linear_base(m, a->index), mask = first_on(m, a->lanes - whole, &lanes);
+  for (int first = 0; first < whole; first += n)
+    store_at(m, a, offset(m, base, first), codegen_lane_piece(m, value, a->lanes, first, n));
+  LLVMValueRef rest = codegen_lane_piece(m, value, a->lanes, whole, lanes);
+  LLVMTypeRef types[] = {LLVMTypeOf(rest), m->ptr};
+  LLVMValueRef args[] = {rest, element(m, a, offset(m, base, whole), false), LLVMConstInt(m->i32, a->align, false),
+                         mask};
+  codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
 }
 
 /* Of lanes FIRST to FIRST + WIDTH of a masked access, N elements a register: where part PART of the elements that they lie among
@@ -398,6 +439,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  if (e->dtype != TN_BOOL && a.predicate == NULL && a.linear && a.stride == 1 && is_ragged(m, &a))
+    return load_ragged(m, &a);
   value = codegen_near_load(m, e);
   if (value != NULL) return value;
   value = e->dtype != TN_BOOL ? codegen_strided_load(m, e) : NULL;
@@ -496,6 +539,8 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
       scatter_masked(m, a, value, mask);
   } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
     store_streamed(m, a, codegen_linear_base(m, a->index), value);
+  } else if (a->linear && a->stride == 1 && is_ragged(m, a)) {
+    store_ragged(m, a, value);
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {

@@ -27,6 +27,9 @@ typedef struct stride_row {
 static const stride_row stride_rows[] = {
     {"colours", GRAY("f32"), ROW("8"), "haswell", "vblendps", "vinsertps"},
     {"colours of a wide vector", GRAY("f32"), ROW("32"), "haswell", "vblendps", "vinsertps"},
+    {"a ragged row", FEW("7", "1"), "vectorize(C, j)", "znver4", "{%k1}", "vinsert"},
+    {"a whole register and a ragged rest", FEW("29", "1"), "vectorize(C, j)", "znver4", "{%k1}", "vinsert"},
+    {"a ragged row without masks", FEW("7", "1"), "vectorize(C, j)", "haswell", NULL, "vgather"},
     {"few of every second", FEW("7", "2"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsertps"},
     {"less than a register of every second", FEW("14", "2"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsert"},
     {"less than a register of every third", FEW("11", "3"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsertps"},
