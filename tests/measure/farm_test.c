@@ -477,7 +477,8 @@ static void records_say_the_machine(void **state) {
   assert_int_equal(c.without_machine, 0);
   assert_in_range(c.n_machines, 2, 4); /* a worker that starts slowly may come when all is done */
   assert_int_equal(f.result.n_hosts, 4);
-  assert_string_equal(f.result.hosts[1].name, "left#2");
+  bool came = state_of(&f, 1)->timed > 0; /* if not, it has only the name that it was given */
+  assert_string_equal(f.result.hosts[1].name, came || strchr(f.result.hosts[1].name, '#') ? "left#2" : "left");
   assert_string_equal(f.result.hosts[1].tags, "old,quiet");
   assert_string_equal(f.result.hosts[3].name, "right");
   assert_true(c.finals >= 2 && f.result.finals_on);
