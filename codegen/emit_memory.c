@@ -10,7 +10,7 @@
  * Any other masked access loads element 0, which every buffer has, on the lanes that are off. */
 #include "codegen/emit.h"
 
-enum { MAX_SHUFFLED_STRIDE = 4, MOST_MASKED = 64 };
+enum { MAX_SHUFFLED_STRIDE = 4 };
 
 /* An access, taken apart. */
 typedef struct access {
@@ -149,12 +149,15 @@ static bool is_ragged(const codegen_emitter *m, const access *a) {
   return is_param && (rest & (rest - 1)) != 0 && rest > 4 && codegen_has_cheap_masks(m->target) && has_masks(m, a);
 }
 
-/* A mask that is on in the first ON lanes, of the least power of two that holds them. *LANES: that. */
-static LLVMValueRef first_on(codegen_emitter *m, int on, int *lanes) {
-  LLVMValueRef bits[MOST_MASKED];
-  for (*lanes = 1; *lanes < on;) *lanes *= 2;
-  for (int i = 0; i < *lanes; i++) bits[i] = LLVMConstInt(m->i1, i < on, false);
-  return LLVMConstVector(bits, (unsigned)*lanes);
+/* Of neighbours that are loaded or stored under a mask: a register's, or, if there are fewer, the least power of two of them. */
+static int masked_lanes(const codegen_emitter *m, const access *a, int lanes) {
+  int most = lanes_of_register(m, a), n = 1;
+  while (n < RUNTIME_MIN(lanes, most)) n *= 2;
+  return n;
+}
+
+static LLVMValueRef all_on(codegen_emitter *m, int lanes) {
+  return LLVMConstAllOnes(LLVMVectorType(m->i1, (unsigned)lanes));
 }
 
 /* Elements that a load takes of SPAN in which lanes lie apart: as many as there are lanes, or, where these are no whole register,
@@ -261,13 +264,13 @@ static LLVMValueRef load_masked_at(codegen_emitter *m, const access *a, LLVMValu
 /* In pieces of a register; the last is a whole one, too. */
 static LLVMValueRef load_masked_run(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes,
                                     LLVMValueRef mask) {
-  int n = RUNTIME_MIN(lanes_of_register(m, a), lanes);
+  int n = masked_lanes(m, a, lanes);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
   for (int first = 0; first < lanes; first += n) {
     int width = RUNTIME_MIN(n, lanes - first);
     LLVMValueRef part =
         load_masked_at(m, a, offset(m, index, first), n, mask_piece(m, a->predicate, mask, lanes, first, n));
-    result = codegen_put_piece(m, result, part, lanes, first, width);
+    result = codegen_put_piece(m, result, codegen_lane_piece(m, part, n, 0, width), lanes, first, width);
   }
   return result;
 }
@@ -283,30 +286,6 @@ static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRe
   LLVMValueRef base = codegen_linear_base(m, a->index);
   if (a->predicate->op == TIR_BROADCAST) base = or_zero(m, codegen_value(m, a->predicate->arg[0]), base);
   return load_masked_run(m, a, base, a->lanes, mask);
-}
-
-/* Whole registers, and one with a mask. */
-static LLVMValueRef load_ragged(codegen_emitter *m, const access *a) {
-  int n = lanes_of_register(m, a), whole = a->lanes / n * n, lanes;
-  LLVMValueRef base = codegen_linear_base(m, a->index), mask = first_on(m, a->lanes - whole, &lanes);
-  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
-  for (int first = 0; first < whole; first += n)
-    result = codegen_put_piece(m, result, load_at(m, a, offset(m, base, first), n), a->lanes, first, n);
-  LLVMValueRef rest = load_masked_at(m, a, offset(m, base, whole), lanes, mask);
-  return codegen_put_piece(m, result, codegen_lane_piece(m, rest, lanes, 0, a->lanes - whole), a->lanes, whole,
-                           a->lanes - whole);
-}
-
-static void store_ragged(codegen_emitter *m, const access *a, LLVMValueRef value) {
-  int n = lanes_of_register(m, a), whole = a->lanes / n * n, lanes;
-  LLVMValueRef base = codegen_linear_base(m, a->index), mask = first_on(m, a->lanes - whole, &lanes);
-  for (int first = 0; first < whole; first += n)
-    store_at(m, a, offset(m, base, first), codegen_lane_piece(m, value, a->lanes, first, n));
-  LLVMValueRef rest = codegen_lane_piece(m, value, a->lanes, whole, lanes);
-  LLVMTypeRef types[] = {LLVMTypeOf(rest), m->ptr};
-  LLVMValueRef args[] = {rest, element(m, a, offset(m, base, whole), false), LLVMConstInt(m->i32, a->align, false),
-                         mask};
-  codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
 }
 
 /* Of lanes FIRST to FIRST + WIDTH of a masked access, N elements a register: where part PART of the elements that they lie among
@@ -440,7 +419,7 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
   if (e->dtype != TN_BOOL && a.predicate == NULL && a.linear && a.stride == 1 && is_ragged(m, &a))
-    return load_ragged(m, &a);
+    return load_masked_run(m, &a, codegen_linear_base(m, a.index), a.lanes, all_on(m, a.lanes));
   value = codegen_near_load(m, e);
   if (value != NULL) return value;
   value = e->dtype != TN_BOOL ? codegen_strided_load(m, e) : NULL;
@@ -471,7 +450,7 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
 
 /* Lanes whose mask is false do not touch memory, so a tail may reach behind the buffer. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
-  int n = RUNTIME_MIN(lanes_of_register(m, a), a->lanes);
+  int n = masked_lanes(m, a, a->lanes);
   LLVMValueRef base = codegen_linear_base(m, a->index);
   for (int first = 0; first < a->lanes; first += n) {
     LLVMValueRef part = codegen_lane_piece(m, value, a->lanes, first, n);
@@ -540,7 +519,7 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
   } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
     store_streamed(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == 1 && is_ragged(m, a)) {
-    store_ragged(m, a, value);
+    store_masked(m, a, value, all_on(m, a->lanes));
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {
