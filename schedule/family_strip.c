@@ -55,7 +55,7 @@ static void space(const void *facts, plan_space *s) {
     if (n >= 4 * f->whole && n < f->columns && n <= most) plan_add(s, STRIP_COLUMNS, n);
   }
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
-  for (int n = 1; n <= 4 && (n == 1 || n / 2 * f->whole < f->columns); n *= 2) plan_add(s, STRIP_VECTORS, n);
+  for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
   for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
   plan_add(s, STRIP_STREAM, 0);
   if (f->can_stream) plan_add(s, STRIP_STREAM, 1);
