@@ -49,6 +49,16 @@ typedef struct codegen_frame {
   int64_t first_stage;                                           /* in which the frame began */
 } codegen_frame;
 
+enum { CODEGEN_MAX_PAST = 64 };
+
+/* Stores past the caches that wait for others of their row (emit_past.c). */
+typedef struct codegen_past {
+  bool waits;
+  int n;
+  LLVMValueRef place[CODEGEN_MAX_PAST], value[CODEGEN_MAX_PAST];
+  unsigned align[CODEGEN_MAX_PAST]; /* of an element */
+} codegen_past;
+
 /* One module being emitted. Maps from expressions hold for a statement; codegen_forget empties them. */
 typedef struct codegen_emitter {
   tn_context *ctx;
@@ -77,7 +87,8 @@ typedef struct codegen_emitter {
   struct codegen_nears *nears;     /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
   struct codegen_strides *strides; /* what they read of every second, third or fourth element (emit_stride.c) */
   bool streams;                    /* inside of stream_stores */
-  bool stays_home;                 /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
+  codegen_past past;
+  bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
 
@@ -270,10 +281,19 @@ int codegen_block_bytes(const codegen_emitter *m, int bytes, int lanes);
 int codegen_emit_woven(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
+
+/* ---- emit_past.c ------------------------------------------------------------------------------------------------- */
+
 /* Whether the target has stores past the caches. */
 bool codegen_can_stream(const codegen_emitter *m);
 /* Where M streams: waits until what was stored so is seen by other threads. */
 void codegen_end_streaming(codegen_emitter *m);
+/* Whether LANES in a row of BUFFER go past the caches. */
+bool codegen_is_past(const codegen_emitter *m, const tir_buffer *buffer, int lanes);
+/* Stores VALUE so. Between the next two it may wait for the others of N stores in a row. */
+void codegen_store_past(codegen_emitter *m, LLVMValueRef place, unsigned align, LLVMValueRef value);
+void codegen_past_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+void codegen_past_end(codegen_emitter *m);
 
 /* ---- emit_first.c ------------------------------------------------------------------------------------------------ */
 

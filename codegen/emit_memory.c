@@ -85,43 +85,7 @@ static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LL
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
 }
 
-/* ---- stores past the caches -------------------------------------------------------------------------------------- */
-
-bool codegen_can_stream(const codegen_emitter *m) { return strcmp(m->target->arch->name, "x86_64") == 0; }
-
-void codegen_end_streaming(codegen_emitter *m) {
-  if (m->streams) codegen_intrinsic(m, "llvm.x86.sse.sfence", 0, NULL, 0, NULL);
-}
-
-/* Whole vectors of an output: what is scratch is read again soon. */
-static bool is_streamed(const codegen_emitter *m, const access *a) {
-  int bytes = a->lanes * (int)codegen_element_bytes(a->buffer);
-  bool is_output = false;
-  for (int i = m->func->n_inputs; i < m->func->n_params; i++) is_output |= m->func->params[i] == a->buffer;
-  return m->streams && is_output && bytes % m->target->vector_bytes == 0;
-}
-
-/* Such a store needs an aligned address, which only the call knows: elsewhere a plain one takes its place. */
-static void store_streamed(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
-  uint64_t bytes = (uint64_t)m->target->vector_bytes;
-  LLVMValueRef place = element(m, a, index, true), address = LLVMBuildPtrToInt(m->builder, place, m->index, "");
-  LLVMValueRef rest = LLVMBuildAnd(m->builder, address, codegen_index_int(m, (int64_t)bytes - 1), "");
-  LLVMValueRef is_aligned = LLVMBuildICmp(m->builder, LLVMIntEQ, rest, codegen_index_int(m, 0), "");
-  LLVMBasicBlockRef streamed = codegen_new_block(m, "streamed"), plain = codegen_new_block(m, "plain");
-  LLVMBasicBlockRef after = codegen_new_block(m, "stored");
-  LLVMBuildCondBr(m->builder, is_aligned, streamed, plain);
-  LLVMPositionBuilderAtEnd(m->builder, plain);
-  LLVMSetAlignment(LLVMBuildStore(m->builder, value, place), a->align);
-  LLVMBuildBr(m->builder, after);
-  LLVMPositionBuilderAtEnd(m->builder, streamed);
-  LLVMValueRef store = LLVMBuildStore(m->builder, value, place);
-  LLVMSetAlignment(store, (unsigned)bytes);
-  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(m->i32, 1, false));
-  LLVMSetMetadata(store, LLVMGetMDKindIDInContext(m->llvm, "nontemporal", 11),
-                  LLVMMetadataAsValue(m->llvm, LLVMMDNodeInContext2(m->llvm, &one, 1)));
-  LLVMBuildBr(m->builder, after);
-  LLVMPositionBuilderAtEnd(m->builder, after);
-}
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
@@ -490,13 +454,21 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
+/* Whole vectors of an output may go past the caches. */
+static void store_row(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
+  if (codegen_is_past(m, a->buffer, a->lanes))
+    codegen_store_past(m, element(m, a, index, true), a->align, value);
+  else
+    store_at(m, a, index, value);
+}
+
 void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef index, int lanes,
                        LLVMValueRef value) {
   const access a = {.buffer = buffer,
                     .pointer = codegen_find(m, buffer)->value,
                     .align = codegen_element_bytes(buffer),
                     .lanes = lanes};
-  (is_streamed(m, &a) ? store_streamed : store_at)(m, &a, index, value);
+  store_row(m, &a, index, value);
 }
 
 /* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
@@ -516,8 +488,8 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
       store_masked_backwards(m, a, value, mask);
     else
       scatter_masked(m, a, value, mask);
-  } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
-    store_streamed(m, a, codegen_linear_base(m, a->index), value);
+  } else if (a->linear && a->stride == 1 && codegen_is_past(m, a->buffer, a->lanes)) {
+    store_row(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == 1 && is_ragged(m, a)) {
     store_masked(m, a, value, all_on(m, a->lanes));
   } else if (a->linear && a->stride == 1) {

@@ -150,6 +150,7 @@ static void emit_store(codegen_emitter *m, const tir_stmt *s) {
 /* N stores in a row. Those that turn a block together (emit_turn.c) or fill a row in turns (emit_weave.c) are taken
  * together, as many as it says; the others one by one. */
 static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
+  codegen_past_begin(m, n, stmts);
   for (int i = 0; i < n && !m->failed;) {
     int taken = codegen_emit_turned(m, n - i, stmts + i);
     if (taken == 0) taken = codegen_emit_woven(m, n - i, stmts + i);
@@ -157,6 +158,7 @@ static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts)
     if (taken == 0) codegen_emit_store(m, stmts[i]);
     i += RUNTIME_MAX(taken, 1);
   }
+  codegen_past_end(m);
 }
 
 /* Stores in a row are looked at together first. */

@@ -182,9 +182,9 @@ static double stored_ns(const strip_facts *f, const strip_shape *shape, const st
   return lost * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
 }
 
-/* Loads and arithmetic of a block of registers of one stage. Of loads that begin at any element the part that touches two lines
+/* Loads and arithmetic of a block of registers of one stage, and RELOADS registers besides. Of loads that begin at any element the part that touches two lines
  * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time. */
-static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double reloads) {
   static const double beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
@@ -194,12 +194,35 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double spans = apart * (s->near_spans * n + s->columns_spans * shape->vectors);
   double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
-  double ns = fmax((taps + spans + s->fixed + stored) * load, ops * fma) + s->near_apart * n +
+  double ns = fmax((taps + spans + s->fixed + reloads + stored) * load, ops * fma) + s->near_apart * n +
               s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
-  double loads = rows * shape->vectors * (1 + apart * s->row_spans) + stored + rows + s->fixed;
+  double loads = rows * shape->vectors * (1 + apart * s->row_spans) + stored + rows + s->fixed + reloads;
   double shuffles = taps - rows * shape->vectors;
   return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
+}
+
+/* A load waits where what was just written lies as far into another page as what it reads. Each row that a block reads may meet each that
+ * it writes so, as likely as the two overlap anywhere in a page. */
+static double aliased_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+  double written = s->last_reader >= 0 && s->is_local ? 0 : shape->together;
+  double read = (shape->together + s->reach) * s->planes, width = shape->vectors * m->vector_bytes;
+  return read * written * 2 * width / COST_PAGE * m->costs.chain;
+}
+
+/* Steps of a reduction that are written out, the innermost ones, of blocks of so many rows. */
+static int64_t most_unrolled(double together) {
+  return RUNTIME_MIN((int64_t)fmax(MAX_BODY / fmax(together, 1), 1), MAX_UNROLLED);
+}
+
+/* A block whose taps, all written out, come in the order in which they read (tir/pass_read_once.c): what is read stays until all rows
+ * have taken it, with what it is shuffled from, and those weights for which no register is left are loaded for each row. */
+static double in_reading_order_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
+  enum { OTHERS = 4 };
+  double read = reads_once(&f->machine, shape, s) ? 2 * shape->vectors + 1 : shape->vectors;
+  double room = f->machine.vector_registers - shape->together * shape->vectors - read - OTHERS;
+  bool is_possible = s->reduces && s->columns > 0 && s->taps <= (double)most_unrolled(shape->together) && room >= 0;
+  return is_possible ? busy_ns(f, shape, s, fmax(s->fixed - room, 0) * shape->together) : INFINITY;
 }
 
 /* Sums that wait for each other are hidden in part by the blocks that follow; addresses and the loop are as long as one
@@ -207,12 +230,13 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
 static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
-  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0, busy = fmax(busy_ns(f, shape, s), waits);
+  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0, busy = fmax(busy_ns(f, shape, s, 0), waits);
   strip_stage sums = *s; /* spills lengthen what goes with loads, not what is computed of them */
   if (s->reduces) sums.ops = fmin(s->ops, s->taps), sums.once = fmin(s->once, s->taps);
-  double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums), waits);
-  return busy + spills + held_ns(m, shape, s) + between_ns(m, shape, s) + crowded_ns(f, shape, s) +
-         stored_ns(f, shape, s) + m->costs.chain;
+  double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums, 0), waits);
+  double by_taps = busy + spills + held_ns(m, shape, s);
+  return fmin(by_taps, fmax(in_reading_order_ns(f, shape, s), waits)) + between_ns(m, shape, s) +
+         crowded_ns(f, shape, s) + stored_ns(f, shape, s) + aliased_ns(m, shape, s) + m->costs.chain;
 }
 
 /* Rows of blocks that a window is computed in before the first of the root's; later it is one for each of these. */
@@ -449,7 +473,7 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   int channel = channel_of(x, stage);
   strip_shape own = stage_shape(&x->shape, of);
   bool by_rows = reads_once(&x->d->machine, &own, of);
-  int64_t steps = 1, limit = (int64_t)fmax(MAX_BODY / fmax(own.together, 1), 1);
+  int64_t steps = 1, most = most_unrolled(own.together);
   if (!generic_read_all(x->d, stage, &r)) return false;
   for (int down = 0; down <= 1; down++)
     for (int i = 0; i < st->n_leaves; i++)
@@ -462,7 +486,7 @@ static bool arrange_sums(const strips *x, int stage, const strip_stage *of) {
   if (own.together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
   for (int i = n_outer - 1; i >= 0; i--) {
     const schedule_axis *axis = &x->d->s->stages[stage].axes[order[i]];
-    if (axis->kind != SCHEDULE_REDUCE || (steps *= axis->extent) > RUNTIME_MIN(limit, MAX_UNROLLED)) break;
+    if (axis->kind != SCHEDULE_REDUCE || (steps *= axis->extent) > most) break;
     if (!generic_annotate(x->d, stage, order[i], SCHEDULE_UNROLL)) return false;
   }
   return true;

@@ -671,7 +671,7 @@ extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} 
 typedef struct tir_pass_line {
   const char *name, *summary;
 } tir_pass_line;
-enum { TIR_PASS_COUNT = 19 };
+enum { TIR_PASS_COUNT = 20 };
 extern const tir_pass_line tir_pass_lines[TIR_PASS_COUNT];
 
 /* Runs the passes that NAMES lists, "flatten,vectorize", in that order; "all" are those of the pipeline. After each the

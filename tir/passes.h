@@ -28,6 +28,7 @@ int tir_chunk_lanes(int64_t extent);
   X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \
   X(dead_lanes, "what nobody reads of a register tile is not computed")                                           \
+  X(read_once, "sums that are written out go on in the order in which they read, where that is fewer loads")      \
   X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                       \
   X(flip_copies, "signed bytes that are read with their top bit flipped are flipped where they are copied")       \
   X(unswitch, "an innermost loop that asks the same in each iteration is written once for each answer")           \

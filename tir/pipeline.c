@@ -11,11 +11,11 @@
  * are flat and simple, so that vectors are ramps; then loops are expanded. */
 #define PASS(name) {#name, tir_pass_##name}
 const tir_pass tir_passes[] = {
-    PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds), PASS(guard_loads),  PASS(simplify),
-    PASS(hoist_guards),    PASS(partition),     PASS(simplify),   PASS(hoist_guards), PASS(tighten_loops),
-    PASS(simplify),        PASS(flatten),       PASS(tensorize),  PASS(widen_copies), PASS(vectorize),
-    PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes), PASS(signed_dots),  PASS(flip_copies),
-    PASS(unswitch),        PASS(remove_noops),  {NULL, NULL},
+    PASS(virtual_threads), PASS(double_buffer), PASS(loop_kinds),   PASS(guard_loads),  PASS(simplify),
+    PASS(hoist_guards),    PASS(partition),     PASS(simplify),     PASS(hoist_guards), PASS(tighten_loops),
+    PASS(simplify),        PASS(flatten),       PASS(tensorize),    PASS(widen_copies), PASS(vectorize),
+    PASS(register_tiles),  PASS(unroll),        PASS(dead_lanes),   PASS(read_once),    PASS(signed_dots),
+    PASS(flip_copies),     PASS(unswitch),      PASS(remove_noops), {NULL, NULL},
 };
 #undef PASS
 

@@ -146,28 +146,63 @@ static const turn_row stream_rows[] = {
     {"without it", ADD, "vectorize(C, j)", "znver4", "vmovups", "movnt"},
 };
 
-/* Arrays of any alignment, as what is aligned is decided by each store. */
-static void any_alignment(void **state) {
-  (void)state;
-  enum { N = 64 * 256 };
-  _Alignas(64) static float a[N], c[N + 16];
-  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, ADD, 0, NULL));
-  tn_schedule_apply(s, "vectorize(C, j); pragma(C, i, stream_stores, 1)");
+/* Arrays of any alignment, as what is aligned is decided by each row of stores. */
+static void on_any_alignment(const char *program, int n, const char *schedule) {
+  enum { MOST = 64 * 256 };
+  _Alignas(64) static float a[MOST], c[MOST + 16];
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, program, 0, NULL));
+  tn_schedule_apply(s, schedule);
   tn_kernel *kernel = tn_build(s, NULL);
   check_ok(K.ctx);
-  for (int i = 0; i < N; i++) a[i] = (float)i;
+  for (int i = 0; i < n; i++) a[i] = (float)i;
   for (int offset = 0; offset < 16; offset++) {
     memset(c, 0, sizeof c);
     assert_int_equal(kit_call(kernel, (void *[]){a, c + offset}), 0);
-    for (int i = 0; i < N; i++) assert_true(c[offset + i] == a[i] + 1);
+    for (int i = 0; i < n; i++) assert_true(c[offset + i] == a[i] + 1);
     assert_true(offset == 0 || c[offset - 1] == 0);
   }
   tn_kernel_free(kernel);
   tn_schedule_free(s);
 }
 
+/* Rows of four lines and a half, of which every second one is aligned. */
+#define HALF_LINES                                                                                               \
+  "split(C, j, 16, tail=overlap); split(C, i, 4); reorder(C, i.outer, j.outer, i.inner, j.inner); vectorize(C, " \
+  "j.inner); unroll(C, i.inner); pragma(C, i.outer, stream_stores, 1)"
+
+static void any_alignment(void **state) {
+  (void)state;
+  on_any_alignment(ADD, 64 * 256, "vectorize(C, j); pragma(C, i, stream_stores, 1)");
+  on_any_alignment("C[i<64, j<72] = A[i,j] + 1", 64 * 72, HALF_LINES);
+}
+
+static int count(const char *text, const char *word) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
+  return n;
+}
+
+#define FOUR_ROWS                                                                                            \
+  "split(C, j, 16); split(C, i, 4); reorder(C, i.outer, j.outer, i.inner, j.inner); vectorize(C, j.inner); " \
+  "unroll(C, i.inner); pragma(C, i.outer, stream_stores, 1)"
+#define STEPS                                                                                               \
+  "split(C, j, 16); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner); unroll(C, k); pragma(C, i, " \
+  "stream_stores, 1)"
+
+/* Stores in a row are asked for together, but not where one reads what another one stored. */
+static void asked_together(void **state) {
+  (void)state;
+  char *rows = assembly_of("C[i<64, j<64] = A[i,j] + 1", FOUR_ROWS, "znver4");
+  assert_int_equal(count(rows, "%streamed"), 1);
+  assert_int_equal(count(rows, "vmovntps"), 4);
+  free(rows);
+  char *steps = assembly_of("input A: f32[64,4,64]\nC[i<64, j<64] = sum[k<4](A[i,k,j])", STEPS, "znver4");
+  assert_true(count(steps, "%streamed") >= 4);
+  free(steps);
+}
+
 int test_turn(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(any_alignment)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(any_alignment), cmocka_unit_test(asked_together)};
   return CHECK_TABLE("turned by shuffles", turn_rows, by_shuffles) +
          CHECK_TABLE("turned values", turn_rows, same_values) +
          CHECK_TABLE("past the caches", stream_rows, by_shuffles) + CHECK_TESTS("alignments", tests);

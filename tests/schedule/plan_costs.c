@@ -259,16 +259,29 @@ static void stored_lines_crowd(void **state) {
 }
 
 /* Loads that begin with lines are one each, others may touch two; sums that go down the rows hold a row each, for which there are
- * registers or not. */
+ * registers or not: where what is read can be taken by all rows at once, few of them are enough. */
 static void counts_loads(void **state) {
   (void)state;
-  tn_machine many = plain_machine;
+  tn_machine many = plain_machine, few = plain_machine;
 #define SUMS(m, program, together) cost_on(m, program, FILTERED("32", "512", together, "1", "0"))
 #define DOWN(x) "O[y<512, x<512] = sum[k<9](I[y+k," x "] * K[k])"
   assert_true(SUMS(&plain_machine, DOWN("x"), "2") < SUMS(&plain_machine, DOWN("x+1"), "2"));
-  many.vector_registers = 64;
-  assert_true(SUMS(&many, DOWN("x"), "16") < SUMS(&plain_machine, DOWN("x"), "16"));
-  assert_true(SUMS(&many, DOWN("x"), "8") == SUMS(&plain_machine, DOWN("x"), "8"));
+  many.vector_registers = 64, few.vector_registers = 16;
+  assert_true(SUMS(&many, DOWN("x"), "12") < SUMS(&few, DOWN("x"), "12"));
+  assert_true(SUMS(&many, DOWN("x"), "4") == SUMS(&few, DOWN("x"), "4"));
+  assert_true(SUMS(&many, DOWN("x"), "16") == SUMS(&plain_machine, DOWN("x"), "16"));
+}
+
+/* More rows of a block meet, in some page, what was just written. */
+static void many_rows_meet(void **state) {
+  (void)state;
+  tn_machine waits = cost_fill_machine(&plain_machine);
+  waits.costs.chain *= 10;
+#define POINTS(m, together) \
+  cost_on(m, "O[y<512, x<512] = I[y,x] + I[y+1,x] + I[y+2,x]", FILTERED("32", "512", together, "1", "0"))
+  double few = POINTS(&waits, "4") - POINTS(&plain_machine, "4"),
+         many = POINTS(&waits, "16") - POINTS(&plain_machine, "16");
+  assert_true(many > 1.5 * few);
 }
 
 /* Each row of a tile that is narrower than a page begins with a wait, as long as it was measured; whole rows do not. */
@@ -444,6 +457,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(stored_lines_crowd),
                                             cmocka_unit_test(rows_stay_near),
                                             cmocka_unit_test(counts_loads),
+                                            cmocka_unit_test(many_rows_meet),
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
