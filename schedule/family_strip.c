@@ -662,4 +662,4 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
                      "1: what windows read is kept from one row of blocks to the next, as many rows as these need"},
 };
 
-PLAN_FAMILY(strip, STRIP_FIELD_COUNT);
+PLAN_FAMILY_OF_CHAINS(strip, STRIP_FIELD_COUNT);

@@ -293,7 +293,7 @@ static void form_alone(const generic_draft *p, const tn_tensor *root, generic_gr
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < root->ndim;
 }
 
-/* A chain of stencils, if there is one and no primitive refuses its strips. False: no memory. */
+/* A chain of stencils, if there is one and no primitive refuses its plans. False: no memory. */
 static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   generic_draft *p = &plans->draft;
   generic_group g;
@@ -302,7 +302,7 @@ static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_tak
   if (!pg) return false;
   pg->group = g;
   pg->kind = kind_of(p, &g);
-  rank_plans(p, pg, &schedule_family_strip);
+  rank_plans(p, pg, NULL);
   if (can_realize(p, pg)) return generic_take_group(t, &g);
   plans->groups.n--;
   return true;

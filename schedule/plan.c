@@ -5,9 +5,9 @@
 
 /* All families. Of plans that cost the same the earlier family's wins. */
 static const schedule_family *const families[PLAN_FAMILIES] = {
-    &schedule_family_tile,   &schedule_family_strip, &schedule_family_rows,
-    &schedule_family_reduce, &schedule_family_short, &schedule_family_move,
-    &schedule_family_points, &schedule_family_fold,  &schedule_family_phase};
+    &schedule_family_tile,  &schedule_family_strip, &schedule_family_rows,   &schedule_family_reduce,
+    &schedule_family_short, &schedule_family_move,  &schedule_family_points, &schedule_family_fold,
+    &schedule_family_phase, &schedule_family_patch};
 
 /* NULL: there is none of that number. */
 const schedule_family *schedule_family_at(int family) {
@@ -19,7 +19,7 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
                            plan_choices *out) {
   out->n = 0;
   for (int f = 0; f < PLAN_FAMILIES; f++) {
-    if (only && families[f] != only) continue;
+    if ((only && families[f] != only) || (g->is_chain && !families[f]->takes_chains)) continue;
     plan_choice *c = &out->choices[out->n];
     *c = (plan_choice){.family = f, .facts = families[f]->describe(d, g)};
     if (!c->facts) continue;

@@ -40,6 +40,7 @@ typedef struct schedule_family {
   const char *name;
   int n_fields;
   const plan_field *fields;
+  bool takes_chains; /* of stencils, too (is_chain) */
   /* What the family knows of the group, in the draft's arena. NULL: it cannot take the group, or no memory. */
   const void *(*describe)(const generic_draft *d, const generic_group *g);
   void (*space)(const void *facts, plan_space *out);
@@ -53,17 +54,21 @@ typedef struct schedule_family {
 } schedule_family;
 
 /* Defines the family NAME_ of a file whose functions and fields bear the names above. */
-#define PLAN_FAMILY(name_, n_fields_)                                     \
-  const schedule_family schedule_family_##name_ = {.name = #name_,        \
-                                                   .n_fields = n_fields_, \
-                                                   .fields = fields,      \
-                                                   .describe = describe,  \
-                                                   .space = space,        \
-                                                   .cost = cost,          \
+#define PLAN_FAMILY(name_, n_fields_) PLAN_FAMILY_AS(name_, n_fields_, false)
+#define PLAN_FAMILY_OF_CHAINS(name_, n_fields_) PLAN_FAMILY_AS(name_, n_fields_, true)
+#define PLAN_FAMILY_AS(name_, n_fields_, takes_chains_)                           \
+  const schedule_family schedule_family_##name_ = {.name = #name_,                \
+                                                   .n_fields = n_fields_,         \
+                                                   .fields = fields,              \
+                                                   .takes_chains = takes_chains_, \
+                                                   .describe = describe,          \
+                                                   .space = space,                \
+                                                   .cost = cost,                  \
                                                    .realize = realize}
 
 extern const schedule_family schedule_family_points, schedule_family_move, schedule_family_reduce, schedule_family_rows,
-    schedule_family_short, schedule_family_strip, schedule_family_tile, schedule_family_fold, schedule_family_phase;
+    schedule_family_short, schedule_family_strip, schedule_family_tile, schedule_family_fold, schedule_family_phase,
+    schedule_family_patch;
 
 /* The families that a group may be scheduled by, their facts and spaces. */
 typedef struct plan_choice {
@@ -72,7 +77,7 @@ typedef struct plan_choice {
   plan_space space;
 } plan_choice;
 
-enum { PLAN_FAMILIES = 9 };
+enum { PLAN_FAMILIES = 10 };
 
 typedef struct plan_choices {
   int n;

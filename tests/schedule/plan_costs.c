@@ -277,10 +277,10 @@ static void many_rows_meet(void **state) {
   (void)state;
   tn_machine waits = cost_fill_machine(&plain_machine);
   waits.costs.chain *= 10;
-#define POINTS(m, together) \
+#define SUMS_OF_THREE(m, together) \
   cost_on(m, "O[y<512, x<512] = I[y,x] + I[y+1,x] + I[y+2,x]", FILTERED("32", "512", together, "1", "0"))
-  double few = POINTS(&waits, "4") - POINTS(&plain_machine, "4"),
-         many = POINTS(&waits, "16") - POINTS(&plain_machine, "16");
+  double few = SUMS_OF_THREE(&waits, "4") - SUMS_OF_THREE(&plain_machine, "4"),
+         many = SUMS_OF_THREE(&waits, "16") - SUMS_OF_THREE(&plain_machine, "16");
   assert_true(many > 1.5 * few);
 }
 
