@@ -22,7 +22,7 @@ enum {
   STRIP_ROLLS,
   STRIP_FIELD_COUNT
 };
-enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_WARM = 4, MOST_EVEN = 6, NONE = -1 };
+enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_CODE = 8000, MAX_WARM = 4, MOST_EVEN = 6, NONE = -1 };
 
 static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
 
@@ -314,7 +314,20 @@ static bool streams_lines(const strip_facts *f, const strip_shape *shape) {
   return shape->together == 1 || (fmod(bytes, COST_LINE) == 0 && fmod(f->row, COST_LINE) == 0);
 }
 
-/* The block of a stage's accumulators fits the registers, and its body is not too long when it is written out. */
+/* Operations that are written out for all stages, those of windows that roll for each block in front of the first as well. LLVM takes
+ * 0.05 ms for each. */
+static double code_of(const strip_shape *shape, const strip_level *level) {
+  double code = 0;
+  for (int i = 0; i < level->n; i++) {
+    const strip_stage *s = &level->stages[i];
+    double copies = shape->rolls && i > 0 && !s->is_local ? warm_blocks(shape, s) + 1 : 1;
+    strip_shape own = stage_shape(shape, s);
+    code += own.together * own.vectors * fmin(s->ops, MAX_UNROLLED) * copies;
+  }
+  return code;
+}
+
+/* The block of a stage's accumulators fits the registers, and its body is not too long when it is written out, nor are all together. */
 static bool fits(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
   enum { OTHERS = 4 }; /* registers for what is loaded */
   double n = shape->together * shape->vectors, most = 1;
@@ -327,7 +340,8 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
   for (int i = 1; i < level->n; i++)
     rolls &= !shape->rolls || level->stages[i].is_local || warm_blocks(shape, &level->stages[i]) <= MAX_WARM;
   if (!rolls || (shape->rolls && n_local == level->n)) return false;
-  return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
+  return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY &&
+                    code_of(shape, level) <= MAX_CODE);
 }
 
 /* Where a row of a tile of WIDTH bytes begins, as nobody guesses where it lies; a stream waits so once a page. */
