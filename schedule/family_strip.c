@@ -216,12 +216,15 @@ static int64_t most_unrolled(double together) {
 }
 
 /* A block whose taps, all written out, come in the order in which they read (tir/pass_read_once.c): what is read stays until all rows
- * have taken it, with what it is shuffled from, and those weights for which no register is left are loaded for each row. */
+ * have taken it, with what it is shuffled from, and those weights for which no register is left are loaded for each row. What earlier stages
+ * of the block left in registers stays, too. Taps that compute much more than a product read too much for that. */
 static double in_reading_order_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
-  enum { OTHERS = 4 };
+  enum { OTHERS = 4, MOST_OPS = 2 };
+  double n = shape->together * shape->vectors, kept = s->is_local ? n * (shape->locals - 1) : 0;
   double read = reads_once(&f->machine, shape, s) ? 2 * shape->vectors + 1 : shape->vectors;
-  double room = f->machine.vector_registers - shape->together * shape->vectors - read - OTHERS;
-  bool is_possible = s->reduces && s->columns > 0 && s->taps <= (double)most_unrolled(shape->together) && room >= 0;
+  double room = f->machine.vector_registers - n - kept - read - OTHERS;
+  bool is_simple = s->reduces && s->columns > 0 && s->ops <= MOST_OPS * s->taps;
+  bool is_possible = is_simple && s->taps <= (double)most_unrolled(shape->together) && room >= 0;
   return is_possible ? busy_ns(f, shape, s, fmax(s->fixed - room, 0) * shape->together) : INFINITY;
 }
 
