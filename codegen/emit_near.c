@@ -55,16 +55,11 @@ static bool form_of(const tir_expr *e, tir_linear *form, int64_t *constant) {
   return true;
 }
 
-/* Two loads can share vectors only where their indices differ by a number that is known here. */
-static bool is_same_form(const tir_linear *a, const tir_linear *b) {
-  tir_linear difference = *a;
-  return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
-}
-
-/* NULL: there is none of that form. */
+/* Two loads can share vectors only where their indices differ by a number that is known here. NULL: there is none of that form. */
 static near_reads *find_reads(const struct codegen_nears *nears, const tir_buffer *buffer, const tir_linear *form) {
   for (int i = 0; i < nears->n; i++)
-    if (nears->reads[i]->buffer == buffer && is_same_form(&nears->reads[i]->form, form)) return nears->reads[i];
+    if (nears->reads[i]->buffer == buffer && tir_linear_same_terms(&nears->reads[i]->form, form))
+      return nears->reads[i];
   return NULL;
 }
 

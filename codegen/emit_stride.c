@@ -84,19 +84,14 @@ static bool take_apart(codegen_emitter *m, const tir_expr *e, strided_load *out)
   return true;
 }
 
-/* Two loads can share what they load only where their indices differ by a number that is known here. */
-static bool is_same_form(const tir_linear *a, const tir_linear *b) {
-  tir_linear difference = *a;
-  return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
-}
-
 /* NULL: there are none like it. */
 static strided_reads *find_reads(const struct codegen_strides *strides, const strided_load *load) {
   for (int i = 0; strides != NULL && i < strides->n; i++) {
     strided_reads *r = strides->reads[i];
     bool is_alike = r->predicate == load->predicate ||
                     (r->predicate != NULL && load->predicate != NULL && tir_equal(r->predicate, load->predicate));
-    if (is_alike && r->buffer == load->e->u.buffer && r->stride == load->stride && is_same_form(&r->form, &load->form))
+    if (is_alike && r->buffer == load->e->u.buffer && r->stride == load->stride &&
+        tir_linear_same_terms(&r->form, &load->form))
       return r;
   }
   return NULL;

@@ -132,11 +132,6 @@ static bool arrange_patches(generic_draft *d, int stage) {
          (!is_short || generic_annotate(d, stage, step, SCHEDULE_UNROLL));
 }
 
-static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *root, int loop) {
-  int at = generic_stage(d, root), position = schedule_leaf_position(&d->s->stages[at], loop);
-  return position >= 0 && schedule_compute_at(d->s, generic_stage(d, tensor), at, position) == TN_OK;
-}
-
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const patch_facts *f = facts;
   int stage = generic_stage(d, f->sums), loops[TN_MAX_RANK], n = g->root->ndim - 1, loop, n_fused;
@@ -149,7 +144,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   for (int a = 0; a < n; a++) loops[a] = a;
   if (!generic_parallel(d, root, n, loops, c[PATCH_THREADS] ? INFINITY : 0, &loop, &n_fused)) return false;
   if (n_fused < n) loop = loops[n - 1];
-  return (f->sums == g->root || attach(d, f->sums, g->root, loop)) && attach(d, columns, g->root, loop);
+  return (f->sums == g->root || generic_attach(d, f->sums, g->root, loop)) && generic_attach(d, columns, g->root, loop);
 }
 
 static const plan_field fields[PATCH_FIELD_COUNT] = {

@@ -37,13 +37,6 @@ static bool arrange_member(generic_draft *p, const tn_tensor *tensor) {
          generic_put_vector_last(p, stage, inner);
 }
 
-/* At the root's loop over AXIS, wherever that stands by now. */
-static bool attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
-  int at = generic_stage(p, root);
-  return schedule_compute_at(p->s, generic_stage(p, tensor), at, schedule_leaf_position(&p->s->stages[at], axis)) ==
-         TN_OK;
-}
-
 /* ---- the root's loops -------------------------------------------------------------------------------------------- */
 
 /* Cuts the last of the N common loops into blocks of rows that go together; the last block is moved back. *ROW: a block's
@@ -219,7 +212,7 @@ static bool by_columns(generic_draft *p, const generic_group *given) {
   for (int i = 0; i < g.n; i++) {
     const tn_tensor *tensor = g.members[i];
     if (!generic_arrange_columns(p, generic_stage(p, tensor), g.maps[i][last], by_lanes)) return false;
-    if (!make_local(p, &g, tensor, block) || (loop >= 0 && !attach(p, tensor, g.root, loop))) return false;
+    if (!make_local(p, &g, tensor, block) || (loop >= 0 && !generic_attach(p, tensor, g.root, loop))) return false;
   }
   return true;
 }
@@ -291,7 +284,7 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
     const tn_tensor *tensor = list.rows[i].tensor;
     bool ok = list.rows[i].is_part ? put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row)
                                    : arrange_member(p, tensor);
-    if (!ok || !make_local(p, g, tensor, 1) || (loop >= 0 && !attach(p, tensor, g->root, loop))) return false;
+    if (!ok || !make_local(p, g, tensor, 1) || (loop >= 0 && !generic_attach(p, tensor, g->root, loop))) return false;
   }
   return !p->asks_ahead || ask_ahead(p, g, &list, loop);
 }

@@ -226,12 +226,6 @@ static int lane_dim(const generic_draft *d, const generic_group *g, const tn_ten
   return NONE;
 }
 
-/* At the root's loop over AXIS, wherever that stands by now. */
-static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *root, int axis) {
-  int at = generic_stage(d, root), position = schedule_leaf_position(&d->s->stages[at], axis);
-  return position >= 0 && schedule_compute_at(d->s, generic_stage(d, tensor), at, position) == TN_OK;
-}
-
 static bool turn_input(generic_draft *d, const generic_group *g, const tn_tensor *sums, int lane,
                        const tn_tensor *tensor, const tn_tensor **copy) {
   uint32_t outer;
@@ -274,13 +268,13 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
     if (!turn_input(d, g, sums, f->lane, f->inputs[i], &copies[i])) return false;
   bool ok = arrange_root(d, g, f, c, &loop) &&
             arrange(d, generic_stage(d, sums), f->lane, outer_axes(g, g->root, f->lane)) &&
-            attach(d, sums, g->root, loop);
+            generic_attach(d, sums, g->root, loop);
   for (int i = 0; ok && i < g->n; i++) {
     stage = generic_stage(d, g->members[i]);
     ok = arrange(d, stage, lane_of(g, g->members[i], f->lane), outer_axes(g, g->members[i], f->lane)) &&
-         schedule_set_scope(d->s, stage, "local") == TN_OK && attach(d, g->members[i], g->root, loop);
+         schedule_set_scope(d->s, stage, "local") == TN_OK && generic_attach(d, g->members[i], g->root, loop);
   }
-  for (int i = 0; ok && i < f->n; i++) ok = attach(d, copies[i], g->root, loop);
+  for (int i = 0; ok && i < f->n; i++) ok = generic_attach(d, copies[i], g->root, loop);
   return ok;
 }
 

@@ -431,9 +431,7 @@ typedef struct strips {
 
 /* TENSOR in the loop of TO over AXIS; NONE: TENSOR stays where it is. */
 static bool attach(const strips *x, const tn_tensor *tensor, const tn_tensor *to, int axis) {
-  if (axis == NONE) return true;
-  int at = generic_stage(x->d, to), position = schedule_leaf_position(&x->d->s->stages[at], axis);
-  return position >= 0 && schedule_compute_at(x->d->s, generic_stage(x->d, tensor), at, position) == TN_OK;
+  return axis == NONE || generic_attach(x->d, tensor, to, axis);
 }
 
 /* The last block is moved back so that it ends with the axis. *OUTER: NONE: there is one block. AXIS: NONE: there is no axis. */

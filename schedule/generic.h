@@ -131,6 +131,8 @@ bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation
 /* At leaf ITER of STAGE, what it reads of TENSOR in the iteration OFFSET later of LEAF of OF, a loop around it. Leaves are positions;
  * negative ones are refused. */
 bool generic_prefetch(generic_draft *p, int stage, int iter, const tn_tensor *tensor, int64_t offset, int of, int leaf);
+/* TENSOR is computed at ROOT's loop over AXIS, wherever that stands by now. */
+bool generic_attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *root, int axis);
 /* The loops as they are but for that of AXIS, which becomes the innermost one, a vector. */
 bool generic_put_vector_last(generic_draft *p, int stage, int axis);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and

@@ -245,6 +245,11 @@ bool generic_part_borders(generic_draft *p, int stage, int axis) {
   return axis < 0 || (at >= 0 && schedule_pragma_partition(p->s, stage, at) == TN_OK);
 }
 
+bool generic_attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
+  int to = generic_stage(p, root), at = schedule_leaf_position(&p->s->stages[to], axis);
+  return at >= 0 && schedule_compute_at(p->s, generic_stage(p, tensor), to, at) == TN_OK;
+}
+
 bool generic_stream(generic_draft *p, int stage) {
   return stage_at(p, stage)->n_leaves == 0 || schedule_pragma_stream(p->s, stage, 0) == TN_OK;
 }

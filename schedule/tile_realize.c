@@ -31,12 +31,6 @@ static void put(int *n, int *order, int axis) {
   if (axis >= 0) order[(*n)++] = axis;
 }
 
-/* False also when the loop is gone. */
-static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *root, int axis) {
-  int to = generic_stage(d, root), at = schedule_leaf_position(&d->s->stages[to], axis);
-  return at >= 0 && schedule_compute_at(d->s, generic_stage(d, tensor), to, at) == TN_OK;
-}
-
 /* ---- the packed operand ------------------------------------------------------------------------------------------ */
 
 /* Only where c[PACK] is not 0. */
@@ -145,7 +139,7 @@ static bool place_copy(const tiling *t, const tn_tensor *copy) {
   int loop = t->c[TILE_PACK] == 1 ? copy_loop(t) : -1, stage = generic_stage(t->d, copy);
   bool alone = loop < 0 && t->c[TILE_THREADS];
   if (!arrange_copy(t, stage, alone)) return false;
-  if (loop >= 0) return attach(t->d, copy, t->root, loop);
+  if (loop >= 0) return generic_attach(t->d, copy, t->root, loop);
   return !alone || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
 }
 
@@ -426,7 +420,7 @@ static bool place_apart(const tiling *t, const tn_tensor *tensor) {
 /* At the loop that moves it, or at root. */
 static bool place_padding(const tiling *t) {
   int stage = generic_stage(t->d, t->g->padding), loop = t->c[TILE_PADDING] ? padding_loop(t) : -1;
-  if (loop >= 0) return generic_inner_injective(t->d, stage) && attach(t->d, t->g->padding, t->root, loop);
+  if (loop >= 0) return generic_inner_injective(t->d, stage) && generic_attach(t->d, t->g->padding, t->root, loop);
   return place_apart(t, t->g->padding);
 }
 
@@ -495,9 +489,9 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;
   st = &t->d->s->stages[stage = generic_stage(t->d, sums)];
   if (!generic_annotate(t->d, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL)) return false;
-  if (!attach(t->d, sums, t->root, loop)) return false;
+  if (!generic_attach(t->d, sums, t->root, loop)) return false;
   for (int i = parts.n - 1; i >= 0; i--)
-    if (!attach(t->d, parts.tensors[i], t->root, loop)) return false;
+    if (!generic_attach(t->d, parts.tensors[i], t->root, loop)) return false;
   return true;
 }
 
@@ -522,7 +516,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
-  if (!lanes && !attach(d, sums, t.root, innermost)) return false;
+  if (!lanes && !generic_attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
   if (left && !(tile_left_lies(f, value) ? place_apart(&t, left) : place_left(&t, left))) return false;
   if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;

@@ -30,6 +30,11 @@ static inline void tir_linear_zero(tir_linear *form) { form->n = 0, form->consta
 bool tir_linear_add_atom(tir_linear *form, const tir_expr *atom, int64_t coef);
 bool tir_linear_add_const(tir_linear *form, int64_t value);
 bool tir_linear_add(tir_linear *form, const tir_linear *other, int64_t scale);
+/* Whether two forms differ by a constant, if at all. */
+static inline bool tir_linear_same_terms(const tir_linear *a, const tir_linear *b) {
+  tir_linear difference = *a;
+  return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
+}
 /* form += scale * E, looking through + - and products with constants only; allocates nothing. */
 bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale);
 

@@ -69,17 +69,12 @@ static int registers_of(const updates *u, tn_dtype dtype, int lanes) {
   return RUNTIME_MAX((bytes + u->options->vector_bytes - 1) / u->options->vector_bytes, 1);
 }
 
-static bool is_same_index(const tir_linear *a, const tir_linear *b) {
-  tir_linear difference = *a;
-  return a->n == b->n && tir_linear_add(&difference, b, -1) && difference.n == 0;
-}
-
 /* NONE: there are too many. */
 static int find_form(updates *u, const form *wanted) {
   for (int i = 0; i < u->n_forms; i++) {
     const form *f = &u->forms[i];
     bool is_same = f->buffer == wanted->buffer && f->stride == wanted->stride && f->lanes == wanted->lanes;
-    if (is_same && is_same_index(&f->index, &wanted->index)) return i;
+    if (is_same && tir_linear_same_terms(&f->index, &wanted->index)) return i;
   }
   if (u->n_forms == MAX_FORMS) return NONE;
   form *f = &u->forms[u->n_forms];

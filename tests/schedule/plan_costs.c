@@ -272,6 +272,25 @@ static void counts_loads(void **state) {
   assert_true(SUMS(&many, DOWN("x"), "16") == SUMS(&plain_machine, DOWN("x"), "16"));
 }
 
+#define ROLLED(together)                                                                         \
+  "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":1024,\"columns\":1024,\"together\":" together \
+  ",\"vectors\":1,\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":1}]"
+#define FIVE(name, n, of) name "[y<" n ", x<" n "] = sum[r<5, s<5](" of "[y+r,x+s] * K[r,s])\n"
+#define EIGHT_FIVES      \
+  FIVE("A", "1052", "I") \
+  FIVE("B", "1048", "A") \
+  FIVE("C", "1044", "B") \
+  FIVE("D", "1040", "C") FIVE("E", "1036", "D") FIVE("F", "1032", "E") FIVE("G", "1028", "F") FIVE("O", "1024", "G")
+
+/* A chain is not written out by so many rows that LLVM takes a second for it. */
+static void code_is_bounded(void **state) {
+  (void)state;
+  tn_machine many = plain_machine;
+  many.vector_registers = 32;
+  assert_true(isfinite(cost_on(&many, EIGHT_FIVES, ROLLED("10"))));
+  assert_true(isinf(cost_on(&many, EIGHT_FIVES, ROLLED("16"))));
+}
+
 /* More rows of a block meet, in some page, what was just written. */
 static void many_rows_meet(void **state) {
   (void)state;
@@ -458,6 +477,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(rows_stay_near),
                                             cmocka_unit_test(counts_loads),
                                             cmocka_unit_test(many_rows_meet),
+                                            cmocka_unit_test(code_is_bounded),
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
