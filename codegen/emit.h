@@ -238,6 +238,12 @@ LLVMValueRef codegen_load_leading(codegen_emitter *m, LLVMTypeRef type, int lane
  * LANES. */
 LLVMValueRef codegen_mask_lanes(codegen_emitter *m, const tir_expr *predicate, LLVMValueRef mask, int lanes, int n,
                                 const int *from);
+/* Whether what is behind the last whole register of N neighbours of BUFFER is no power of two: LLVM would take it apart into pieces
+ * that are. What is scratch it keeps in registers, if it is loaded and stored as it is. */
+bool codegen_is_ragged(const codegen_emitter *m, const tir_buffer *buffer, int n);
+/* Such neighbours, at POINTER, from INDEX on, by masked loads. */
+LLVMValueRef codegen_load_ragged(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, LLVMValueRef index,
+                                 int n);
 /* N elements of BUFFER, at POINTER, from INDEX on: those that MASK turns off are 0 and are not touched. */
 LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                      LLVMValueRef index, int n, LLVMValueRef mask);

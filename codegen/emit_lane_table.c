@@ -274,16 +274,19 @@ static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, con
   return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
 }
 
-/* All that the lanes take lies among no more elements than there are lanes: one row with gaps, a power of two long, that ends
- * with the greatest, or farther on where fewer stand before the least index there is. RANGE: of the index in all lanes, always;
- * ELEMENTS: of the buffer; -1: nobody knows. */
-static int find_gaps(const table *t, tir_interval range, int64_t elements, int64_t *start, int *length) {
+/* All that the lanes take lies among no more elements than there are lanes, or of some lanes than a register has: one row with gaps, a
+ * power of two long, that ends with the greatest, or farther on where fewer stand before the least index there is; where there are no
+ * others, no more elements than these. RANGE: of the index in all lanes, always; ELEMENTS: of the buffer; -1: nobody knows. */
+static int find_gaps(const table *t, tir_interval range, int64_t elements, int64_t most, int64_t *start, int *length) {
+  enum { SOME = 4 };
   int64_t low = t->offset[0], high = t->offset[0];
   for (int i = 0; i < t->lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
-  if (t->factor != NULL || high - low >= t->lanes) return 0;
+  if (t->factor != NULL || high - low >= RUNTIME_MAX(t->lanes, t->lanes < SOME ? 0 : most)) return 0;
   for (*length = 1; *length <= high - low;) *length *= 2;
   *start = RUNTIME_MAX(high - *length + 1, low - RUNTIME_MAX(range.lo, 0));
-  return *start + *length - 1 <= high || range.hi + (*start + *length - 1 - high) < elements;
+  bool is_there = *start + *length - 1 <= high || range.hi + (*start + *length - 1 - high) < elements;
+  if (!is_there) *start = low, *length = (int)(high - low) + 1;
+  return 1;
 }
 
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
@@ -291,7 +294,10 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
   LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
   LLVMValueRef rows[MAX_ROWS];
   if (length == 1) return codegen_splat(m, load(m, s, start[0], type), t->lanes);
-  for (int i = 0; i < n; i++) rows[i] = load(m, s, start[i], type);
+  bool is_ragged = codegen_is_ragged(m, s->buffer, length);
+  for (int i = 0; i < n; i++)
+    rows[i] = is_ragged ? codegen_load_ragged(m, s->buffer, s->pointer, element_at(m, s, start[i]), length)
+                        : load(m, s, start[i], type);
   return join_rows(m, rows, n, t, start, length);
 }
 
@@ -310,7 +316,8 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   if (!open_table(m, index, &t, &range)) return NULL;
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
   if (group == 0 && n_rows == 0)
-    n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1, start, &length);
+    n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1,
+                       m->target->vector_bytes / (int64_t)codegen_element_bytes(buffer), start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group, NULL);

@@ -104,13 +104,12 @@ static bool has_masks(const codegen_emitter *m, const access *a) {
          (m->target->vector_bytes == 64 || (m->target->vector_bytes == 32 && codegen_element_bytes(a->buffer) >= 4));
 }
 
-/* Whether what is behind the last whole register of some neighbours is no power of two: LLVM would take it apart into pieces that are.
- * What is scratch it keeps in registers, if it is loaded and stored as it is. */
-static bool is_ragged(const codegen_emitter *m, const access *a) {
-  int rest = a->lanes % lanes_of_register(m, a);
+bool codegen_is_ragged(const codegen_emitter *m, const tir_buffer *buffer, int n) {
+  const access a = {.buffer = buffer, .lanes = n};
+  int rest = n % lanes_of_register(m, &a);
   bool is_param = false;
-  for (int i = 0; i < m->func->n_params; i++) is_param |= m->func->params[i] == a->buffer;
-  return is_param && (rest & (rest - 1)) != 0 && rest > 4 && codegen_has_cheap_masks(m->target) && has_masks(m, a);
+  for (int i = 0; i < m->func->n_params; i++) is_param |= m->func->params[i] == buffer;
+  return is_param && (rest & (rest - 1)) != 0 && rest > 4 && codegen_has_cheap_masks(m->target) && has_masks(m, &a);
 }
 
 /* Of neighbours that are loaded or stored under a mask: a register's, or, if there are fewer, the least power of two of them. */
@@ -243,6 +242,11 @@ LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffe
                                      LLVMValueRef index, int n, LLVMValueRef mask) {
   const access a = {.buffer = buffer, .pointer = pointer, .align = codegen_element_bytes(buffer), .lanes = n};
   return load_masked_run(m, &a, index, n, mask);
+}
+
+LLVMValueRef codegen_load_ragged(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, LLVMValueRef index,
+                                 int n) {
+  return codegen_load_masked_run(m, buffer, pointer, index, n, all_on(m, n));
 }
 
 /* Lanes that are off are 0 and touch nothing. */
@@ -382,7 +386,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
-  if (e->dtype != TN_BOOL && a.predicate == NULL && a.linear && a.stride == 1 && is_ragged(m, &a))
+  if (e->dtype != TN_BOOL && a.predicate == NULL && a.linear && a.stride == 1 &&
+      codegen_is_ragged(m, a.buffer, a.lanes))
     return load_masked_run(m, &a, codegen_linear_base(m, a.index), a.lanes, all_on(m, a.lanes));
   value = codegen_near_load(m, e);
   if (value != NULL) return value;
@@ -490,7 +495,7 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
       scatter_masked(m, a, value, mask);
   } else if (a->linear && a->stride == 1 && codegen_is_past(m, a->buffer, a->lanes)) {
     store_row(m, a, codegen_linear_base(m, a->index), value);
-  } else if (a->linear && a->stride == 1 && is_ragged(m, a)) {
+  } else if (a->linear && a->stride == 1 && codegen_is_ragged(m, a->buffer, a->lanes)) {
     store_masked(m, a, value, all_on(m, a->lanes));
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);

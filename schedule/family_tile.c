@@ -121,6 +121,8 @@ static bool is_in_panels(const tile_facts *f, const int32_t *c, int read) {
 
 /* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
 static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
+  if (tile_is_beside(c))
+    return f->reads.reads[read].stride[f->v] && c[TILE_LANES] * tile_columns(f, c) * f->bytes % COST_LINE;
   if (c[TILE_LANES]) return f->is_lane_askew[read];
   return f->is_askew[read] && !is_in_panels(f, c, read);
 }
@@ -519,15 +521,17 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
-    double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
+    bool is_shared = read->is_known[f->v] && read->stride[f->v] == 0 && !tile_is_beside(c);
+    double along = is_shared ? 1 : v; /* a tile lies in one block */
     double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
     loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
     if (f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i)) {
       loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
       apart += n * (f->apart[i] - 1);
     }
+    if (tile_is_beside(c)) apart += n * tile_beside_shuffles(f, i);
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
-    converted += is_other ? n : 0;
+    converted += is_other ? (tile_is_beside(c) ? 2 * n : n) : 0; /* no load brings them in place: a shuffle more */
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
   if (dot && f->dot_signed) converted += v;                       /* sums of what is too much */
@@ -561,6 +565,18 @@ static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
   enum { LAST = 4, MOVES = 4 };
   double instructions = 2 * ((double)tile_lanes(f, c) / LAST + LAST) + MOVES;
   return instructions * cost_fma(&f->machine, LAST * 4);
+}
+
+/* Vectors of steps that lie beside each other, of which the last has a rest. */
+static double beside_steps(const tile_facts *f, const int32_t *c) {
+  int64_t extent = f->reads.extent[f->reads.n_axes - 1], steps = (int64_t)c[TILE_LANES] * c[TILE_VECTORS];
+  return f->reduced / (double)extent * (double)tile_ceil_div(extent, steps);
+}
+
+/* Adding up one vector of such sums by columns: each step is taken out by a shuffle, which every other multiply-add could be done
+ * beside. */
+static double beside_sum_ns(const tile_facts *f, const int32_t *c) {
+  return 3 * c[TILE_LANES] * cost_fma(&f->machine, c[TILE_WIDTH]) + 2 * f->machine.costs.load;
 }
 
 /* An element of BYTES that is turned with as many others as a line has: a load, a store, and shuffles that halve the distance.
@@ -644,7 +660,8 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   double waits =
       tile_is_single_row(f) && c[TILE_DEPTH] ? 1 : 4; /* tiles of few steps begin before those before them end */
   double store = (c[TILE_DEPTH] ? 3 : 2) * f->machine.costs.load;
-  if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
+  if (c[TILE_LANES] == 1) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
+  if (tile_is_beside(c)) steps = beside_steps(f, c), store = beside_sum_ns(f, c);
   double ns = (double)(extent / width) * (tile_ns(f, c, v, r, r2, steps, waits) + v * r * r2 * store);
   double rest = rest_vectors(f, c, extent % width);
   return rest == 0 ? ns : ns + tile_ns(f, c, rest, r, r2, steps, waits) + rest * r * r2 * store;
@@ -801,14 +818,20 @@ static bool depth_goes(const tile_facts *f, const int32_t *c) {
   return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;
 }
 
-/* What fits the registers goes together with copies, blocks and lanes; the last vector must not be empty. */
+/* Vectors of columns are none of them empty; those of steps begin all with one. */
+static bool has_full_vectors(const tile_facts *f, const int32_t *c) {
+  if (tile_is_beside(c)) return c[TILE_LANES] * c[TILE_VECTORS] <= f->reads.extent[f->reads.n_axes - 1];
+  return tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) < f->reads.extent[f->v];
+}
+
+/* What fits the registers goes together with copies, blocks and lanes. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
-  if (!fits_registers(f, c) || !depth_goes(f, c)) return false;
-  if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
+  if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
+  if (c[TILE_LEFT] && tile_is_beside(c)) return false;
   if (c[TILE_LEFT] && c[TILE_LANES] && (f->left == f->turned || !is_widened(f, c, f->left))) return false;
   if (c[TILE_LEFT] && c[TILE_PADDING] && f->reads.reads[f->left].tensor == f->padding) return false;
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */

@@ -321,8 +321,11 @@ typedef struct generic_parts {
   int n;
   const tn_tensor *tensors[8];
 } generic_parts;
-/* Adds the partial sums of a vector of WIDTH along a reduction axis of TENSOR's stage, whose data loops are untouched, to
- * OUT. The loop over what is left of them runs in full blocks, then over the rest. */
+/* Every WIDTH-th step along a reduction axis of TENSOR's stage, whose data loops are untouched, becomes a partial sum: the last
+ * data axis of a new stage, whose tensor is returned; NULL: refused. The loop over what is left of them runs in full blocks, then over
+ * the rest. */
+const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width);
+/* Adds such sums, in a vector of WIDTH, to OUT. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
 /* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. OUT's N 0: it stays whole.
  * CAN_BE_WIDE: sums of elements may stand in front (generic_row_sum). */

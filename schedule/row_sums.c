@@ -31,16 +31,21 @@ static bool peel_rest(generic_draft *p, int stage, int axis, int64_t extent, int
   return extent % width == 0 || extent < 2 * width || generic_split(p, stage, axis, extent / width, &first, &second);
 }
 
-bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width) {
   int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis);
   int64_t extent = p->s->stages[stage].axes[axis].extent;
   int n_data = p->s->stages[stage].op->n_axes;
-  if (!factor(p, stage, at, width, n_data)) return false;
+  if (!factor(p, stage, at, width, n_data)) return NULL;
   const schedule_stage *part = &p->s->stages[stage];
   int outer = -1;
   for (int i = n_data + 1; i < part->n_leaves; i++)
     if (schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
-  return (outer < 0 || peel_rest(p, stage, outer, extent, width)) && take_part(p, stage, out);
+  return outer < 0 || peel_rest(p, stage, outer, extent, width) ? p->s->stages[stage].tensors : NULL;
+}
+
+bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+  const tn_tensor *parts = generic_part_steps(p, tensor, axis, width);
+  return parts != NULL && take_part(p, generic_stage(p, parts), out);
 }
 
 int generic_row_axis(const generic_draft *p, int stage) {

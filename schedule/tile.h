@@ -18,7 +18,9 @@
   X(ORDER, "order", "1: blocks of columns outside of all other loops")                                 \
   X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")        \
   X(DOT, "dot", "1: by the dot product instruction")                                                   \
-  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")         \
+  X(LANES, "lanes",                                                                                    \
+    "1: vectors go along the reduction, and their lanes are summed behind it; "                        \
+    "2 and more: so many steps of it lie beside each of a few columns")                                \
   X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand")    \
   X(DEPTH, "depth", "steps of the reduction in a block, whose sums are added to the result; 0: all")   \
   X(THREADS, "threads", "1: blocks are shared among threads")                                          \
@@ -106,6 +108,11 @@ const void *tile_describe(const generic_draft *d, const generic_group *g);
 void tile_describe_parities(tile_facts *f, const tir_expr *cond);
 /* False: DEPTH is no such cut, or all of the reduction. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
+/* Whether STEPS of the reduction may lie beside each column: all of them are one vector, and what each operand reads of that is
+ * loaded by one or two. */
+bool tile_goes_beside(const tile_facts *f, int64_t steps);
+/* How a read goes along such vectors: as it is loaded (0), or out of a row by a shuffle (1). */
+int tile_beside_shuffles(const tile_facts *f, int read);
 /* The values that each field may have. FACTS are tile_facts. */
 void tile_space(const void *facts, plan_space *s);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
@@ -136,10 +143,13 @@ static inline int tile_unrolled_from(const tile_facts *f) {
 static inline bool tile_is_unrolled(const tile_facts *f) { return tile_unrolled_from(f) < f->reads.n_axes; }
 /* The operand that is copied with the last reduction axis last; -1: none. */
 static inline int tile_turned(const tile_facts *f, const int32_t *value) {
-  return value[TILE_LANES] ? f->turned : value[TILE_DOT] ? f->dot_turned : -1;
+  return value[TILE_LANES] == 1 ? f->turned : value[TILE_DOT] ? f->dot_turned : -1;
 }
+/* A vector has steps of the reduction beside all columns, and a tile's vectors are steps that follow each other. */
+static inline bool tile_is_beside(const int32_t *value) { return value[TILE_LANES] > 1; }
 /* Elements of a tile along the last data axis. */
 static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
+  if (tile_is_beside(value)) return f->reads.extent[f->v];
   return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));
 }
 

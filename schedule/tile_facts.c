@@ -188,6 +188,27 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   }
 }
 
+int tile_beside_shuffles(const tile_facts *f, int read) {
+  const generic_read *r = &f->reads.reads[read];
+  return r->stride[f->v] != 0 || r->stride[f->reads.n_axes - 1] > 1;
+}
+
+bool tile_goes_beside(const tile_facts *f, int64_t steps) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  int64_t columns = r->extent[f->v], lanes = columns * steps, most = f->machine.vector_bytes / f->bytes;
+  bool is_plain = k >= r->n_data && f->v == r->n_data - 1 && !f->block && !f->is_depthwise && f->n_parities == 0;
+  if (!is_plain || f->far >= 0 || r->n_data == TN_MAX_RANK || !tn_dtype_is_float(r->op->outputs[0].dtype)) return false;
+  if (columns < 2 || lanes > most || r->extent[k] < 2 * steps) return false;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    int64_t along = read->stride[f->v], across = read->stride[k];
+    if (!read->is_known[f->v] || !read->is_known[k] || read->block[f->v] || read->block[k]) return false;
+    if (along < 0 || along > 1 || across < 0 || (steps - 1) * across + along * (columns - 1) >= most) return false;
+  }
+  return true;
+}
+
 /* Whether vectors can go along AXIS, which is not the last one: what is read goes along it as it lies, but for MOST_FAR operands, which
  * lie along the reduction, and whose copy is turned. */
 static bool can_go_across(const generic_reads *r, int axis, int most_far) {

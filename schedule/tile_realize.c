@@ -495,6 +495,54 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   return true;
 }
 
+/* The loops of sums beside columns: the reduction's around the accumulators', a vector of all columns and some steps innermost. */
+static bool order_beside(const tiling *t, int stage, int step) {
+  const tile_facts *f = t->f;
+  const schedule_stage *st = &t->d->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0, set = -1, lane;
+  if (t->c[TILE_VECTORS] > 1 && !generic_split(t->d, stage, step, t->c[TILE_LANES], &set, &step)) return false;
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
+  put(&n, order, set), put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, step);
+  return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){f->v, step}, &lane) &&
+         generic_annotate(t->d, stage, lane, SCHEDULE_VECTORIZE);
+}
+
+/* Vectors of sums lie one behind the other: "[d0, d1, d2] -> [d0, d2//4, d1, d2%4]" of the steps d2. */
+static bool lay_beside(const tiling *t, int stage) {
+  int n = t->f->reads.n_data, steps = t->c[TILE_LANES];
+  runtime_str text = {0};
+  if (t->c[TILE_VECTORS] == 1) return true;
+  generic_map_begin(&text, n + 1);
+  for (int k = 0; k < n - 1; k++) runtime_str_addf(&text, "d%d, ", k);
+  runtime_str_addf(&text, "d%d//%d, d%d, d%d%%%d]", n, steps, n - 1, n, steps);
+  if (text.failed) runtime_arena_lacks(t->d->arena);
+  bool ok = !text.failed && schedule_transform_layout(t->d->s, stage, text.data) == TN_OK;
+  runtime_str_free(&text);
+  return ok;
+}
+
+/* Steps of the reduction beside each of a few columns, in vectors that are added up by columns: all in the loop around a tile. */
+static bool sum_beside(const tiling *t, const tn_tensor *sums, int loop) {
+  const tile_facts *f = t->f;
+  int order[SCHEDULE_MAX_AXES], n = 0, steps = t->c[TILE_LANES] * t->c[TILE_VECTORS];
+  const tn_tensor *parts = generic_part_steps(t->d, sums, f->reads.n_axes - 1, steps);
+  int stage = parts != NULL ? generic_stage(t->d, parts) : -1;
+  if (stage < 0 || !lay_beside(t, stage) || !order_beside(t, stage, f->reads.n_data)) return false;
+  if (schedule_set_scope(t->d->s, stage, "local") != TN_OK) return false;
+  stage = generic_stage(t->d, sums);
+  const schedule_stage *st = &t->d->s->stages[stage];
+  int step = st->leaves[st->n_leaves - 1];
+  for (int a = 0; a < f->reads.n_data; a++)
+    if (a != f->v) order[n++] = a;
+  order[n++] = step, order[n++] = f->v;
+  if (!generic_order(t->d, stage, n, order) || !generic_annotate(t->d, stage, step, SCHEDULE_UNROLL)) return false;
+  return generic_annotate(t->d, stage, f->v, SCHEDULE_VECTORIZE) && generic_attach(t->d, sums, t->root, loop) &&
+         generic_attach(t->d, parts, t->root, loop);
+}
+
 /* The sums' stage is made before the packed copy, which is a copy for its reads. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
   const tile_facts *f = facts;
@@ -515,7 +563,8 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
-  if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
+  bool is_beside = tile_is_beside(value);
+  if (lanes && !(is_beside ? sum_beside : sum_in_lanes)(&t, sums, innermost)) return false;
   if (!lanes && !generic_attach(d, sums, t.root, innermost)) return false;
   if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
   if (left && !(tile_left_lies(f, value) ? place_apart(&t, left) : place_left(&t, left))) return false;

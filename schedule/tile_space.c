@@ -102,4 +102,5 @@ void tile_space(const void *facts, plan_space *s) {
     if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
     if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
   }
+  for (int64_t steps = 2; tile_goes_beside(f, steps); steps *= 2) plan_add(s, TILE_LANES, steps);
 }

@@ -10,6 +10,7 @@ typedef struct stride_row {
 #define GRAY(dtype) "input X: " dtype "[64,64,3]\nC[i<64, j<64] = X[i,j,0] - X[i,j,1] - X[i,j,2]"
 #define HALF(dtype) "input X: " dtype "[64,128]\nC[i<64, j<64] = X[i,2*j] + X[i,2*j+1]"
 #define FEW(columns, by) "input X: f32[9," columns "*" by "-" by "+1]\nC[i<9, j<" columns "] = X[i," by "*j] * 3"
+#define APART(by) "input X: f32[9," by "*3+1]\nC[i<9, j<4, k<2] = X[i," by "*j] * W[k]"
 #define FOURTH(dtype) "input X: " dtype "[64,256]\nC[i<64, j<64] = (X[i,4*j] + X[i,4*j+1]) * (X[i,4*j+2] + X[i,4*j+3])"
 #define WEIGHED(n, red) \
   "input X: u8[64," n ",3]\nC[i<64, j<" n "] = u8((u32(" red ")*77 + u32(X[i,j,1])*150 + u32(X[i,j,2])*29) // 256)"
@@ -34,6 +35,10 @@ static const stride_row stride_rows[] = {
     {"less than a register of every second", FEW("14", "2"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsert"},
     {"less than a register of every third", FEW("11", "3"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsertps"},
     {"less than a register of every fourth", FEW("13", "4"), "vectorize(C, j)", "znver4", "vpermt2ps", "vinsertps"},
+    {"some of a register, where it ends with the buffer", APART("4"), "fuse(C, j, k); vectorize(C, j.k.fused)",
+     "znver4", "{%k1} {z}", "vinsertps"},
+    {"a whole register, of which some", APART("5"), "fuse(C, j, k); vectorize(C, j.k.fused)", "znver4", "vpermt2ps",
+     "vinsertps"},
     {"few of every second, no wide registers", FEW("5", "2"), "vectorize(C, j)", "haswell", NULL, "vgather"},
     {"colours of f64", GRAY("f64"), ROW("4"), "haswell", "vinsertf128", "vmovhp"},
     {"colours of bytes", GRAY("u8"), ROW("32"), "haswell", "vpshufb", "vpinsrb"},

@@ -464,6 +464,35 @@ static void floats_in_lanes(void **state) {
   assert_true(isinf(cost_on(&m, ROWS_OF("f32"), LANED("1"))));
 }
 
+/* Few columns of many steps: some of these beside each column fill a vector and wait less. What an operand reads of such a vector is no
+ * more than a register has. */
+static void steps_beside_columns(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.vector_bytes = 64, m.vector_registers = 32, m.costs.fma64 = 0.2, m.costs.chain = 1.5;
+#define FEW_COLUMNS(rows, columns, steps) \
+  "input B: f32[" steps "," columns "]\nC[i<" rows ", j<" columns "] = sum[k<" steps "](A[i,k] * B[k,j])"
+#define OF_COLUMNS(rows, columns, steps) \
+  "input B: f32[" steps "," columns "]\nC[i<" rows ", j<" columns "] = sum[k<" steps "](A[k,i] * B[k,j])"
+#define BESIDE(rows, vectors, lanes)                                                          \
+  "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":" vectors ",\"rows\":" rows \
+  ",\"rows2\":1,\"pack\":0,"                                                                  \
+  "\"panels\":1,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":" lanes               \
+  ",\"prefetch\":0,\"depth\":0,\"threads\":0,"                                                \
+  "\"padding\":0,\"parity\":0,\"left\":0}]"
+#define FASTER(rows, columns, lanes)                                         \
+  (cost_on(&m, FEW_COLUMNS(rows, columns, "4096"), BESIDE(rows, "1", "0")) / \
+   cost_on(&m, FEW_COLUMNS(rows, columns, "4096"), BESIDE(rows, "1", lanes)))
+  assert_true(FASTER("4", "4", "4") > 2 && FASTER("5", "7", "2") > 1.2);
+  assert_true(cost_on(&m, FEW_COLUMNS("2", "4", "4096"), BESIDE("2", "2", "4")) <
+              cost_on(&m, FEW_COLUMNS("2", "4", "4096"), BESIDE("2", "1", "4")));
+  assert_true(cost_on(&m, FEW_COLUMNS("5", "7", "8"), BESIDE("5", "1", "2")) >
+              cost_on(&m, FEW_COLUMNS("5", "7", "8"), BESIDE("5", "1", "0")));
+  assert_true(cost_on(&m, OF_COLUMNS("5", "4", "4096"), BESIDE("5", "1", "2")) >
+              cost_on(&m, FEW_COLUMNS("5", "4", "4096"), BESIDE("5", "1", "2")));
+  assert_true(isinf(cost_on(&m, FEW_COLUMNS("5", "4", "8"), BESIDE("5", "5", "2"))));
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
                                             cmocka_unit_test(windows_by_two),
@@ -487,6 +516,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(lines_come_in_pairs),
                                             cmocka_unit_test(bursts_wait),
                                             cmocka_unit_test(floats_in_lanes),
+                                            cmocka_unit_test(steps_beside_columns),
                                             cmocka_unit_test(stores_span_lines)};
   return CHECK_TESTS("costs of plans", tests);
 }

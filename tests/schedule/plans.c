@@ -479,6 +479,14 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":6,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,"
      "\"parity\":0,\"left\":1}]"},
+    {"steps_beside_columns", "input A: f32[5,70], B: f32[70,7]\nC[i<5, j<7] = sum[k<70](A[i,k] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":5,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":2,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
+    {"steps_beside_columns_of_both", "input A: f32[70,3], B: f32[70,3]\nC[i<3, j<3] = sum[k<70](A[k,i] * B[k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":3,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":4,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"steps_side_by_side", "S[i<7] = sum[m<30, k<33](A[i,m,k+1])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0}]"},
     {"variance_of_columns", VARIANCE("357"),
@@ -762,6 +770,33 @@ static void finds_parities(void **state) {
   }
 }
 
+/* Steps lie beside columns that are few and neighbours, where what a vector of them reads of each operand is in one register. */
+static void lies_beside_columns(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int most; /* the last value of "lanes" */
+  } rows[] = {{"input B: f32[70,4]\nC[i<5, j<4] = sum[k<70](A[i,k] * B[k,j])", 4},
+              {"input B: f32[70,5]\nC[i<5, j<5] = sum[k<70](A[i,k] * B[k,j])", 2},
+              {"input B: f64[70,4]\nC[i<5, j<4] = sum[k<70](f64(A[i,k]) * B[k,j])", 2},
+              {"input B: f32[70,9]\nC[i<5, j<9] = sum[k<70](A[i,k] * B[k,j])", 1},
+              {"input B: f32[7,4]\nC[i<5, j<4] = sum[k<7](A[i,k] * B[k,j])", 2},
+              {"input A: f32[70,6], B: f32[70,4]\nC[i<6, j<4] = sum[k<70](A[k,i] * B[k,j])", 2},
+              {"input A: f32[70,16], B: f32[70,4]\nC[i<16, j<4] = sum[k<70](A[k,i] * B[k,j])", 0},
+              {"input B: f32[70,9]\nC[i<5, j<4] = sum[k<70](A[i,k] * B[k,2*j])", 1},
+              {"input A: i32[5,70], B: i32[70,4]\nC[i<5, j<4] = sum[k<70](A[i,k] * B[k,j])", 0}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
+    const plan_choices *choices = schedule_plans_choices(plans, 0);
+    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
+    const plan_space *space = &choices->choices[0].space;
+    assert_int_equal(space->value[TILE_LANES][space->n[TILE_LANES] - 1], rows[i].most);
+    schedule_plans_free(plans);
+    fixture_free(&f);
+  }
+}
+
 /* A tile ends in the stage that puts its values in other places, each once. */
 static void ends_where_values_go(void **state) {
   (void)state;
@@ -794,9 +829,9 @@ int test_plans(void) {
       cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
       cmocka_unit_test(channels_go_with_columns), cmocka_unit_test(short_axes_in_front),
       cmocka_unit_test(rows_crowd_sets),          cmocka_unit_test(keeps_rows_in_registers),
-      cmocka_unit_test(finds_parities),           cmocka_unit_test(ends_where_values_go),
-      cmocka_unit_test(sums_down_the_rows),       cmocka_unit_test(streams_leave_a_cache),
-      cmocka_unit_test(columns_together_or_apart)};
+      cmocka_unit_test(finds_parities),           cmocka_unit_test(lies_beside_columns),
+      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
+      cmocka_unit_test(streams_leave_a_cache),    cmocka_unit_test(columns_together_or_apart)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
