@@ -84,8 +84,8 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
     push(n, f->parities[i].data, (double)f->reads.extent[f->parities[i].data]);
     n->parities *= (double)f->reads.extent[f->parities[i].data];
   }
-  if (c[TILE_ROWS2] > 1) push(n, f->u2, tiles2);
   if (c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
+  if (c[TILE_ROWS2] > 1) push(n, f->u2, tiles2);
   push(n, f->u, tiles / n->u_blocks);
   if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
 }
@@ -390,9 +390,10 @@ static double walk_loops(const tile_facts *f, const int32_t *c, const nest *n, w
     double added = bytes_added(f, n, extent);
     w->place[l] = place_of(f, n_reads, w->streams, extent, added, w->touched[l]);
     if (l == 0 && c[TILE_PREFETCH] &&
-        f->shared >= 0) { /* asked for by the tile before, whose panel lies in the same sets */
+        f->shared >= 0) { /* asked for by the tiles before, whose panel lies in the same sets */
       stream *panel = &w->streams[f->shared];
-      panel->asked = 1 - cost_missed(&f->machine, 2, footprint(f, panel, w->touched[0][f->shared], extent, 2));
+      double both = c[TILE_INNER] ? 2 : 1; /* panels, while tiles of rows follow each other on one */
+      panel->asked = 1 - cost_missed(&f->machine, 2, both * footprint(f, panel, w->touched[0][f->shared], extent, 2));
     }
     if (outer == n->depth) added_ns_all = added_ns(f, n, extent, w->place[l]);
     extent[n->loops[outer].axis] *= n->loops[outer].count;
@@ -409,6 +410,18 @@ static double new_part(const walked *w, int read, int l, double count) {
   return part > 1 ? 1 : part < 1 / count ? 1 / count : part;
 }
 
+/* Tiles of rows that follow each other on a panel take turns in asking for the next one: what the first of them would read from afar comes
+ * while all of them compute. READ's first N kinds are the others. */
+static void share_asking(reading *read, int n) {
+  double others = 0, near = 0;
+  for (int k = 0; k < n; k++) others += read->kinds[k].part, near += read->kinds[k].part * read->kinds[k].ns;
+  for (int k = n; k < read->n; k++) {
+    read->kinds[k - n].part = read->kinds[k].part / (1 - others);
+    read->kinds[k - n].ns = near + (1 - others) * read->kinds[k].ns;
+  }
+  read->n -= n;
+}
+
 /* What all tiles read of each operand, from the level where it was since it was used last; TILES is how many there are. */
 static double read_all(const tile_facts *f, const int32_t *c, const nest *n, reading *out, double *tiles) {
   walked w;
@@ -416,14 +429,15 @@ static double read_all(const tile_facts *f, const int32_t *c, const nest *n, rea
   for (int i = 0; i < f->reads.n; i++) {
     const stream *s = &w.streams[i];
     double left = 1, first = w.place[n->n], lines = w.lines[i],
-           near = 0; /* LINES: of a tile, but those that are NEAR */
-    int loops = n->n;
+           near = 0;                 /* LINES: of a tile, but those that are NEAR */
+    int loops = n->n, on_panel = -1; /* kinds of tiles that follow others on the same panel */
     out[i].n = 0, out[i].ns = 0;
     if (n->depth >= 0 && c[TILE_PACK] && i == f->shared)
       loops = n->n - 1 - n->depth, first = greater(w.place[loops], 2); /* the block that was just copied */
     for (int l = 0; l < loops; l++) {
       double count = n->loops[n->n - 1 - l].count, line = line_ns(f, c, s, w.place[l]) + w.page[i];
       if (moves(f, i, n->loops[n->n - 1 - l].axis)) {
+        if (on_panel < 0) on_panel = out[i].n;
         double part = new_part(&w, i, l, count);
         near += lines * (1 - part) * line;
         lines *= part;
@@ -433,6 +447,7 @@ static double read_all(const tile_facts *f, const int32_t *c, const nest *n, rea
       left /= count;
     }
     add_kind(&out[i], left, near + lines * (line_ns(f, c, s, first) + w.page[i]));
+    if (c[TILE_PREFETCH] && c[TILE_INNER] && i == f->shared && on_panel > 0) share_asking(&out[i], on_panel);
   }
   return added;
 }
@@ -923,7 +938,9 @@ static void normalize(const void *facts, const plan_space *s, int32_t *c) {
   if (is_whole || !has_outer_loop(f, c, -1, least)) set(s, c, TILE_ORDER, 0);
   if (c[TILE_BLOCK] >= tiles) set(s, c, TILE_BLOCK, 0);
   int64_t in_block = c[TILE_BLOCK] ? c[TILE_BLOCK] : tiles;
-  if (in_block == 1 || RUNTIME_MIN(c[TILE_PANELS], panels) == 1) set(s, c, TILE_INNER, 0);
+  int64_t tiles2 = tile_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
+  bool is_alone = in_block == 1 && (c[TILE_ROWS2] == 1 || tiles2 == 1);
+  if (is_alone || RUNTIME_MIN(c[TILE_PANELS], panels) == 1) set(s, c, TILE_INNER, 0);
   if (c[TILE_PACK] == 1 && is_whole && !has_outer_loop(f, c, f->shared, 1)) set(s, c, TILE_PACK, 2);
   if (c[TILE_PADDING] && !has_padding_loop(f, c)) set(s, c, TILE_PADDING, 0);
 }

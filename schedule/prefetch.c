@@ -195,14 +195,14 @@ static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *
   return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, last));
 }
 
-/* FIRST + VAR * STEP, COUNT of them from 0 on, within a dimension of MOST elements, or of SIZE where symbols decide: all of
+/* FIRST + LINE * STEP, COUNT of them from 0 on, within a dimension of MOST elements, or of SIZE where symbols decide: all of
  * them move together where they fit, so that what is within is the same for all. */
 static const tir_expr *within(lowering *l, const tir_env *env, int64_t most, const tir_expr *size,
-                              const tir_expr *first, const lower_var *var, int64_t step, int64_t count) {
+                              const tir_expr *first, const tir_expr *line, int64_t step, int64_t count) {
   int64_t length = (count - 1) * step + 1;
   bool fits = !size && length <= most;
   const tir_expr *extent = schedule_extent(l, most, size);
-  const tir_expr *at = tir_binary(l->arena, TIR_MUL, tir_var_expr(l->arena, &var->var), number(l, step));
+  const tir_expr *at = tir_binary(l->arena, TIR_MUL, line, number(l, step));
   if (count == 1) return clamped(l, env, first, extent, 1);
   if (!fits) return clamped(l, env, tir_binary(l->arena, TIR_ADD, first, at), extent, 1);
   return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_ADD, clamped(l, env, first, extent, length), at));
@@ -221,33 +221,119 @@ static const tir_stmt *in_loops(lowering *l, int n, lower_var *const *var, const
   return body;
 }
 
-/* Loops over the region of tensor V that is read OFFSET iterations of OF later, its last dimension a cache line a step.
- */
-static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_var *of, int32_t offset,
-                                   const lower_stage *from, int v, const schedule_box *box) {
-  const tir_buffer *buffer = from->buffers[v];
-  const tir_expr *index[TN_MAX_RANK], *place[TN_MAX_RANK], *later = tir_var_expr(l->arena, &of->var);
-  tir_binding binding = {&of->var, tir_binary(l->arena, TIR_ADD, later, number(l, offset))};
-  int64_t line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(buffer->dtype), 1), count[TN_MAX_RANK];
-  lower_var *var[TN_MAX_RANK];
-  bool is_laid_out = from->layout != NULL;
-  int ndim = from->st->tensors[v].ndim;
-  for (int i = 0; i < ndim; i++) {
-    int64_t step = i == ndim - 1 ? line : 1;
-    count[i] = (box->extent[i] + step - 1) / step;
-    var[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.ahead%d", buffer->name, i), count[i], NULL);
-    const tir_expr *first = tir_substitute(l->arena, box->min[i], 1, &binding);
-    if (from->is_live) first = tir_binary(l->arena, TIR_SUB, first, from->min[i]);
-    if (count[i] > 1) {
-      tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
-      *inner = (tir_env){.outer = env, .var = &var[i]->var, .range = {0, count[i] - 1}};
-      env = inner;
+/* Whose turn it is: TURN, one of N; NULL: there are none. */
+typedef struct turns {
+  const tir_expr *turn;
+  int64_t n;
+} turns;
+
+/* A loop around a request, in which the same is asked for in each iteration; threads have caches of their own. */
+static bool repeats(const lower_stage *ls, int leaf, int ndim, const schedule_box *box) {
+  const lower_var *v = ls->var[leaf];
+  int kind = schedule_leaf(ls->st, leaf)->annotation;
+  bool is_same = v->extent > 1 && !v->size && (kind == SCHEDULE_NONE || kind == SCHEDULE_UNROLL);
+  for (int i = 0; i < ndim; i++) is_same = is_same && !tir_uses_var(box->min[i], &v->var);
+  return is_same;
+}
+
+/* Loops between the one whose iterations are counted and loop LEAF that ask for the same region BOX take turns: what comes from afar is
+ * spread over all that is computed meanwhile. */
+static turns turns_of(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p, int ndim,
+                      const schedule_box *box) {
+  int of = schedule_stage_of_tensor(l->s, p->of), last = schedule_leaf_position(&l->s->stages[of], p->of_axis);
+  turns t = {NULL, 1};
+  for (int at = (int)(ls - l->stages), end = leaf;;) {
+    const lower_stage *around = &l->stages[at];
+    for (int i = end - 1; i > (at == of ? last : -1); i--) {
+      if (!repeats(around, i, ndim, box)) continue;
+      const tir_expr *v = tir_var_expr(l->arena, &around->var[i]->var);
+      v = tir_binary(l->arena, TIR_MUL, v, number(l, t.n));
+      t.turn = t.turn ? tir_binary(l->arena, TIR_ADD, t.turn, v) : v;
+      t.n *= around->var[i]->extent;
     }
-    index[i] = within(l, env, is_laid_out ? from->extent[i] : buffer->shape[i],
-                      is_laid_out ? from->size[i] : buffer->size[i], first, var[i], step, count[i]);
+    if (at == of || around->st->attach != SCHEDULE_AT) return t;
+    end = schedule_leaf_position(&l->s->stages[around->st->at_stage], around->st->at_axis) + 1;
+    at = around->st->at_stage;
   }
-  const tir_expr *const *at = is_laid_out ? schedule_place(l, from, index, place) : index;
-  return in_loops(l, ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, at));
+}
+
+/* Where a request stands and what it is for. */
+typedef struct request {
+  const tir_env *env;
+  const lower_var *of;
+  int32_t offset;
+  const lower_stage *from;
+  const tir_buffer *buffer;
+  const schedule_box *box;
+  int ndim;
+  int64_t step[TN_MAX_RANK], count[TN_MAX_RANK]; /* elements of a line, or 1; lines, or rows */
+} request;
+
+/* The line that LINE says of each dimension. ENV: where they are known. */
+static const tir_stmt *ask(lowering *l, const request *q, const tir_env *env, const tir_expr *const *line) {
+  const tir_expr *index[TN_MAX_RANK], *place[TN_MAX_RANK], *later = tir_var_expr(l->arena, &q->of->var);
+  tir_binding binding = {&q->of->var, tir_binary(l->arena, TIR_ADD, later, number(l, q->offset))};
+  const lower_stage *from = q->from;
+  bool is_laid_out = from->layout != NULL;
+  for (int i = 0; i < q->ndim; i++) {
+    const tir_expr *first = tir_substitute(l->arena, q->box->min[i], 1, &binding);
+    if (from->is_live) first = tir_binary(l->arena, TIR_SUB, first, from->min[i]);
+    index[i] = within(l, env, is_laid_out ? from->extent[i] : q->buffer->shape[i],
+                      is_laid_out ? from->size[i] : q->buffer->size[i], first, line[i], q->step[i], q->count[i]);
+  }
+  return tir_prefetch(l->arena, q->buffer, q->buffer->ndim,
+                      is_laid_out ? schedule_place(l, from, index, place) : index);
+}
+
+/* Loops over all lines, each row's a line a step. */
+static const tir_stmt *over_region(lowering *l, const request *q) {
+  const tir_expr *line[TN_MAX_RANK];
+  lower_var *var[TN_MAX_RANK];
+  const tir_env *env = q->env;
+  for (int i = 0; i < q->ndim; i++) {
+    const char *name = runtime_format(l->arena, "%s.ahead%d", q->buffer->name, i);
+    var[i] = schedule_new_var(l, env, name, q->count[i], NULL);
+    line[i] = tir_var_expr(l->arena, &var[i]->var);
+    if (q->count[i] == 1) continue;
+    tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
+    *inner = (tir_env){.outer = env, .var = &var[i]->var, .range = {0, q->count[i] - 1}};
+    env = inner;
+  }
+  return in_loops(l, q->ndim, var, q->count, ask(l, q, env, line));
+}
+
+/* Of no fewer turns than LINES each asks for one; the last ones for the last line again. */
+static const tir_stmt *line_of_turn(lowering *l, const request *q, const turns *t, int64_t lines) {
+  const tir_expr *line[TN_MAX_RANK], *rest = t->turn;
+  if (t->n > lines) rest = tir_binary(l->arena, TIR_MIN, rest, number(l, lines - 1));
+  for (int i = q->ndim - 1; i >= 0; i--) {
+    line[i] = tir_binary(l->arena, TIR_FLOORMOD, rest, number(l, q->count[i]));
+    rest = tir_binary(l->arena, TIR_FLOORDIV, rest, number(l, q->count[i]));
+  }
+  return ask(l, q, q->env, line);
+}
+
+/* Of as many iterations of STEP as there are turns each asks for all lines in one. */
+static const tir_stmt *step_of_turn(lowering *l, const turns *t, const lower_var *step, const tir_stmt *all) {
+  const tir_expr *at = tir_binary(l->arena, TIR_FLOORMOD, tir_var_expr(l->arena, &step->var), number(l, t->n));
+  return tir_if(l->arena, tir_binary(l->arena, TIR_EQ, at, t->turn), all, NULL);
+}
+
+/* Asks for the region BOX of tensor V of FROM that is read OFFSET iterations of OF later. */
+static const tir_stmt *ask_for(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p,
+                               const lower_var *of, const lower_stage *from, int v, const schedule_box *box) {
+  request q = {
+      .env = ls->env[leaf], .of = of, .offset = p->offset, .from = from, .buffer = from->buffers[v], .box = box};
+  int64_t lines = 1, line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(q.buffer->dtype), 1);
+  q.ndim = from->st->tensors[v].ndim;
+  for (int i = 0; i < q.ndim; i++) {
+    q.step[i] = i == q.ndim - 1 ? line : 1;
+    q.count[i] = (box->extent[i] + q.step[i] - 1) / q.step[i];
+    lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(q.count[i], FEW_LINES + 1);
+  }
+  turns t = turns_of(l, ls, leaf, p, q.ndim, box);
+  if (!t.turn || lines > FEW_LINES) return over_region(l, &q);
+  return t.n < lines ? step_of_turn(l, &t, ls->var[leaf], over_region(l, &q)) : line_of_turn(l, &q, &t, lines);
 }
 
 /* Of a stage with several results, those that are read inside the loop. NOP where nothing is to be fetched, with the
@@ -261,7 +347,7 @@ static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf
   int n = 0;
   for (int v = 0; !why_not && v < from->st->n_tensors; v++)
     if (schedule_read_box(l, (int)(ls - l->stages), leaf, of, &from->st->tensors[v], &box))
-      stmts[n++] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
+      stmts[n++] = ask_for(l, ls, leaf, p, of, from, v, &box);
   if (n > 0) return tir_seq(l->arena, n, stmts);
   warn(l, ls, p, why_not ? why_not : "what an iteration reads is not known, or is the whole tensor");
   return tir_nop(l->arena);

@@ -226,8 +226,8 @@ static void list_loops(tiling *t) {
   put(&n, order, t->depth), put_outer(t, &n, order, true);
   if (t->depth >= 0) put(&n, order, t->u_block);
   for (int i = 0; i < t->f->n_parities; i++) put(&n, order, t->axis[t->f->parities[i].data]);
-  put(&n, order, t->u2_tile);
   if (t->c[TILE_INNER]) put(&n, order, t->v_panel);
+  put(&n, order, t->u2_tile);
   put(&n, order, t->u_tile);
   if (!t->c[TILE_INNER]) put(&n, order, t->v_panel);
   put(&n, order, t->u2_in), put(&n, order, t->u_in), put(&n, order, t->v_sub), put(&n, order, t->v_in);

@@ -4,6 +4,10 @@
 #define ADD "C[i<1024, j<1024] = A[i,j] + B[i,j]"
 #define ROWS "B[i<1024] = sum[l<1024](A[i,l])"
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
+#define TURNS(columns)                                                                             \
+  "split(C, j, " columns                                                                           \
+  "); split(C, i, 32); reorder(C, j.outer, i.outer, k, i.inner, j.inner); vectorize(C, j.inner); " \
+  "prefetch(C, B, k, 1, C, j.outer)"
 #define FUSED "M[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])\nO[i<64, j<48] = max(M[i,j] + D[j], 0)"
 #define BLUR "P[y<64, x<64] = (A[y,x] + A[y,x+1]) * 0.5\nQ[y<62, x<64] = P[y,x] + P[y+1,x] + P[y+2,x]"
 #define CONV                                                                                       \
@@ -252,6 +256,9 @@ const schedule_case schedule_cases[] = {
      "cache_write(C, local); split(C, j, 32, tail=peel); reorder(C, j.outer, i, j.inner); compute_at(C.local, C, i); "
      "reorder(C.local, i.c, k, j.c); prefetch(C.local, B, k, 1, C, j.outer); vectorize(C.local, j.c); "
      "vectorize(C, j.inner)"},
+    {"prefetch_in_turns", "C[i<64, j<64] = sum[k<32](A[i,k] * B[k,j])", TURNS("32")},
+    {"prefetch_in_turns_of_steps", "C[i<64, j<96] = sum[k<32](A[i,k] * B[k,j])", TURNS("48")},
+    {"prefetch_on_threads", "C[i<64, j<96] = sum[k<32](A[i,k] * B[k,j])", TURNS("48") "; parallel(C, i.outer)"},
     {"prefetch_of_same_stage", MM,
      "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
     {"prefetch_laid_out", MM,

@@ -493,6 +493,27 @@ static void steps_beside_columns(void **state) {
   assert_true(isinf(cost_on(&m, FEW_COLUMNS("5", "4", "8"), BESIDE("5", "5", "2"))));
 }
 
+/* Tiles of rows on one panel take turns in asking for the next one, so that what comes from afar comes while all of them compute. Both
+ * panels have to stay near meanwhile. */
+static void tiles_ask_in_turns(void **state) {
+  (void)state;
+  tn_machine m = cost_fill_machine(&plain_machine);
+  m.vector_bytes = 64, m.vector_registers = 32, m.cache_bytes[2] = 2 << 20, m.cache_bytes[3] = 64 << 20;
+  m.costs.fma64 = m.costs.load = 0.2, m.costs.chain = 1.5, m.costs.line2 = 0.5;
+  m.costs.line3 = m.costs.asked = 2.4, m.costs.stray = m.costs.waited = 5;
+#define TURN(inner, prefetch, depth)                                                                                  \
+  "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":8,\"rows2\":1,\"pack\":0,\"panels\":22," \
+  "\"block\":0,\"order\":0,\"inner\":" inner ",\"dot\":0,\"lanes\":0,\"prefetch\":" prefetch ",\"depth\":" depth      \
+  ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
+#define FEW_ROWS "input A: f32[16,1024], B: f32[1024,1024]\nC[i<16, j<1024] = sum[k<1024](A[i,k] * B[k,j])"
+  double turns = cost_on(&m, FEW_ROWS, TURN("1", "1", "128"));
+  assert_true(turns < 0.98 * cost_on(&m, FEW_ROWS, TURN("0", "1", "128")));
+  assert_true(cost_on(&m, FEW_ROWS, TURN("1", "0", "128")) > 0.99 * cost_on(&m, FEW_ROWS, TURN("0", "0", "128")));
+  assert_true(turns < cost_on(&m, FEW_ROWS, TURN("1", "1", "64")));
+  m.cache_bytes[2] = 1 << 20; /* in whose sets two such panels of rows that are 4 KB apart find no room */
+  assert_true(cost_on(&m, FEW_ROWS, TURN("1", "1", "128")) > cost_on(&m, FEW_ROWS, TURN("1", "1", "64")));
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
                                             cmocka_unit_test(windows_by_two),
@@ -517,6 +538,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(bursts_wait),
                                             cmocka_unit_test(floats_in_lanes),
                                             cmocka_unit_test(steps_beside_columns),
+                                            cmocka_unit_test(tiles_ask_in_turns),
                                             cmocka_unit_test(stores_span_lines)};
   return CHECK_TESTS("costs of plans", tests);
 }
