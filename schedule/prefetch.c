@@ -227,11 +227,16 @@ typedef struct turns {
   int64_t n;
 } turns;
 
+/* Iterations one after the other, on one thread. */
+static bool is_loop(const lower_stage *ls, int leaf) {
+  int kind = schedule_leaf(ls->st, leaf)->annotation;
+  return ls->var[leaf]->extent > 1 && (kind == SCHEDULE_NONE || kind == SCHEDULE_UNROLL);
+}
+
 /* A loop around a request, in which the same is asked for in each iteration; threads have caches of their own. */
 static bool repeats(const lower_stage *ls, int leaf, int ndim, const schedule_box *box) {
   const lower_var *v = ls->var[leaf];
-  int kind = schedule_leaf(ls->st, leaf)->annotation;
-  bool is_same = v->extent > 1 && !v->size && (kind == SCHEDULE_NONE || kind == SCHEDULE_UNROLL);
+  bool is_same = is_loop(ls, leaf) && !v->size;
   for (int i = 0; i < ndim; i++) is_same = is_same && !tir_uses_var(box->min[i], &v->var);
   return is_same;
 }
@@ -332,8 +337,10 @@ static const tir_stmt *ask_for(lowering *l, const lower_stage *ls, int leaf, con
     lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(q.count[i], FEW_LINES + 1);
   }
   turns t = turns_of(l, ls, leaf, p, q.ndim, box);
-  if (!t.turn || lines > FEW_LINES) return over_region(l, &q);
-  return t.n < lines ? step_of_turn(l, &t, ls->var[leaf], over_region(l, &q)) : line_of_turn(l, &q, &t, lines);
+  const lower_var *step = ls->var[leaf];
+  bool has_steps = !step->size && step->extent >= t.n && is_loop(ls, leaf);
+  if (!t.turn || lines > FEW_LINES || (t.n < lines && !has_steps)) return over_region(l, &q);
+  return t.n < lines ? step_of_turn(l, &t, step, over_region(l, &q)) : line_of_turn(l, &q, &t, lines);
 }
 
 /* Of a stage with several results, those that are read inside the loop. NOP where nothing is to be fetched, with the

@@ -258,6 +258,10 @@ const schedule_case schedule_cases[] = {
      "vectorize(C, j.inner)"},
     {"prefetch_in_turns", "C[i<64, j<64] = sum[k<32](A[i,k] * B[k,j])", TURNS("32")},
     {"prefetch_in_turns_of_steps", "C[i<64, j<96] = sum[k<32](A[i,k] * B[k,j])", TURNS("48")},
+    {"prefetch_in_turns_without_steps", "C[i<64, j<96] = sum[k<32](A[i,k] * B[k,j])",
+     "split(C, j, 48); split(C, i, 32); split(C, k, 1); reorder(C, j.outer, i.outer, k.outer, k.inner, i.inner, "
+     "j.inner); "
+     "vectorize(C, j.inner); prefetch(C, B, k.inner, 1, C, j.outer)"},
     {"prefetch_on_threads", "C[i<64, j<96] = sum[k<32](A[i,k] * B[k,j])", TURNS("48") "; parallel(C, i.outer)"},
     {"prefetch_of_same_stage", MM,
      "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
