@@ -544,7 +544,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
       loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
       apart += n * (f->apart[i] - 1);
     }
-    if (tile_is_beside(c)) apart += n * tile_beside_shuffles(f, i);
+    if (tile_is_beside(c)) apart += tile_beside_shuffles(f, i) ? n : 0;
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
     converted += is_other ? (tile_is_beside(c) ? 2 * n : n) : 0; /* no load brings them in place: a shuffle more */
   }

@@ -111,8 +111,8 @@ bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 /* Whether STEPS of the reduction may lie beside each column: all of them are one vector, and what each operand reads of that is
  * loaded by one or two. */
 bool tile_goes_beside(const tile_facts *f, int64_t steps);
-/* How a read goes along such vectors: as it is loaded (0), or out of a row by a shuffle (1). */
-int tile_beside_shuffles(const tile_facts *f, int read);
+/* Whether what such a vector reads comes out of a row by a shuffle; else it is as it was loaded. */
+bool tile_beside_shuffles(const tile_facts *f, int read);
 /* The values that each field may have. FACTS are tile_facts. */
 void tile_space(const void *facts, plan_space *s);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */

@@ -188,7 +188,7 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
   }
 }
 
-int tile_beside_shuffles(const tile_facts *f, int read) {
+bool tile_beside_shuffles(const tile_facts *f, int read) {
   const generic_read *r = &f->reads.reads[read];
   return r->stride[f->v] != 0 || r->stride[f->reads.n_axes - 1] > 1;
 }

@@ -464,16 +464,17 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
          generic_annotate(t->d, from + 1, inner, SCHEDULE_VECTORIZE);
 }
 
-/* The loops of the partial sums: the reduction's around the accumulators', a vector of the reduction innermost. */
-static bool order_lanes(const tiling *t, int stage) {
+/* The loops of the partial sums: the reduction's around the accumulators', a vector of steps, LANE, innermost. SETS: the loop over such
+ * vectors that follow each other; -1: there is none. */
+static bool order_lanes(const tiling *t, int stage, int sets, int lane) {
   const tile_facts *f = t->f;
   const schedule_stage *st = &t->d->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, lane = st->op->n_axes - 1;
+  int order[SCHEDULE_MAX_AXES], n = 0;
   for (int a = 0; a < f->reads.n_data; a++)
     if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
-  put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
+  put(&n, order, sets), put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
   return generic_order(t->d, stage, n, order);
 }
 
@@ -482,8 +483,9 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   enum { LAST_LANES = 4 };
   generic_parts parts = {0};
   if (!generic_part_once(t->d, sums, t->f->reads.n_axes - 1, t->lanes, &parts)) return false;
-  if (!order_lanes(t, generic_stage(t->d, parts.tensors[0]))) return false;
-  int stage = generic_stage(t->d, sums);
+  int stage = generic_stage(t->d, parts.tensors[0]);
+  if (!order_lanes(t, stage, -1, t->d->s->stages[stage].op->n_axes - 1)) return false;
+  stage = generic_stage(t->d, sums);
   const schedule_stage *st = &t->d->s->stages[stage];
   bool again = t->lanes > LAST_LANES;
   if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;
@@ -495,18 +497,11 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
   return true;
 }
 
-/* The loops of sums beside columns: the reduction's around the accumulators', a vector of all columns and some steps innermost. */
+/* The loops of sums beside columns: a vector has all columns and some steps along the axis STEP. */
 static bool order_beside(const tiling *t, int stage, int step) {
-  const tile_facts *f = t->f;
-  const schedule_stage *st = &t->d->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, set = -1, lane;
-  if (t->c[TILE_VECTORS] > 1 && !generic_split(t->d, stage, step, t->c[TILE_LANES], &set, &step)) return false;
-  for (int a = 0; a < f->reads.n_data; a++)
-    if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
-  put(&n, order, set), put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, step);
-  return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){f->v, step}, &lane) &&
+  int sets = -1, lane;
+  if (t->c[TILE_VECTORS] > 1 && !generic_split(t->d, stage, step, t->c[TILE_LANES], &sets, &step)) return false;
+  return order_lanes(t, stage, sets, step) && generic_fuse(t->d, stage, 2, (int[]){t->f->v, step}, &lane) &&
          generic_annotate(t->d, stage, lane, SCHEDULE_VECTORIZE);
 }
 

@@ -713,6 +713,18 @@ static void json_refused(void **state) {
   fixture_free(&f);
 }
 
+/* The space of the program's first group, for the family tile; N is 0 everywhere where it is no tile. */
+static plan_space tile_space_of(const char *program) {
+  fixture f = fixture_new(program, "");
+  schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
+  const plan_choices *choices = schedule_plans_choices(plans, 0);
+  bool is_tile = schedule_family_at(choices->choices[0].family) == &schedule_family_tile;
+  plan_space space = is_tile ? choices->choices[0].space : (plan_space){0};
+  schedule_plans_free(plans);
+  fixture_free(&f);
+  return space;
+}
+
 /* An operand is copied into panels where no other read of it walks over these in a step of the reduction, and where what
  * steps read does not overlap. One that is read twice is copied before all. */
 static void packs_what_has_panels(void **state) {
@@ -732,15 +744,8 @@ static void packs_what_has_panels(void **state) {
               {"S[h<4, i<64, j<64] = sum[d<16](Q[i, h*15+d] * K[j, h*15+d])", 0},
               {"S[h<4, i<64, j<64] = sum[d<16](Q[i, h+d*3] * K[j, h+d*3])", 0},
               {"C[i<64, j<64] = sum[k<16](B[i,k] * B[j,k] * B[i+j,k])", 0}};
-  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
-    const plan_choices *choices = schedule_plans_choices(plans, 0);
-    bool is_tile = schedule_family_at(choices->choices[0].family) == &schedule_family_tile;
-    assert_int_equal(is_tile ? choices->choices[0].space.n[TILE_PACK] : 0, rows[i].n);
-    schedule_plans_free(plans);
-    fixture_free(&f);
-  }
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
+    assert_int_equal(tile_space_of(rows[i].program).n[TILE_PACK], rows[i].n);
 }
 
 /* Where a condition leaves out all steps but those of one phase, and the phases are few and no vectors. */
@@ -759,15 +764,8 @@ static void finds_parities(void **state) {
               {PHASES("(f+r)%2 == 0", ""), 1},
               {PHASES("(p+q)%2 == 0", ""), 1},
               {PHASES("(p+r)%2 == 0 || (q+s)%2 == 0", ""), 1}};
-  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
-    const plan_choices *choices = schedule_plans_choices(plans, 0);
-    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
-    assert_int_equal(choices->choices[0].space.n[TILE_PARITY], rows[i].n);
-    schedule_plans_free(plans);
-    fixture_free(&f);
-  }
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
+    assert_int_equal(tile_space_of(rows[i].program).n[TILE_PARITY], rows[i].n);
 }
 
 /* Steps lie beside columns that are few and neighbours, where what a vector of them reads of each operand is in one register. */
@@ -786,14 +784,9 @@ static void lies_beside_columns(void **state) {
               {"input B: f32[70,9]\nC[i<5, j<4] = sum[k<70](A[i,k] * B[k,2*j])", 1},
               {"input A: i32[5,70], B: i32[70,4]\nC[i<5, j<4] = sum[k<70](A[i,k] * B[k,j])", 0}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
-    const plan_choices *choices = schedule_plans_choices(plans, 0);
-    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
-    const plan_space *space = &choices->choices[0].space;
-    assert_int_equal(space->value[TILE_LANES][space->n[TILE_LANES] - 1], rows[i].most);
-    schedule_plans_free(plans);
-    fixture_free(&f);
+    plan_space space = tile_space_of(rows[i].program);
+    assert_true(space.n[TILE_LANES] > 0);
+    assert_int_equal(space.value[TILE_LANES][space.n[TILE_LANES] - 1], rows[i].most);
   }
 }
 
