@@ -527,45 +527,66 @@ static double at_once(double v, double r, double r2, double steps) {
   return greater(WINDOW / (steps * (v * r * r2 + v + r * r2)), 1);
 }
 
-/* One step of the reduction for a tile of V vectors, R rows and R2 rows, CHAIN from one to the next. */
-static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double chain) {
-  const tn_machine *m = &f->machine;
-  bool dot = c[TILE_DOT] != 0;
-  double fma = dot ? cost_dot(m, f->dot_group) : cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, apart = 0,
-         sums = v * r * r2;
-  double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
+/* What a step has besides its multiply-adds, in registers: loads, conversions to the sums' type, shuffles. */
+typedef struct extras {
+  double loads, converted, shuffles;
+} extras;
+
+/* Of N registers of operand I, which may begin anywhere, lie apart, or be of another type. */
+static void add_operand(const tile_facts *f, const int32_t *c, int i, double n, extras *e) {
+  bool is_beside = tile_is_beside(c);
+  e->loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
+  if (f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i)) {
+    e->loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
+    e->shuffles += n * (f->apart[i] - 1);
+  }
+  if (is_beside && tile_beside_shuffles(f, i)) e->shuffles += n;
+  bool is_other = !c[TILE_DOT] && tn_dtype_bytes(f->reads.reads[i].tensor->dtype) != (size_t)f->bytes;
+  if (is_other && !is_widened(f, c, i))
+    e->converted += is_beside ? 2 * n : n; /* no load brings them in place: a shuffle more */
+}
+
+/* Those of one step of a tile of V vectors, R rows and R2 rows. */
+static extras step_extras(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
+  extras e = {.loads = c[TILE_PREFETCH] ? v : 0};
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
     bool is_shared = read->is_known[f->v] && read->stride[f->v] == 0 && !tile_is_beside(c);
     double along = is_shared ? 1 : v; /* a tile lies in one block */
-    double n = along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1);
-    loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-    if (f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i)) {
-      loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
-      apart += n * (f->apart[i] - 1);
-    }
-    if (tile_is_beside(c)) apart += tile_beside_shuffles(f, i) ? n : 0;
-    bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes && !is_widened(f, c, i);
-    converted += is_other ? (tile_is_beside(c) ? 2 * n : n) : 0; /* no load brings them in place: a shuffle more */
+    add_operand(f, c, i, along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1), &e);
   }
-  if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
-  if (dot && f->dot_signed) converted += v;                       /* sums of what is too much */
-  if (dot && f->dot_halves) converted += 2 * v + r * r2;          /* both halves of each operand */
-  double arithmetic = sums * work * fma + converted * (f->dot_halves ? cost_fma(m, c[TILE_WIDTH]) : fma);
-  double conflict = 0;
+  if (!c[TILE_DOT]) return e;
+  if (f->dot_signed) e.converted += v;              /* sums of what is too much */
+  if (f->dot_halves) e.converted += 2 * v + r * r2; /* both halves of each operand */
+  return e;
+}
+
+/* What a step waits for lines of ROWS rows that fell out of their sets. */
+static double step_conflict_ns(const tile_facts *f, const int32_t *c, double rows) {
+  double ns = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
     bool is_spread = stride >= COST_LINE && (!is_left(f, c, i) || tile_left_lies(f, c));
     if (read->stride[f->u] && !read->overlaps && is_spread)
-      conflict += r * r2 * m->costs.line2 * lost_each_step(f, read, r * r2, stride);
+      ns += rows * f->machine.costs.line2 * lost_each_step(f, read, rows, stride);
   }
+  return ns;
+}
+
+/* One step of the reduction for a tile of V vectors, R rows and R2 rows, CHAIN from one to the next. */
+static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2, double chain) {
+  const tn_machine *m = &f->machine;
+  bool dot = c[TILE_DOT] != 0;
+  double each = cost_fma(m, c[TILE_WIDTH]), fma = dot ? cost_dot(m, f->dot_group) : each;
+  double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
+  if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
+  extras e = step_extras(f, c, v, r, r2);
+  double arithmetic = v * r * r2 * work * fma + e.converted * (f->dot_halves ? each : fma) + e.shuffles * each;
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
-  loads += c[TILE_PREFETCH] ? v : 0;
-  arithmetic += apart * cost_fma(m, c[TILE_WIDTH]); /* shuffles */
-  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
-  return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
+  double busy = fmax(arithmetic, slack * chain), loading = e.loads * m->costs.load;
+  return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), step_conflict_ns(f, c, r * r2));
 }
 
 /* Vectors along the last reduction axis, whose rest is one more. */
