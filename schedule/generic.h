@@ -30,7 +30,8 @@ typedef struct generic_read {
 /* Fixed sizes, on the stack: about 50 KB, of which what lies behind reads[n - 1] has no values. */
 typedef struct generic_reads {
   const te_op *op;
-  int n_axes, n_data; /* all; data axes */
+  const tn_tensor *tensor; /* of the stage; OP may have been made anew, with others of that name */
+  int n_axes, n_data;      /* all; data axes */
   int64_t extent[GENERIC_MAX_AXES];
   double ops;      /* of one point: one a cheap operation, more a costly one */
   double combined; /* that combine two results: one where there is one value, argmax's comparisons and choices */
@@ -277,6 +278,10 @@ double generic_computed_again(const generic_draft *p, int stage);
 void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
 /* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
 bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
+/* Whether a stage of the group sums up windows over several axes that may be taken apart, one at a time, as neighbours share partial
+ * sums; takes them apart, on the draft, if no primitive refuses all of them (generic_windows.c). */
+bool generic_has_windows(const generic_draft *p, const generic_group *g);
+bool generic_share_windows(generic_draft *p, const generic_group *g, bool rows_last);
 
 /* Positions of a tensor's stage now. */
 static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor) {

@@ -75,14 +75,14 @@ int generic_trailing(const generic_draft *p, const tn_tensor *tensor) {
 
 /* The stage's axis of columns, by generic_trailing; that of rows stands before it. Below 0: a stage of one axis has no rows. */
 static int column_of(const generic_draft *p, const generic_reads *r) {
-  return r->n_data - 1 - generic_trailing(p, r->op->outputs);
+  return r->n_data - 1 - generic_trailing(p, r->tensor);
 }
 
 /* Short axes behind the columns of what is read; those of an input are the reader's. */
 static int trailing_of(const generic_draft *p, const generic_reads *r, const generic_read *read) {
   int stage = generic_stage(p, read->tensor);
   bool is_input = stage >= 0 && !generic_is_computed(&p->s->stages[stage]);
-  int n = generic_trailing(p, is_input ? r->op->outputs : read->tensor);
+  int n = generic_trailing(p, is_input ? r->tensor : read->tensor);
   return RUNTIME_MIN(n, read->tensor->ndim - 1);
 }
 

@@ -345,7 +345,9 @@ static bool read_op(const generic_draft *p, const te_op *op, te_op_kind kind, ge
 }
 
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
-  return read_op(p, p->s->stages[stage].op, TE_COMPUTE, out);
+  if (!read_op(p, p->s->stages[stage].op, TE_COMPUTE, out)) return false;
+  out->tensor = p->s->stages[stage].tensors;
+  return true;
 }
 
 bool generic_read_scan(const generic_draft *p, int stage, generic_reads *out) {

@@ -225,6 +225,16 @@ static void draw_rfactor(drawing *d, fuzz_primitive kind) {
   say(d, ")");
 }
 
+/* Mostly of a stage that nothing was done to. */
+static void draw_rfactor_window(drawing *d, fuzz_primitive kind) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  for (int tries = 0; tries < 6 && (st->n_leaves < 2 || st->n_relations > 0); tries++) st = any_reduction(d, &loop);
+  int along = st->n_spatial_roots > 0 && chance(d, 90) ? (int)below(d, st->n_spatial_roots) : any_loop(d, st);
+  (void)kind;
+  say(d, "rfactor_window(%s, %s, %s)", name_of(st), loop_of(st, loop), loop_of(st, along));
+}
+
 static void draw_parallel_reduce(drawing *d, fuzz_primitive kind) {
   int loop;
   const schedule_stage *st = any_reduction(d, &loop);
@@ -403,6 +413,7 @@ static const struct {
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 4},
     [FUZZ_RFACTOR] = {draw_rfactor, 6},
+    [FUZZ_WINDOW] = {draw_rfactor_window, 8},
     [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 4},
     [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
     [FUZZ_LAYOUT] = {draw_layout, 5},
@@ -542,6 +553,21 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
   return x.wrong;
 }
 
+/* A sum's windows along each axis that has one: what it was is then another stage, so it comes first. */
+static const char *draw_windows(drawing *d, runtime_str *out, fuzz_counts *counts) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  int n_data = st->n_spatial_roots, n_loops = st->n_leaves;
+  sketching x = {.d = d, .out = out, .counts = counts, .stage = name_of(st)};
+  for (int pair = 0; pair < n_data * (n_loops - n_data) && !x.wrong; pair++) {
+    st = stage_now(&x);
+    if (!st || st->n_leaves != n_loops) break;
+    step(&x, FUZZ_WINDOW, "rfactor_window(%s, %s, %s)", x.stage, loop_of(st, n_data + pair / n_data),
+         loop_of(st, pair % n_data));
+  }
+  return x.wrong;
+}
+
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
 static int32_t draw_value(runtime_rng *rng, const plan_choice *c, int field) {
@@ -619,7 +645,9 @@ const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str 
 
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {
   drawing d = {.rng = rng, .s = s};
-  const char *wrong = chance(&d, 20) ? draw_sketch(&d, out, counts) : NULL;
+  const char *wrong = chance(&d, 20)   ? draw_sketch(&d, out, counts)
+                      : chance(&d, 20) ? draw_windows(&d, out, counts)
+                                       : NULL;
   for (int left = (int)below(&d, 14); left > 0 && !wrong; left--) {
     fuzz_primitive kind = any_primitive(&d);
     d.text[0] = '\0';

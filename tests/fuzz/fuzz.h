@@ -24,7 +24,7 @@
   X(FUSE, "fuse")                                                                                                   \
   X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel") X(PRAGMA, "pragma")   \
       X(COMPUTE_AT, "compute_at") X(GROUP, "compute_group_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")  \
-          X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") \
+          X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(WINDOW, "rfactor_window") \
               X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
                   X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
                       X(GEMV, "tensorize gemv") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer")             \

@@ -415,6 +415,17 @@ def test_parallel_reduce():
     close(x, a.sum(), rtol=1e-3)
 
 
+def test_rfactor_window():
+    A = te.placeholder((20, 24), name="A")
+    r, c = te.reduce_axis((0, 5), "r"), te.reduce_axis((0, 3), "c")
+    S = te.compute((16, 22), lambda y, x: te.max(A[y + r, x + c], axis=[r, c]), name="S")
+    s = te.create_schedule(S.op)
+    F = s.rfactor_window(S, c, S.op.axis[1])
+    s[F].compute_at(s[S], S.op.axis[0])
+    (a,), (x,) = run(s, [A, S])
+    close(x, [[a[i : i + 5, j : j + 3].max() for j in range(22)] for i in range(16)])
+
+
 def stencil():
     A = te.placeholder((66, 66), name="A")
     P = te.compute((66, 66), lambda y, x: A[y, x] * 2.0, name="P")

@@ -3,6 +3,7 @@
 
 #define ADD "C[i<1024, j<1024] = A[i,j] + B[i,j]"
 #define ROWS "B[i<1024] = sum[l<1024](A[i,l])"
+#define BOX(combiner) "B[y<12, x<12] = " combiner "[r<5, s<5](A[y+r,x+s])"
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
 #define TURNS(columns)                                                                             \
   "split(C, j, " columns                                                                           \
@@ -219,6 +220,22 @@ const schedule_case schedule_cases[] = {
     {"rfactor_whole_axis", "B[i<4] = sum[k<10](A[i,k])", "rfactor(B, k)"},
     {"rfactor_twice", "B = sum[k<100](A[k])", "split(B, k, 5, 4); rfactor(B, k.2); rfactor(B.rf, k.1, 1)"},
     {"rfactor_reader", FUSED, "split(M, k, 8); rfactor(M, k.outer); compute_at(M, O, j)"},
+    {"rfactor_window", BOX("sum"), "rfactor_window(B, s, x)"},
+    {"rfactor_window_in_strips", BOX("max"),
+     "rfactor_window(B, s, x); compute_at(B.rf, B, y); vectorize(B.rf, x); unroll(B.rf, r)"},
+    {"rfactor_window_by_two", "B[x<9] = sum[c<4, s<5](A[c,2*x+s])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_dilated", "B[x<9] = min[c<4, s<5](A[c,x+3*s])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_alone", "B[x<9] = sum[s<5](exp(A[x+s]))", "rfactor_window(B, s, x)"},
+    {"rfactor_window_of_three", "B[z<5, y<6, x<7] = sum[q<3, r<3, s<3](A[z+q,y+r,x+s])",
+     "rfactor_window(B, s, x); rfactor_window(B.rf, r, y)"},
+    {"rfactor_window_padded",
+     "B[y<9, x<9] = sum[r<3, s<3](select(y+r>=1 && y+r<10 && x+s>=1 && x+s<10, A[y+r-1,x+s-1], 0))",
+     "rfactor_window(B, s, x)"},
+    {"rfactor_window_where", "B[x<9] = sum[c<4, s<5 where x+s+c<12](A[c,x+s])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_init", "B[x<9] = max[c<4, s<5 init = C[x]](A[c,x+s])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_of_products", "B[y<8, x<8, o<4] = sum[r<3, s<3](A[y+r,x+s] * G[o])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_reader", BOX("sum") "\nC[y<12, x<12] = B[y,x] * 0.04",
+     "rfactor_window(B, s, x); compute_at(B, C, y)"},
     {"parallel_reduce", "B = sum[k<1000](A[k])", "parallel_reduce(B, k, parts=3)"},
     {"parallel_reduce_rows", "B[i<8] = max[k<100](A[i,k])", "parallel_reduce(B, k, parts=4); vectorize(B.rf, i)"},
     {"sum_parallel_and_vectorized", "B = sum[k<1000](A[k])",

@@ -440,7 +440,7 @@ static void stores_span_lines(void **state) {
   (void)state;
   tn_machine m = plain_machine;
   m.vector_bytes = 64, m.vector_registers = 32, m.costs.spans = 2;
-#define HIGHEST(rows, columns) "O[y<" rows ", x<" columns "] = max[r<3, s<3](I[y+r,x+s])"
+#define HIGHEST(rows, columns) "O[y<" rows ", x<" columns "] = sum[r<3, s<3](I[y+r,x+s] * W[r,s])"
 #define TALL(rows, columns) cost_on(&m, HIGHEST(rows, columns), FILTERED("32", columns, "8", "1", "0"))
 #define WIDE(rows, columns) cost_on(&m, HIGHEST(rows, columns), FILTERED("32", columns, "2", "4", "0"))
   assert_true(TALL("128", "251") / WIDE("128", "251") > 1.1 * TALL("128", "256") / WIDE("128", "256"));

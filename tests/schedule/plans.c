@@ -817,14 +817,51 @@ static void ends_where_values_go(void **state) {
   }
 }
 
+#define BOX_OF(rows, columns, r, s, what) "B[y<" rows ", x<" columns "] = sum[r<" r ", s<" s "](" what ")"
+
+/* Sums of windows are taken apart where neighbours share much of them, rows first or columns first, and all that comes of it is
+ * computed in the chain. */
+static void shares_windows(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *text; /* NULL: the windows stay as they are */
+  } rows[] = {{BOX_OF("200", "300", "5", "5", "A[y+r,x+s]"), "rfactor_window(B, "},
+              {BOX_OF("200", "300", "9", "9", "A[y+r,x+s]"), "compute_at(B.rf, B, "},
+              {BOX_OF("200", "300", "5", "5", "A[y+r,x+s]*A[y+r,x+s]"), "compute_at(B.rf, B, "},
+              {BOX_OF("200", "300", "5", "5", "A[y+r,x+s]") "\nC[y<200, x<300] = sqrt(B[y,x])", "compute_at(B.rf, C, "},
+              {"B[z<9, y<90, x<300] = max[q<3, r<3, s<3](A[z+q,y+r,x+s])", "rfactor_window(B.rf, "},
+              {"B[y<90, x<100, c<3] = max[r<5, s<5](A[y+r,x+s,c])", "compute_at(B.rf, B, "},
+              {BOX_OF("200", "300", "5", "5", "A[y+r,x+s]*W[r,s]"), NULL},
+              {BOX_OF("200", "300", "2", "2", "A[y+r,x+s]"), NULL},
+              {BOX_OF("200", "300", "5", "5", "A[5*y+r,5*x+s]"), NULL},
+              {BOX_OF("200", "300", "3", "99", "A[y+r,x+s]"), NULL},
+              {"B[x<300] = sum[s<5](A[x+s])", NULL}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
+    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    bool is_shared = strstr(text, "rfactor_window(") != NULL;
+    if (is_shared != (rows[i].text != NULL) || (is_shared && !strstr(text, rows[i].text)))
+      fail_msg("%s: %s", rows[i].program, text);
+    free(text);
+    fixture_free(&f);
+  }
+}
+
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(packs_what_has_panels),    cmocka_unit_test(together_for_few),
-      cmocka_unit_test(channels_go_with_columns), cmocka_unit_test(short_axes_in_front),
-      cmocka_unit_test(rows_crowd_sets),          cmocka_unit_test(keeps_rows_in_registers),
-      cmocka_unit_test(finds_parities),           cmocka_unit_test(lies_beside_columns),
-      cmocka_unit_test(ends_where_values_go),     cmocka_unit_test(sums_down_the_rows),
-      cmocka_unit_test(streams_leave_a_cache),    cmocka_unit_test(columns_together_or_apart)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(packs_what_has_panels),
+                                            cmocka_unit_test(together_for_few),
+                                            cmocka_unit_test(channels_go_with_columns),
+                                            cmocka_unit_test(short_axes_in_front),
+                                            cmocka_unit_test(rows_crowd_sets),
+                                            cmocka_unit_test(keeps_rows_in_registers),
+                                            cmocka_unit_test(finds_parities),
+                                            cmocka_unit_test(lies_beside_columns),
+                                            cmocka_unit_test(ends_where_values_go),
+                                            cmocka_unit_test(sums_down_the_rows),
+                                            cmocka_unit_test(streams_leave_a_cache),
+                                            cmocka_unit_test(columns_together_or_apart),
+                                            cmocka_unit_test(shares_windows)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +

@@ -3,6 +3,7 @@
 
 #include "tests/schedule/tests.h"
 
+#define WINDOWS(index) "B[x<9] = max[c<4, s<5](A[c," index "])"
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
 #define ADD "C[i<64, j<48] = A[i,j] + B[i,j]"
 #define CHAIN "P[i<16, j<16] = A[i,j] * 2\nQ[i<16, j<16] = P[i,j] + 1\nR[i<16, j<16] = Q[i,j] * Q[i,j]"
@@ -23,16 +24,14 @@ static const struct refusal {
 } refusals[] = {
     {"vectorize: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "vectorize(C, i)",
      "vectorize(C, i): loop i of C has the extent M, which is known at a call only: vectorize needs a constant one: "
-     "use "
-     "split(C, i, 16), then i.inner"},
+     "use split(C, i, 16), then i.inner"},
     {"unroll: a symbolic extent", "symbol M; C[i<M] = sum[k<M + 2](A[k])", "", "unroll(C, k)",
      "unroll(C, k): loop k of C has the extent M + 2, which is known at a call only: unroll needs a constant one: use "
      "split(C, k, 16), then k.inner"},
     {"vectorize: the outer loop of a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "split(C, i, 8)",
      "vectorize(C, i.outer)",
      "vectorize(C, i.outer): loop i.outer of C has the extent (M + 7)//8, which is known at a call only: vectorize "
-     "needs "
-     "a constant one: use split(C, i.outer, 16), then i.outer.inner"},
+     "needs a constant one: use split(C, i.outer, 16), then i.outer.inner"},
     {"bind: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "bind(C, i, threadIdx.x)",
      "bind(C, i): loop i of C has the extent M, which is known at a call only: threadIdx.x needs a constant one: use "
      "split(C, i, 16), then i.inner"},
@@ -256,8 +255,7 @@ static const struct refusal {
      "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
     {"pad: a fused loop", CHAIN, "fuse(Q, i, j)", "split(Q, i.j.fused, 3, tail=pad)",
      "split(Q, i.j.fused): tail pad: loop i.j.fused of Q is no axis of the stage but made from others, and only a "
-     "whole "
-     "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
+     "whole dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
     {"tile: the second tail is refused", FUSED, "", "tile(M, i, k, 5, 5, tail=overlap)",
      "tile(M, i, k): split(M, k): tail overlap: loop k of M runs over a reduction axis (extent 32): the blocks "
      "overlap, and elements would be combined twice; take guard, peel or pad"},
@@ -332,8 +330,7 @@ static const struct refusal {
      "rfactor(C, i.k.fused): loop i.k.fused of C runs over data and reduction axes: call rfactor before fuse"},
     {"rfactor: a data axis was split", MM, "split(C, i, 4)", "rfactor(C, k)",
      "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i.outer, i.inner, j, k), "
-     "which "
-     "would be lost: call rfactor before it, and after split and fuse of reduction axes only"},
+     "which would be lost: call rfactor before it, and after split and fuse of reduction axes only"},
     {"rfactor: a loop is vectorized", MM, "vectorize(C, j)", "rfactor(C, k)",
      "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i, j, k), which would be "
      "lost: "
@@ -346,8 +343,43 @@ static const struct refusal {
      "rfactor(C, k): 2 factor axes: give one, or none for 0"},
     {"rfactor: too many partial results", "C[i<1000000, j<1000000] = sum[k<64](A[i,k] * B[k,j])", "", "rfactor(C, k)",
      "rfactor(C, k): the partial results would have 64000000000000 elements, more than 2^40: split the loop, and "
-     "factor "
-     "the shorter part"},
+     "factor the shorter part"},
+    {"rfactor_window: no reduction", ADD, "", "rfactor_window(C, i, j)",
+     "rfactor_window(C, i, j): C is no reduction: it has no windows that share partial results; name a "
+     "stage that reduces"},
+    {"rfactor_window: no window", MM, "", "rfactor_window(C, k, j)",
+     "rfactor_window(C, k, j): no index of what C reads moves with both j and k: it has no window there; use rfactor"},
+    {"rfactor_window: weights", "B[x<9] = sum[c<4, s<5](A[c,x+s] * W[s])", "", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): what B reduces depends on s itself, not only on the place that x and s reach together: "
+     "windows of neighbours share nothing; use rfactor"},
+    {"rfactor_window: a condition of the step alone", "B[x<9] = sum[c<4, s<5 where s<c+1](A[c,x+s])", "",
+     "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): what B reduces depends on s itself, not only on the place that x and s reach together: "
+     "windows of neighbours share nothing; use rfactor"},
+    {"rfactor_window: windows side by side", WINDOWS("5*x+s"), "", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): windows of B along x share no place: they begin 5 apart and have 5 elements, 1 apart; "
+     "use rfactor"},
+    {"rfactor_window: elements farther apart than points", "B[x<3] = max[c<4, s<5](A[c,x+3*s])", "",
+     "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): windows of B along x share no place: they begin 1 apart and have 5 elements, 3 apart; "
+     "use rfactor"},
+    {"rfactor_window: both by steps", WINDOWS("2*x+3*s"), "", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): a window of B begins at 2 * x and its elements are 3 apart: one of both has to be 1, "
+     "the other positive; use rfactor"},
+    {"rfactor_window: backwards", WINDOWS("x-s+4"), "", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): a window of B begins at -1 * x and its elements are 1 apart: one of both has to be 1, "
+     "the other positive; use rfactor"},
+    {"rfactor_window: the data axis first", WINDOWS("x+s"), "", "rfactor_window(B, x, s)",
+     "rfactor_window(B, x, s): x is a data axis and s a reduction axis of B: name the reduction axis of a window "
+     "first, then the data axis that the window moves along"},
+    {"rfactor_window: a schedule before it", WINDOWS("x+s"), "split(B, c, 2)", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): B already has a schedule (loops: x, c.outer, c.inner, s), which would be lost: call "
+     "rfactor_window before it"},
+    {"rfactor_window: a symbol", "symbol M\nB[x<M] = max[c<4, s<5](A[c,x+s])", "", "rfactor_window(B, s, x)",
+     "rfactor_window(B, s, x): a symbol decides how long x is: how many places windows reach has to be known; use "
+     "rfactor"},
+    {"rfactor_window: an axis twice", WINDOWS("x+s"), "", "rfactor_window(B, s, s)",
+     "rfactor_window(B): axis s stands twice: name each axis once"},
     {"rfactor: an axis that was split", MM, "split(C, k, 4)", "rfactor(C, k)",
      "rfactor(C, k): axis k of C has already been split into k.outer, k.inner: name one of these"},
     {"rfactor: a stage is computed at its loop", "P[k<64] = A[k] * 2\nC = sum[k<64](P[k])",
@@ -433,8 +465,7 @@ static const struct refusal {
      "unroll_jam(C, i): wrong arguments: write unroll_jam(stage, axis, factor [, tail=peel])"},
     {"unroll_jam: an input", MM, "", "unroll_jam(A, i, 4)",
      "unroll_jam(A, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
-     "local, "
-     "reader)"},
+     "local, reader)"},
     {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
      "pragma(C, i): key \"unroll_implicit\" is unknown: use unroll_explicit, auto_unroll_max_step, stream_stores, "
      "join_loop_before, loop_partition_hint or parallel_stride_pattern"},
@@ -592,12 +623,9 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive (did you mean 'tensorize'?): use one of split, tile, fuse, reorder, vectorize, "
-     "unroll, unroll_jam, parallel, "
-     "pragma, "
-     "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, "
-     "rfactor, "
-     "parallel_reduce, "
-     "auto_inline, transform_layout, storage_align, double_buffer, rolling_buffer, set_store_predicate, prefetch, "
+     "unroll, unroll_jam, parallel, pragma, tensorize, compute_at, compute_group_at, compute_inline, compute_root, "
+     "cache_read, cache_write, set_scope, rfactor, rfactor_window, parallel_reduce, auto_inline, transform_layout, "
+     "storage_align, double_buffer, rolling_buffer, set_store_predicate, prefetch, "
      "bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
      "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
@@ -606,8 +634,7 @@ static const struct refusal {
      "cannot run in parallel; bind a data axis (i, j)"},
     {"bind: one index twice", ADD, "bind(C, i, blockIdx.x)", "bind(C, j, blockIdx.x)",
      "bind(C, j): loop j of C would be bound to blockIdx.x inside loop i, which is bound to it, too: bind it to "
-     "another "
-     "index, or fuse the two loops"},
+     "another index, or fuse the two loops"},
     {"bind: a vectorized loop", ADD, "vectorize(C, j)", "bind(C, j, threadIdx.x)",
      "bind(C, j): loop j of C already has vectorize: a loop takes one annotation; split it first"},
     {"split: a bound loop", ADD, "bind(C, j, threadIdx.x)", "split(C, j, 4)",
@@ -639,8 +666,7 @@ static const struct refusal {
     {"storage_align: after transform_layout", CHAIN, "transform_layout(Q, [i, j] -> [j, i])",
      "storage_align(Q, i, 32, 8)",
      "storage_align(Q, i): the layout of Q is [i, j] -> [j, i], which decides its strides: use one of storage_align "
-     "and "
-     "transform_layout"},
+     "and transform_layout"},
     {"transform_layout: after storage_align", CHAIN, "storage_align(Q, i, 32, 8)",
      "transform_layout(Q, [i, j] -> [j, i])",
      "transform_layout(Q): the strides of Q are aligned: use one of storage_align and transform_layout"},
@@ -667,8 +693,7 @@ static const struct refusal {
      "axis)"},
     {"vectorize: the reduction axis of argmax", "(I, V)[i<8] = argmax[k<9](X[i,k])", "", "vectorize(I, k)",
      "vectorize(I, k): loop k of I runs over a reduction axis (extent 9): its iterations update the same element, so "
-     "they "
-     "cannot run in lockstep; vectorize a data axis (i)"},
+     "they cannot run in lockstep; vectorize a data axis (i)"},
     {"prefetch: a tensor that is not read", FUSED, "", "prefetch(O, A, i, 1)",
      "prefetch(O, A, i): nothing inside loop i of O reads A: name a tensor that is read there"},
     {"prefetch: an inlined tensor", CHAIN, "compute_inline(P)", "prefetch(Q, P, i, 1)",
@@ -692,30 +717,25 @@ static const struct refusal {
     {"prefetch: a tensor with a layout", CHAIN, "transform_layout(P, [i, j] -> [j, i])", "prefetch(Q, P, i, 1)",
      "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a line of its rows lies in pieces: use one of "
      "prefetch and transform_layout, or a layout whose last part is 64 bytes of the last dimension or a multiple of "
-     "it, "
-     "as [i, j] -> [j//16, i, j%16] for f32"},
+     "it, as [i, j] -> [j//16, i, j%16] for f32"},
     {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
      "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
     {"prefetch: for a loop inside", MM, "reorder(C, i, k, j)", "prefetch(C, B, k, 1, C, j)",
      "prefetch(C, B, k): loop j of C is not around loop k of C: name a loop of C outside of it, or one that C is "
-     "computed "
-     "in"},
+     "computed in"},
     {"prefetch: for a loop elsewhere", CHAIN, "", "prefetch(Q, P, j, 1, R, i)",
      "prefetch(Q, P, j): loop i of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is "
-     "computed "
-     "in"},
+     "computed in"},
     {"prefetch: for a loop inside of that where it is computed", CHAIN, "compute_at(Q, R, i)",
      "prefetch(Q, A, j, 1, R, j)",
      "prefetch(Q, A, j): loop j of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is "
-     "computed "
-     "in"},
+     "computed in"},
     {"prefetch: computed inside the loop that counts", CHAIN, "compute_at(P, Q, i)", "prefetch(Q, P, j, 1, Q, i)",
      "prefetch(Q, P, j): P is computed inside loop i, so that a later iteration's part is not in memory: name what it "
      "reads, or call compute_root(P)"},
     {"prefetch: a reader without its loop", MM, "", "prefetch(C, A, j, 1, C)",
      "prefetch(C, A, j): an offset counts iterations of this loop, or of one loop of one stage: write prefetch(C, A, "
-     "j, "
-     "1, reader, loop)"},
+     "j, 1, reader, loop)"},
     {"prefetch: an unknown reader", MM, "", "prefetch(C, A, j, 1, D, i)",
      "prefetch(D): no stage is called \"D\": name one of A, B, C"},
     {"prefetch: an unknown loop of a reader", MM, "", "prefetch(C, A, j, 1, C, x)",
@@ -905,8 +925,9 @@ static int words_of(const char *text, char words[MAX_WORDS][MAX_WORD]) {
 
 /* Primitives whose second argument is an axis. */
 static bool names_axis(const char *primitive) {
-  static const char *const with_axis[] = {"split", "tile",   "fuse",    "vectorize",       "unroll",       "parallel",
-                                          "bind",  "pragma", "rfactor", "parallel_reduce", "storage_align"};
+  static const char *const with_axis[] = {"split",         "tile",          "fuse",   "vectorize", "unroll",
+                                          "parallel",      "bind",          "pragma", "rfactor",   "parallel_reduce",
+                                          "storage_align", "rfactor_window"};
   for (int i = 0; i < RUNTIME_COUNT(with_axis); i++)
     if (strcmp(with_axis[i], primitive) == 0) return true;
   return false;
