@@ -288,6 +288,14 @@ static tn_status read_factor_axis(reader *r) {
   return TN_OK;
 }
 
+/* None: 0, for all. */
+static tn_status read_elements(reader *r) {
+  int given = r->n - r->at;
+  if (given > 1) return schedule_refuse(r->c, "%d numbers of elements: give one, or none for the whole window", given);
+  r->c->step.value = given ? r->args[r->at++].number : 0;
+  return TN_OK;
+}
+
 /* The caller's memory, for as long as the call runs; a step that is kept interns it. */
 static tn_status read_text(reader *r) {
   r->c->step.text = r->args[r->at++].name;
@@ -425,7 +433,7 @@ static void write_lengths(writer *w) {
 }
 
 /* In text 0 is what none means. */
-static void write_factor_axis(writer *w) {
+static void write_optional(writer *w) {
   if (w->style == SCHEDULE_AS_C || w->step->value) write_number(w, w->step->value);
 }
 
@@ -508,7 +516,8 @@ static const struct kind {
     {'N', true, "#", read_value, write_value, NULL},                 /* ... that messages show */
     {'o', false, "#", read_offset, write_offset, NULL},              /* a number: target iter */
     {'P', false, "", read_parts, NULL, NULL},                        /* parts=: value */
-    {'f', false, "+", read_factor_axis, write_factor_axis, NULL},    /* a place among axes, or none: value */
+    {'f', false, "+", read_factor_axis, write_optional, NULL},       /* a place among axes, or none: value */
+    {'e', false, "+", read_elements, write_optional, NULL},          /* how many elements, or none: value */
     {'x', false, "n", read_text, write_text, NULL},                  /* a word: text */
     {'m', false, "n", read_text, write_text, NULL},                  /* a map of indices: text */
     {'c', false, "c", read_text, write_text, NULL},                  /* a condition: text */

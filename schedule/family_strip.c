@@ -20,11 +20,43 @@ enum {
   STRIP_PARTS,
   STRIP_STREAM,
   STRIP_ROLLS,
+  STRIP_WINDOWS,
   STRIP_FIELD_COUNT
 };
 enum { MAX_UNROLLED = 49, MAX_BODY = 800, MAX_CODE = 8000, MAX_WARM = 4, MOST_EVEN = 6, NONE = -1 };
 
-static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
+static generic_sharing sharing_of(int way) {
+  return (generic_sharing){.rows_last = way % 2 == 0, .in_parts = way > STRIP_WAYS / 2};
+}
+
+/* Of the chain with its windows taken apart, on a copy. */
+static const strip_facts *facts_apart(const generic_draft *d, const generic_group *g, int way) {
+  generic_draft copy = *d;
+  generic_group chain;
+  copy.s = tn_schedule_copy(d->s);
+  bool is_chain = copy.s && generic_share_windows(&copy, g, sharing_of(way), &chain);
+  const strip_facts *f = is_chain ? generic_strip_facts(&copy, &chain) : NULL;
+  tn_schedule_free(copy.s);
+  return f;
+}
+
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  strip_ways ways = {.facts = {generic_strip_facts(d, g)}};
+  bool has_any = ways.facts[0] != NULL, has_windows = generic_has_windows(d, g);
+  for (int way = 1; way < STRIP_WAYS && has_windows; way++) {
+    ways.facts[way] = facts_apart(d, g, way);
+    has_any |= ways.facts[way] != NULL;
+  }
+  strip_ways *kept = has_any ? RUNTIME_NEW(d->arena, strip_ways) : NULL;
+  if (kept) *kept = ways;
+  return kept;
+}
+
+/* NULL: there is no such way. */
+static const strip_facts *facts_of(const strip_ways *ways, const int32_t *c) {
+  int way = c[STRIP_WINDOWS];
+  return way >= 0 && way < STRIP_WAYS ? ways->facts[way] : NULL;
+}
 
 /* ---- the space --------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +75,9 @@ static double ns_of(const strip_facts *f, const strip_level *level) {
 /* The first value of each field makes the plainest plan, which ranking starts from. Threads are offered only where
  * the work is worth starting them. */
 static void space(const void *facts, plan_space *s) {
-  const strip_facts *f = facts;
+  const strip_ways *ways = facts;
+  const strip_facts *f = NULL;
+  for (int way = STRIP_WAYS - 1; way >= 0; way--) f = ways->facts[way] ? ways->facts[way] : f;
   plan_add(s, STRIP_ROWS, RUNTIME_MIN(f->rows, 32));
   for (int64_t n = 4; n < f->rows && n <= 1024; n += n >= 32 ? n / 2 : 4) plan_add(s, STRIP_ROWS, n);
   plan_add(s, STRIP_ROWS, f->rows);
@@ -56,11 +90,16 @@ static void space(const void *facts, plan_space *s) {
   }
   for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
-  for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
   plan_add(s, STRIP_STREAM, 0);
-  if (f->can_stream) plan_add(s, STRIP_STREAM, 1);
   plan_add(s, STRIP_ROLLS, 0);
-  if (f->levels[0]->n > 1) plan_add(s, STRIP_ROLLS, 1);
+  for (int way = 0; way < STRIP_WAYS; way++) {
+    const strip_facts *of = ways->facts[way];
+    if (!of) continue;
+    plan_add(s, STRIP_WINDOWS, way);
+    for (int n = 0; n < of->n_levels; n++) plan_add(s, STRIP_INLINED, n);
+    if (of->can_stream) plan_add(s, STRIP_STREAM, 1);
+    if (of->levels[0]->n > 1) plan_add(s, STRIP_ROLLS, 1);
+  }
   plan_add(s, STRIP_PARTS, 0);
   if (!generic_is_worth_threads_on(&f->machine, ns_of(f, f->levels[0]))) return;
   if (f->shared >= f->machine.threads || f->is_row) plan_add(s, STRIP_PARTS, 1);
@@ -395,12 +434,18 @@ static double outside_ns(const strip_facts *f, const int32_t *c, const strip_sha
          again + segments * waits * (1 + f->n_read) + spanning_ns(f, shape, root);
 }
 
+/* What plans of one chain take in relation to each other: windows that are taken apart less than the numbers say, since partial sums are
+ * short bodies; parts along rows more, since each is one more stage that keeps rows. */
+static const double of_way[STRIP_WAYS] = {1, 0.91, 0.91, 1.14, 1.14};
+
 /* Loads that touch two lines leave half of the time that rows take to come in. */
 static double cost(const void *facts, const int32_t *c) {
   static const double exposed = 0.5;
-  const strip_facts *f = facts;
+  const strip_facts *f = facts_of(facts, c);
+  if (!f || (c[STRIP_STREAM] && !f->can_stream)) return INFINITY;
   const tn_machine *m = &f->machine;
   const strip_level *level = f->levels[RUNTIME_MIN(RUNTIME_MAX(c[STRIP_INLINED], 0), f->n_levels - 1)];
+  if (c[STRIP_INLINED] >= f->n_levels || (c[STRIP_ROLLS] && f->levels[0]->n == 1)) return INFINITY;
   strip_shape shape = shape_of(f, c);
   double parts = fmax(c[STRIP_PARTS], 1);
   for (int i = 0; i < level->n; i++) shape.locals += level->stages[i].is_local;
@@ -411,7 +456,7 @@ static double cost(const void *facts, const int32_t *c) {
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
   double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, &level->stages[0], first);
-  double ns = fmax(computed, streamed) + exposed * fmin(computed, streamed);
+  double ns = (fmax(computed, streamed) + exposed * fmin(computed, streamed)) * of_way[c[STRIP_WINDOWS]];
   return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, f->is_row ? tiles : parts * f->shared) : ns;
 }
 
@@ -641,10 +686,13 @@ static bool arrange_root(strips *x, const strip_stage *root, const int32_t *c) {
   return !sums || (arrange_sums(x, generic_stage(x->d, sums), root) && attach(x, sums, x->g->root, x->block));
 }
 
-/* The root first: its loops are where the others are computed. */
+/* Windows that are taken apart come first; of the rest the root, in whose loops the others are computed. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
-  const strip_facts *f = facts;
-  if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
+  const strip_facts *f = facts_of(facts, c);
+  generic_group chain;
+  if (!f || c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
+  if (c[STRIP_WINDOWS] > 0 && !generic_share_windows(d, g, sharing_of(c[STRIP_WINDOWS]), &chain)) return false;
+  if (c[STRIP_WINDOWS] > 0) g = &chain;
   const strip_level *level = f->levels[c[STRIP_INLINED]];
   strip_shape shape = shape_of(f, c);
   strips x = {.d = d, .g = g, .shape = shape, .f = f, .together = (int64_t)shape.together, .rolls = shape.rolls};
@@ -675,6 +723,10 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
     [STRIP_ROLLS] = {"rolls",
                      "1: what windows read is kept from one row of blocks to the next, as many rows as these need"},
+    [STRIP_WINDOWS] =
+        {"windows",
+         "how sums of windows are taken apart: 0: they are not; 1, 2: columns, rows are added up last; 3, 4: "
+         "likewise, and long ones in parts"},
 };
 
 PLAN_FAMILY_OF_CHAINS(strip, STRIP_FIELD_COUNT);

@@ -293,6 +293,21 @@ static void form_alone(const generic_draft *p, const tn_tensor *root, generic_gr
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < root->ndim;
 }
 
+/* A chain of stencils, if there is one and no primitive refuses its plans. False: no memory. */
+static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
+  generic_draft *p = &plans->draft;
+  generic_group g;
+  if (!generic_form_strip(p, generic_stage(p, root), t, &g)) return true;
+  planned_group *pg = add_group(plans);
+  if (!pg) return false;
+  pg->group = g;
+  pg->kind = kind_of(p, &g);
+  rank_plans(p, pg, NULL);
+  if (can_realize(p, pg)) return generic_take_group(t, &g);
+  plans->groups.n--;
+  return true;
+}
+
 /* What the stage costs by its best plan as a group of its own; INFINITY: it has none, or no memory. */
 static double cost_alone(schedule_plans *plans, const tn_tensor *tensor) {
   planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
@@ -300,74 +315,6 @@ static double cost_alone(schedule_plans *plans, const tn_tensor *tensor) {
   form_alone(&plans->draft, tensor, &pg->group);
   rank_plans(&plans->draft, pg, NULL);
   return pg->n > 0 ? pg->plans[0].ns : INFINITY;
-}
-
-/* The chain of stencils that ends in ROOT, and its plans. */
-static bool form_strip(const generic_draft *p, const tn_tensor *root, const generic_taken *t, planned_group *pg) {
-  if (!generic_form_strip(p, generic_stage(p, root), t, &pg->group)) return false;
-  pg->kind = kind_of(p, &pg->group);
-  rank_plans(p, pg, NULL);
-  return pg->n > 0;
-}
-
-/* Whether the chain G of P computes all stages that were not in WAS. */
-static bool has_all_new(const generic_draft *was, const generic_draft *p, const generic_group *g) {
-  for (int i = 0; i < p->s->n_stages; i++) {
-    const tn_tensor *tensor = p->s->stages[i].tensors;
-    bool is_in = tensor == g->root || schedule_stage_of_tensor(was->s, tensor) >= 0;
-    for (int k = 0; k < g->n; k++) is_in |= g->members[k] == tensor;
-    for (int k = 0; k < g->n_windows; k++) is_in |= g->windows[k] == tensor;
-    if (!is_in) return false;
-  }
-  return true;
-}
-
-/* PG's group with its windows taken apart, rows or columns last, if that is a chain which costs less than NS. NULL: it is not; else it
- * belongs to P, a copy of the plans' draft. */
-static planned_group *share_windows(schedule_plans *plans, const generic_taken *t, const planned_group *pg, double ns,
-                                    bool rows_last, generic_draft *p) {
-  *p = plans->draft;
-  p->s = tn_schedule_copy(plans->draft.s);
-  planned_group *shared = p->s ? RUNTIME_NEW(&plans->arena, planned_group) : NULL;
-  bool is_better = shared && generic_share_windows(p, &pg->group, rows_last) &&
-                   form_strip(p, pg->group.root, t, shared) && shared->plans[0].ns < ns &&
-                   has_all_new(&plans->draft, p, &shared->group) && can_realize(p, shared);
-  if (is_better) return shared;
-  tn_schedule_free(p->s);
-  return NULL;
-}
-
-/* Sums of windows of PG's group may be taken apart, so that neighbours share partial sums: the chain of stencils that these are is taken
- * where it costs no more than NS. Costs are known to a tenth at best; within that, fewer steps decide. */
-static bool try_windows(schedule_plans *plans, const generic_taken *t, planned_group *pg, double ns) {
-  static const double slack = 1.1;
-  generic_draft drafts[2];
-  planned_group *shared[2];
-  double least = ns * slack;
-  int best = -1;
-  if (!generic_has_windows(&plans->draft, &pg->group)) return false;
-  for (int i = 0; i < 2; i++) {
-    shared[i] = share_windows(plans, t, pg, least, i == 1, &drafts[i]);
-    if (shared[i]) least = shared[i]->plans[0].ns, best = i;
-  }
-  if (best >= 0) schedule_swap_contents(plans->draft.s, drafts[best].s), *pg = *shared[best];
-  for (int i = 0; i < 2; i++)
-    if (shared[i]) tn_schedule_free(drafts[i].s);
-  return best >= 0;
-}
-
-/* A chain of stencils, if there is one and no primitive refuses its plans. False: no memory. */
-static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
-  planned_group *pg = add_group(plans);
-  if (!pg) return false;
-  bool is_strip = form_strip(&plans->draft, root, t, pg);
-  double ns = is_strip ? pg->plans[0].ns : INFINITY;
-  if (!is_strip) pg->group = (generic_group){.root = root};
-  if (!is_strip && generic_has_windows(&plans->draft, &pg->group)) ns = cost_alone(plans, root);
-  bool is_shared = try_windows(plans, t, pg, ns);
-  if (is_shared || (is_strip && can_realize(&plans->draft, pg))) return generic_take_group(t, &pg->group);
-  plans->groups.n--;
-  return true;
 }
 
 /* Whether stages of columns cost less one after the other, each over all columns, than all of them for some columns at a time. */

@@ -278,10 +278,16 @@ double generic_computed_again(const generic_draft *p, int stage);
 void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
 /* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
 bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
-/* Whether a stage of the group sums up windows over several axes that may be taken apart, one at a time, as neighbours share partial
- * sums; takes them apart, on the draft, if no primitive refuses all of them (generic_windows.c). */
+/* How sums of windows are taken apart: rows or columns are added up last; long windows fall into parts of neighbours. */
+typedef struct generic_sharing {
+  bool rows_last, in_parts;
+} generic_sharing;
+
+/* Whether a stage of the group sums up windows that may be taken apart, as neighbours share partial sums: one axis at a time, or into parts of
+ * a long one (generic_windows.c). */
 bool generic_has_windows(const generic_draft *p, const generic_group *g);
-bool generic_share_windows(generic_draft *p, const generic_group *g, bool rows_last);
+/* Takes them apart, on the draft; *CHAIN is the group then. False: all were refused, none has parts, or it is no chain of stencils. */
+bool generic_share_windows(generic_draft *p, const generic_group *g, generic_sharing how, generic_group *chain);
 
 /* Positions of a tensor's stage now. */
 static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor) {

@@ -53,7 +53,7 @@
   STEP(SS, set_scope, set_scope, "sx", "sx", "", "set_scope(stage, scope)", "where a stage's buffer lies")            \
   STEP(RF, rfactor, rfactor, "siv", "sif", "", "rfactor(stage, axis [, factor_axis])",                                \
        "a reduction in two: partial results, and what combines them")                                                 \
-  STEP(RW, rfactor_window, rfactor_window, "siI", "sij", "", "rfactor_window(stage, axis, along)",                    \
+  STEP(RW, rfactor_window, rfactor_window, "siIV", "sije", "", "rfactor_window(stage, axis, along [, elements])",     \
        "a reduction in two: partial results that the windows of neighbours share, and what combines them")            \
   COMPOSED(parallel_reduce, "parallel_reduce", "siP", " parts=", "parallel_reduce(stage, axis [, parts=n])",          \
            "a reduction's loop is shared among threads")                                                              \

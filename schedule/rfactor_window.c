@@ -1,19 +1,21 @@
 /* rfactor_window.c: the primitive rfactor_window: partial results of a sliding window that the windows of neighbours share. What rfactor
  * computes for each point and each step of the window's axis is the same wherever their sum is: it is computed once for each place
- * that both reach together, over the other reduction axes, and each point combines those of its window. A 5x5 box filter takes
+ * that both reach together, over the other reduction axes and perhaps a few neighbours, and each point combines those of its window. A 5x5 box filter takes
  * 5 + 5 steps instead of 25 (the separable filter of image processing, for any combiner and any number of axes). */
 #include <stdio.h>
 
 #include "schedule/edit.h"
 #include "tir/linear.h"
 
-/* What reads of the stage say about the two axes: a point's window begins at place STRIDE * along, its elements are STEP places apart.
+/* What reads of the stage say about the two axes: a point's window begins at STRIDE * along, its elements are STEP apart; some that
+ * follow each other are a place.
  * Alive while the primitive runs. */
 typedef struct window {
   const schedule_stage *st;
   int along, axis; /* of the op's data axes, of its reduction axes */
   int64_t stride, step;
-  int64_t places; /* that all windows reach together */
+  int64_t elements; /* of a place: neighbours in the window */
+  int64_t places;   /* that all windows reach together */
 } window;
 
 /* In memory of the program. */
@@ -31,6 +33,9 @@ static int64_t coefficient_of(const tir_linear *form, const tir_var *var) {
 
 static const tn_axis *along_of(const window *w) { return w->st->op->axes[w->along]; }
 static const tn_axis *axis_of(const window *w) { return w->st->op->reduce_axes[w->axis]; }
+/* Places of a window, and how far they are apart. */
+static int64_t places_of(const window *w) { return axis_of(w)->extent / w->elements; }
+static int64_t places_apart(const window *w) { return w->step * w->elements; }
 
 /* The first index that moves with both axes says by how much. */
 static tir_walk find_strides(void *user, const tir_expr *e) {
@@ -62,13 +67,19 @@ static tn_status check_strides(const schedule_call *c, window *w) {
         "a window of %s begins at %lld * %s and its elements are %lld apart: one of both has to be 1, "
         "the other positive; use rfactor",
         name, (long long)w->stride, along, (long long)w->step);
-  bool do_share = w->stride == 1 ? n > w->step : length > w->stride;
+  if (w->elements > 1 && (w->stride != 1 || length % w->elements != 0 || w->elements == length))
+    return schedule_refuse(
+        c,
+        "%lld elements at a time of windows of %lld, which begin %lld apart: they have to begin at each "
+        "place, and the number has to divide their length; leave it out to take all together",
+        (long long)w->elements, (long long)length, (long long)w->stride);
+  bool do_share = w->stride == 1 ? n > places_apart(w) : length > w->stride;
   if (!do_share)
     return schedule_refuse(c,
                            "windows of %s along %s share no place: they begin %lld apart and have %lld elements, %lld "
                            "apart; use rfactor",
-                           name, along, (long long)w->stride, (long long)length, (long long)w->step);
-  w->places = w->stride * (n - 1) + w->step * (length - 1) + 1;
+                           name, along, (long long)w->stride, (long long)places_of(w), (long long)places_apart(w));
+  w->places = w->stride * (n - 1) + places_apart(w) * (places_of(w) - 1) + 1;
   if (w->places <= INT32_MAX) return TN_OK;
   return schedule_refuse(c, "the partial results would have %lld places along %s, more than an index holds (%d)",
                          (long long)w->places, along, INT32_MAX);
@@ -84,7 +95,8 @@ typedef struct factoring {
   int n_reduce;
   int n_bindings;
   tir_binding *bindings; /* of the op's axes, but the one that PLACE stands for */
-  const tir_var *gone;   /* that one has no value: nothing may depend on it */
+  const tn_axis *which;  /* counts the places of a window */
+  const tir_var *gone;   /* it, or the data axis: it has no value, nothing may depend on it */
   const tir_env *env;    /* ranges of the new axes */
   tir_env *ranges;
 } factoring;
@@ -103,21 +115,33 @@ static bool add_axis(factoring *f, int at, tn_axis *axis, const tn_axis *of) {
   return true;
 }
 
-/* PLACE = stride * along + step * axis: the one whose factor is 1 is what the other leaves of it. */
+/* PLACE = stride * along + apart * which: the one whose factor is 1 is what the other leaves of it. */
 static void bind_place(factoring *f, const tn_axis *place) {
   const window *w = f->w;
   bool is_along = w->stride == 1;
-  const tn_axis *bound = is_along ? along_of(w) : axis_of(w), *gone = is_along ? axis_of(w) : along_of(w);
+  const tn_axis *bound = is_along ? along_of(w) : f->which, *gone = is_along ? f->which : along_of(w);
   const tir_expr *part = te_axis_expr(f->arena, gone);
-  int64_t factor = is_along ? w->step : w->stride;
+  int64_t factor = is_along ? places_apart(w) : w->stride;
   part = tir_binary(f->arena, TIR_MUL, part, tir_int(f->arena, TN_I32, factor));
   bind(f, bound, tir_binary(f->arena, TIR_SUB, te_axis_expr(f->arena, place), part));
   f->gone = &gone->var;
 }
 
+/* The window's axis = elements * which + ELEMENT. False: out of memory. */
+static bool bind_elements(factoring *f, tn_context *ctx, const tn_axis *element) {
+  tn_axis *which = te_axis_make(ctx, axis_of(f->w)->var.name, places_of(f->w), NULL, true);
+  if (!which) return false;
+  const tir_expr *at = te_axis_expr(f->arena, which);
+  at = tir_binary(f->arena, TIR_MUL, at, tir_int(f->arena, TN_I32, f->w->elements));
+  bind(f, axis_of(f->w), tir_binary(f->arena, TIR_ADD, at, te_axis_expr(f->arena, element)));
+  f->which = which;
+  return true;
+}
+
 static bool make_axes(factoring *f, tn_context *ctx) {
   const te_op *op = f->w->st->op;
   int n = op->n_axes + op->n_reduce;
+  f->which = axis_of(f->w);
   f->reduce = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, op->n_reduce);
   f->bindings = RUNTIME_NEW_ARRAY(f->arena, tir_binding, n);
   f->ranges = RUNTIME_NEW_ARRAY(f->arena, tir_env, n);
@@ -130,9 +154,12 @@ static bool make_axes(factoring *f, tn_context *ctx) {
   }
   for (int i = 0; i < op->n_reduce; i++) {
     const tn_axis *axis = op->reduce_axes[i];
-    if (i == f->w->axis) continue;
-    tn_axis *made = f->reduce[f->n_reduce++] = te_axis_make(ctx, axis->var.name, axis->extent, axis->size, true);
-    if (!add_axis(f, op->n_axes + i, made, axis)) return false;
+    bool is_window = i == f->w->axis;
+    if (is_window && f->w->elements == 1) continue;
+    int64_t extent = is_window ? f->w->elements : axis->extent;
+    tn_axis *made = f->reduce[f->n_reduce++] = te_axis_make(ctx, axis->var.name, extent, axis->size, true);
+    if (!add_axis(f, op->n_axes + i, made, is_window ? NULL : axis)) return false;
+    if (is_window && !bind_elements(f, ctx, made)) return false;
   }
   bind_place(f, f->data[f->w->along]);
   return true;
@@ -180,7 +207,7 @@ static const te_op *final_op(tn_schedule *s, const window *w, const te_op *parti
   const char *name = schedule_internf(s->program, "%s.v", axis_of(w)->var.name);
   tn_axis **axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, 1);
   tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
-  if (!name || !axes || !reduce || !(axes[0] = te_axis_make(s->ctx, name, axis_of(w)->extent, NULL, true))) return NULL;
+  if (!name || !axes || !reduce || !(axes[0] = te_axis_make(s->ctx, name, places_of(w), NULL, true))) return NULL;
   *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
                          .tuple = op->body->u.reduce->tuple,
                          .n_axes = 1,
@@ -189,7 +216,7 @@ static const te_op *final_op(tn_schedule *s, const window *w, const te_op *parti
   for (int i = 0; i < op->n_axes; i++) index[i] = te_axis_expr(arena, op->axes[i]);
   const tir_expr *begin = index[w->along], *element = te_axis_expr(arena, axes[0]);
   if (w->stride > 1) begin = tir_binary(arena, TIR_MUL, begin, tir_int(arena, TN_I32, w->stride));
-  if (w->step > 1) element = tir_binary(arena, TIR_MUL, element, tir_int(arena, TN_I32, w->step));
+  if (places_apart(w) > 1) element = tir_binary(arena, TIR_MUL, element, tir_int(arena, TN_I32, places_apart(w)));
   index[w->along] = tir_binary(arena, TIR_ADD, begin, element);
   for (int v = 0; v < partial->n_outputs; v++) {
     tn_tensor *tensor = &partial->outputs[v];
@@ -204,7 +231,8 @@ static tn_status make_ops(schedule_call *c, const window *w, made_ops *out) {
   tn_schedule *s = c->s;
   const char *names[TIR_MAX_VALUES];
   bool fits = true, is_named = schedule_derived_names(s, w->st, "rf", names);
-  const char *key = is_named ? schedule_internf(s->program, "%s %d %d", names[0], w->along, w->axis) : NULL;
+  if (!is_named) return schedule_no_memory(s);
+  const char *key = schedule_internf(s->program, "%s %d %d %lld", names[0], w->along, w->axis, (long long)w->elements);
   if (!key) return schedule_no_memory(s);
   out->partial = schedule_find_op(s->program, "rfactor_window", w->st->op, key);
   out->final = schedule_find_op(s->program, "rfactor_window final", w->st->op, key);
@@ -253,6 +281,8 @@ static tn_status check_axes(const schedule_call *c, int stage, int iter, int alo
         "data axis that the window moves along",
         schedule_leaf(st, iter)->name, schedule_leaf(st, iter)->kind == SCHEDULE_REDUCE ? "reduction" : "data",
         schedule_leaf(st, along)->name, schedule_leaf(st, along)->kind == SCHEDULE_REDUCE ? "reduction" : "data", name);
+  if (c->step.value < 0)
+    return schedule_refuse(c, "%lld elements: give at least 2, or none to take all together", (long long)c->step.value);
   if (schedule_leaf(st, iter)->size || schedule_leaf(st, along)->size)
     return schedule_refuse(
         c, "a symbol decides how long %s is: how many places windows reach has to be known; use rfactor",
@@ -270,7 +300,7 @@ tn_status schedule_check_rfactor_window(schedule_call *c) {
   SCHEDULE_TRY(check_axes(c, stage, iter, along));
   SCHEDULE_TRY(schedule_check_no_scan(c, stage, "rfactor_window", "make loops over data axes of it parallel"));
   const schedule_stage *st = &c->s->stages[stage];
-  window w = {.st = st, .along = along, .axis = iter - st->n_spatial_roots};
+  window w = {.st = st, .along = along, .axis = iter - st->n_spatial_roots, .elements = RUNTIME_MAX(c->step.value, 1)};
   SCHEDULE_TRY(check_strides(c, &w));
   snprintf(part, sizeof part, "%s.rf", schedule_stage_name(st));
   SCHEDULE_TRY(schedule_check_no_guests(c, stage, "rfactor_window"));
@@ -293,12 +323,16 @@ bool schedule_rewrite_rfactor_window(schedule_call *c) {
   return schedule_reset_loops(s, &s->stages[stage + 1]);
 }
 
-/* ALONG: a data axis; both are positions among the stage's loops. */
-tn_status schedule_rfactor_window(tn_schedule *s, int stage, int iter, int along) {
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_RW, .stage = (int16_t)stage, .iter = (int16_t)iter, .target_iter = (int16_t)along};
+/* ALONG: a data axis; both are positions among the stage's loops. ELEMENTS: of a place; 0: 1. */
+tn_status schedule_rfactor_window(tn_schedule *s, int stage, int iter, int along, int64_t elements) {
+  schedule_step step = {.kind = SCHEDULE_STEP_RW,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .target_iter = (int16_t)along,
+                        .value = elements};
   return schedule_apply_step(s, &step);
 }
-tn_status tn_rfactor_window(tn_schedule *s, const char *stage, const char *axis, const char *along) {
-  return SCHEDULE_CALL(s, rfactor_window, schedule_name(stage), schedule_name(axis), schedule_name(along));
+tn_status tn_rfactor_window(tn_schedule *s, const char *stage, const char *axis, const char *along, int64_t elements) {
+  return SCHEDULE_CALL(s, rfactor_window, schedule_name(stage), schedule_name(axis), schedule_name(along),
+                       schedule_number(elements));
 }

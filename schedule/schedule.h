@@ -258,14 +258,18 @@ TN_API tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, 
 TN_API tn_status tn_rfactor(tn_schedule *s, const char *tensor, const char *axis, int factor_axis);
 /* A reduction over sliding windows in two: a new stage "<tensor>.rf" reduces over the other reduction axes, once for each place that data axis
  * ALONG and the window's reduction axis AXIS reach together; TENSOR reduces the places of its window over "<axis>.v".
- * The separable box filter, for any combiner; neither TVM nor Halide has it as a primitive.
+ * ELEMENTS above 0: that many neighbours of the window belong to a place, which the window's length is a multiple of: 8 + 8 steps
+ * for a window of 64. The separable box filter, for any combiner; neither TVM nor Halide has it as a primitive.
  *
  *     B[y, x] = sum[r<5, s<5](A[y + r, x + s])    ->    B.rf[y, x] = sum[r](A[y + r, x])    (x < X + 4)
  *                                                       B[y, x] = sum[s.v](B.rf[y, x + s.v])
+ *     B[x] = sum[s<64](A[x + s]), ELEMENTS 8              ->    B.rf[x] = sum[s<8](A[x + s])           (x < X + 56)
+ *                                                       B[x] = sum[s.v<8](B.rf[x + 8*s.v])
  *
- * Refused: windows that do not overlap; weights or anything else that depends on AXIS alone; extents of symbols; a stage that already has a
+ * Refused: windows that do not overlap; ELEMENTS of windows that begin farther apart than theirs; weights or anything else that depends on AXIS alone; extents of symbols; a stage that already has a
  * schedule. */
-TN_API tn_status tn_rfactor_window(tn_schedule *s, const char *tensor, const char *axis, const char *along);
+TN_API tn_status tn_rfactor_window(tn_schedule *s, const char *tensor, const char *axis, const char *along,
+                                   int64_t elements);
 /* A reduction whose loop AXIS runs in parallel: PARTS chunks (0: tn_thread_count()) are reduced each into an
  * accumulator of its own in stage "<tensor>.rf", and TENSOR combines those in order, so that the result does not depend
  * on the threads. The same as tn_split_nparts, tn_rfactor at 0 and tn_parallel. */

@@ -200,7 +200,7 @@ tn_status schedule_rolling_buffer(tn_schedule *s, int stage);
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int offset);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
-tn_status schedule_rfactor_window(tn_schedule *s, int stage, int iter, int along);
+tn_status schedule_rfactor_window(tn_schedule *s, int stage, int iter, int along, int64_t elements);
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 /* INTRIN as tn_tensorize takes it. */
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);

@@ -61,6 +61,13 @@ typedef struct strip_facts {
   const strip_level *levels[STRIP_LEVELS]; /* more and more is inlined */
 } strip_facts;
 
+/* The chain as it is, and with its windows taken apart (generic_windows.c): rows or columns added up last, without parts and with them. NULL: it is
+ * no chain so, or nothing is taken apart. */
+enum { STRIP_WAYS = 5 };
+typedef struct strip_ways {
+  const strip_facts *facts[STRIP_WAYS];
+} strip_ways;
+
 /* In the draft's arena. NULL: the group is no chain, or no memory. */
 const strip_facts *generic_strip_facts(const generic_draft *d, const generic_group *g);
 

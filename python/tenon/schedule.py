@@ -275,11 +275,11 @@ class Schedule:
         loop = self.loop_name(name, axis).encode()
         return self._new_stages(lambda: lib.tn_rfactor(self.core.handle, name.encode(), loop, factor_axis))[0]
 
-    def rfactor_window(self, tensor, axis, along):
+    def rfactor_window(self, tensor, axis, along, elements=0):
         """No TVM primitive: partial results of a sliding window that the windows of neighbours share."""
         name = self.stage_name(tensor)
         loops = [self.loop_name(name, loop).encode() for loop in (axis, along)]
-        return self._new_stages(lambda: lib.tn_rfactor_window(self.core.handle, name.encode(), *loops))[0]
+        return self._new_stages(lambda: lib.tn_rfactor_window(self.core.handle, name.encode(), *loops, elements))[0]
 
     def parallel_reduce(self, tensor, axis, parts=0):
         name = self.stage_name(tensor)

@@ -232,7 +232,9 @@ static void draw_rfactor_window(drawing *d, fuzz_primitive kind) {
   for (int tries = 0; tries < 6 && (st->n_leaves < 2 || st->n_relations > 0); tries++) st = any_reduction(d, &loop);
   int along = st->n_spatial_roots > 0 && chance(d, 90) ? (int)below(d, st->n_spatial_roots) : any_loop(d, st);
   (void)kind;
-  say(d, "rfactor_window(%s, %s, %s)", name_of(st), loop_of(st, loop), loop_of(st, along));
+  say(d, "rfactor_window(%s, %s, %s", name_of(st), loop_of(st, loop), loop_of(st, along));
+  if (chance(d, 30)) say(d, ", %lld", any_factor(d, st, loop));
+  say(d, ")");
 }
 
 static void draw_parallel_reduce(drawing *d, fuzz_primitive kind) {
@@ -562,8 +564,8 @@ static const char *draw_windows(drawing *d, runtime_str *out, fuzz_counts *count
   for (int pair = 0; pair < n_data * (n_loops - n_data) && !x.wrong; pair++) {
     st = stage_now(&x);
     if (!st || st->n_leaves != n_loops) break;
-    step(&x, FUZZ_WINDOW, "rfactor_window(%s, %s, %s)", x.stage, loop_of(st, n_data + pair / n_data),
-         loop_of(st, pair % n_data));
+    step(&x, FUZZ_WINDOW, chance(d, 30) ? "rfactor_window(%s, %s, %s, 2)" : "rfactor_window(%s, %s, %s)", x.stage,
+         loop_of(st, n_data + pair / n_data), loop_of(st, pair % n_data));
   }
   return x.wrong;
 }

@@ -232,6 +232,8 @@ const schedule_case schedule_cases[] = {
      "B[y<9, x<9] = sum[r<3, s<3](select(y+r>=1 && y+r<10 && x+s>=1 && x+s<10, A[y+r-1,x+s-1], 0))",
      "rfactor_window(B, s, x)"},
     {"rfactor_window_where", "B[x<9] = sum[c<4, s<5 where x+s+c<12](A[c,x+s])", "rfactor_window(B, s, x)"},
+    {"rfactor_window_elements", "B[x<9] = sum[s<6](A[x+s])", "rfactor_window(B, s, x, 3)"},
+    {"rfactor_window_elements_dilated", "B[y<3, x<9] = max[c<4, s<6](A[c,y,x+2*s])", "rfactor_window(B, s, x, 2)"},
     {"rfactor_window_init", "B[x<9] = max[c<4, s<5 init = C[x]](A[c,x+s])", "rfactor_window(B, s, x)"},
     {"rfactor_window_of_products", "B[y<8, x<8, o<4] = sum[r<3, s<3](A[y+r,x+s] * G[o])", "rfactor_window(B, s, x)"},
     {"rfactor_window_reader", BOX("sum") "\nC[y<12, x<12] = B[y,x] * 0.04",

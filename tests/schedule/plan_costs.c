@@ -80,7 +80,7 @@ static void blocks_share(void **state) {
   m.vector_bytes = 64, m.vector_registers = 32, m.costs.fma64 = 0.2;
 #define STRIP_PLAN                                                                                                 \
   "[{\"stage\":\"Y\",\"family\":\"strip\",\"rows\":32,\"columns\":128,\"together\":1,\"vectors\":1,\"inlined\":0," \
-  "\"parts\":0,\"stream\":0,\"rolls\":0}]"
+  "\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]"
 #define WEIGHED(of_weights)                                                      \
   "input X: f32[132,132]\n"                                                      \
   "A[y<128, x<128] = sum[r<5, s<5](exp(X[y+r,x+s] - X[y+2,x+2]) * X[y+r,x+s])\n" \
@@ -176,14 +176,14 @@ static void costs_what_it_moves(void **state) {
 #define STRIP(rows)                                       \
   "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":" rows \
   ",\"columns\":1024,\"together\":1,\"vectors\":1,"       \
-  "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0}]"
+  "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]"
   double low = cost_of(WINDOW("8"), STRIP("4")), high = cost_of(WINDOW("8"), STRIP("72"));
   assert_true(low > 1.3 * high); /* margins */
 }
 
 #define FILTERED(rows, columns, together, vectors, stream)                                                  \
   "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":" rows ",\"columns\":" columns ",\"together\":" together \
-  ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0}]"
+  ",\"vectors\":" vectors ",\"inlined\":0,\"parts\":0,\"stream\":" stream ",\"rolls\":0,\"windows\":0}]"
 #define FILTER(columns) "O[y<2048, x<" columns "] = I[y,x] + I[y+1,x] + I[y+2,x]"
 
 /* Rows that go together go past the caches by whole lines, or not at all. */
@@ -243,7 +243,7 @@ static void rows_stay_near(void **state) {
   cost_on(&m, ALONG,                                                               \
           "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":1,\"columns\":" columns \
           ",\"together\":1,\"vectors\":1,"                                         \
-          "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0}]")
+          "\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]")
   assert_true(1.1 * BLOCKS("1024") < BLOCKS("4096"));
   assert_true(1.1 * BLOCKS("4096") < BLOCKS("1000000"));
 }
@@ -274,7 +274,7 @@ static void counts_loads(void **state) {
 
 #define ROLLED(together)                                                                         \
   "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":1024,\"columns\":1024,\"together\":" together \
-  ",\"vectors\":1,\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":1}]"
+  ",\"vectors\":1,\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":1,\"windows\":0}]"
 #define FIVE(name, n, of) name "[y<" n ", x<" n "] = sum[r<5, s<5](" of "[y+r,x+s] * K[r,s])\n"
 #define EIGHT_FIVES      \
   FIVE("A", "1052", "I") \

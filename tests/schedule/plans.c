@@ -509,19 +509,19 @@ static const said_case said[] = {
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":8}]"},
     {"strip", WINDOW("2"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":2,\"stream\":0,\"rolls\":0}]"},
+     "\"parts\":2,\"stream\":0,\"rolls\":0,\"windows\":0}]"},
     {"strip_rolls", WINDOW("3"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":2,\"stream\":0,\"rolls\":1}]"},
+     "\"parts\":2,\"stream\":0,\"rolls\":1,\"windows\":0}]"},
     {"strip_of_colours", "B[y<62, x<93, c<3] = sum[k<3](A[y,x+k,c])\nO[y<60, x<93, c<3] = sum[k<3](B[y+k,x,c]) * 0.5",
      "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":20,\"columns\":192,\"together\":2,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
+     "\"parts\":0,\"stream\":0,\"rolls\":1,\"windows\":0}]"},
     {"strip_of_a_row", ROW_SWEEPS("500001"),
      "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
-     "\"parts\":1,\"stream\":0,\"rolls\":0}]"},
+     "\"parts\":1,\"stream\":0,\"rolls\":0,\"windows\":0}]"},
     {"strip_of_even_tiles", ROW_SWEEPS("1000"), /* three */
      "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":336,\"together\":1,\"vectors\":1,\"inlined\":0,"
-     "\"parts\":0,\"stream\":0,\"rolls\":0}]"},
+     "\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":1,"
@@ -662,7 +662,7 @@ static const said_case unfit[] = {
      "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":64,\"parts\":4,\"threads\":1}]"},
     {"a single row that is kept", ROW_SWEEPS("5001"),
      "[{\"stage\":\"C\",\"family\":\"strip\",\"rows\":1,\"columns\":256,\"together\":1,\"vectors\":2,\"inlined\":0,"
-     "\"parts\":0,\"stream\":0,\"rolls\":1}]"},
+     "\"parts\":0,\"stream\":0,\"rolls\":1,\"windows\":0}]"},
     {"blocks of rows that are no whole vectors", "S[j<37] = sum[k<1000](A[k,j])",
      "[{\"stage\":\"S\",\"family\":\"fold\",\"rows\":3,\"parts\":1,\"threads\":0,\"blocks\":3}]"},
     {"by value in parts", "(I, V)[i<2] = argmax[k<1000000](A[i,k])",
@@ -831,11 +831,15 @@ static void shares_windows(void **state) {
               {BOX_OF("200", "300", "5", "5", "A[y+r,x+s]") "\nC[y<200, x<300] = sqrt(B[y,x])", "compute_at(B.rf, C, "},
               {"B[z<9, y<90, x<300] = max[q<3, r<3, s<3](A[z+q,y+r,x+s])", "rfactor_window(B.rf, "},
               {"B[y<90, x<100, c<3] = max[r<5, s<5](A[y+r,x+s,c])", "compute_at(B.rf, B, "},
+              {"B[x<60000] = sum[s<64](A[x+s])", "rfactor_window(B, s, x, 8)"},
+              {"B[y<200, x<300] = sum[s<100](A[y,x+s])", "rfactor_window(B, s, x, 10)"},
               {BOX_OF("200", "300", "5", "5", "A[y+r,x+s]*W[r,s]"), NULL},
               {BOX_OF("200", "300", "2", "2", "A[y+r,x+s]"), NULL},
               {BOX_OF("200", "300", "5", "5", "A[5*y+r,5*x+s]"), NULL},
-              {BOX_OF("200", "300", "3", "99", "A[y+r,x+s]"), NULL},
-              {"B[x<300] = sum[s<5](A[x+s])", NULL}};
+              {BOX_OF("200", "300", "3", "97", "A[y+r,x+s]"), NULL},
+              {"B[x<300] = sum[s<5](A[x+s])", NULL},
+              {"B[x<60000] = sum[s<61](A[x+s])", NULL},
+              {"B[x<60000] = sum[s<64](A[x+s]*W[s])", NULL}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     fixture f = fixture_new(rows[i].program, "");
     assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);

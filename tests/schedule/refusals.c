@@ -372,6 +372,14 @@ static const struct refusal {
     {"rfactor_window: the data axis first", WINDOWS("x+s"), "", "rfactor_window(B, x, s)",
      "rfactor_window(B, x, s): x is a data axis and s a reduction axis of B: name the reduction axis of a window "
      "first, then the data axis that the window moves along"},
+    {"rfactor_window: elements that do not divide", WINDOWS("x+s"), "", "rfactor_window(B, s, x, 2)",
+     "rfactor_window(B, s, x): 2 elements at a time of windows of 5, which begin 1 apart: they have to begin at each "
+     "place, and the number "
+     "has to divide their length; leave it out to take all together"},
+    {"rfactor_window: fewer than no elements", WINDOWS("x+s"), "", "rfactor_window(B, s, x, -1)",
+     "rfactor_window(B, s, x): -1 elements: give at least 2, or none to take all together"},
+    {"rfactor_window: two numbers", WINDOWS("x+s"), "", "rfactor_window(B, s, x, 2, 2)",
+     "rfactor_window(B, s, x): 2 numbers of elements: give one, or none for the whole window"},
     {"rfactor_window: a schedule before it", WINDOWS("x+s"), "split(B, c, 2)", "rfactor_window(B, s, x)",
      "rfactor_window(B, s, x): B already has a schedule (loops: x, c.outer, c.inner, s), which would be lost: call "
      "rfactor_window before it"},
