@@ -1,6 +1,6 @@
 /* generic_windows.c: sums of sliding windows are taken apart where the windows of neighbours share partial sums: those over several axes one
  * axis at a time (rows of a box filter are added up once, in a stage of their own), long ones along an axis into parts of some
- * neighbours. On the draft, before groups are formed; a step of the primitive rfactor_window each. */
+ * neighbours. A step of the primitive rfactor_window each, on the draft that a plan is realized on, or on a copy that it is described by. */
 #include <math.h>
 
 #include "schedule/generic.h"

@@ -8,8 +8,7 @@
 #include "tir/linear.h"
 
 /* What reads of the stage say about the two axes: a point's window begins at STRIDE * along, its elements are STEP apart; some that
- * follow each other are a place.
- * Alive while the primitive runs. */
+ * follow each other are a place. Alive while the primitive runs. */
 typedef struct window {
   const schedule_stage *st;
   int along, axis; /* of the op's data axes, of its reduction axes */
