@@ -32,6 +32,10 @@ int64_t schedule_least_extent(const tn_schedule *s, const schedule_axis *axis);
 const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
 /* One for each tensor of a stage. */
 bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
+/* OP's data axes, body = the reduction of PARTIAL at INDEX over AXIS, from OP's init (TVM: init moves to the final stage only). NULL: out of
+ * memory (rfactor.c). */
+const te_op *schedule_combining_op(tn_program *program, const te_op *op, const te_op *partial, tn_axis *axis,
+                                   const tir_expr *const *index);
 /* Refuses nothing: the step has been done. List and text are copied. */
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */

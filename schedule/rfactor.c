@@ -250,8 +250,28 @@ static const te_op *partial_op(tn_program *program, factoring *f, const char *co
                           te_op_new(f->ctx, names, f->st->op->n_axes + 1, f->data, body));
 }
 
-/* The op's axes, body = the reduction of PARTIAL over the factor axis, called "<axis>.v", from the op's init (TVM: init
- * moves to the final stage only; the condition went into PARTIAL). */
+const te_op *schedule_combining_op(tn_program *program, const te_op *op, const te_op *partial, tn_axis *axis,
+                                   const tir_expr *const *index) {
+  runtime_arena *arena = &program->ctx->arena;
+  tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
+  tn_axis **axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, 1);
+  const tir_expr *parts[2 * TIR_MAX_VALUES];
+  if (!reduce || !axes) return NULL;
+  axes[0] = axis;
+  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
+                         .tuple = op->body->u.reduce->tuple,
+                         .n_axes = 1,
+                         .axes = axes,
+                         .has_init = op->body->u.reduce->has_init};
+  for (int v = 0; v < partial->n_outputs; v++) {
+    tn_tensor *tensor = &partial->outputs[v];
+    parts[v] = tir_read(arena, tensor, tensor->dtype, partial->n_axes, index);
+    parts[partial->n_outputs + v] = tir_reduce_init(op->body, v);
+  }
+  return schedule_op_like(program, op, op->n_axes, op->axes, tir_reduce_args(arena, reduce, parts));
+}
+
+/* The partial results over the factor axis, called "<axis>.v"; the condition went into PARTIAL. */
 static const te_op *final_op(tn_program *program, const factoring *f, const te_op *partial) {
   const te_op *op = f->st->op;
   const te_op *known = schedule_find_op(program, "rfactor final", op, partial);
@@ -260,26 +280,11 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   const tn_axis *factor = partial->axes[f->factor_axis];
   const char *name = schedule_internf(program, "%s.v", factor->var.name);
   tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, factor->size, true) : NULL;
-  tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
-  tn_axis **axes = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, 1);
-  if (!axis || !reduce || !axes) return NULL;
-  axes[0] = axis;
-  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
-                         .tuple = op->body->u.reduce->tuple,
-                         .n_axes = 1,
-                         .axes = axes,
-                         .has_init = op->body->u.reduce->has_init};
+  if (!axis) return NULL;
   for (int i = 0; i < partial->n_axes; i++)
     index[i] = te_axis_expr(f->arena, i == f->factor_axis ? axis : op->axes[i - (i > f->factor_axis)]);
-  const tir_expr *parts[2 * TIR_MAX_VALUES];
-  for (int v = 0; v < partial->n_outputs; v++) {
-    tn_tensor *tensor = &partial->outputs[v];
-    parts[v] = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
-    parts[partial->n_outputs + v] = tir_reduce_init(op->body, v);
-  }
-  const tir_expr *body = tir_reduce_args(f->arena, reduce, parts);
   return schedule_keep_op(program, "rfactor final", op, partial,
-                          schedule_op_like(program, op, op->n_axes, op->axes, body));
+                          schedule_combining_op(program, op, partial, axis, index));
 }
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */

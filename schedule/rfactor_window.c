@@ -198,31 +198,20 @@ static const tir_expr *partial_body(const factoring *f, bool *fits) {
   return tir_reduce_args(f->arena, reduce, source);
 }
 
-/* The op's axes, body = the reduction of PARTIAL's places of a window, along an axis called "<axis>.v", from the op's init. */
+/* PARTIAL's places of a window, along an axis called "<axis>.v". */
 static const te_op *final_op(tn_schedule *s, const window *w, const te_op *partial) {
   const te_op *op = w->st->op;
   runtime_arena *arena = &s->ctx->arena;
-  const tir_expr *index[TN_MAX_RANK], *parts[2 * TIR_MAX_VALUES];
+  const tir_expr *index[TN_MAX_RANK];
   const char *name = schedule_internf(s->program, "%s.v", axis_of(w)->var.name);
-  tn_axis **axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, 1);
-  tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
-  if (!name || !axes || !reduce || !(axes[0] = te_axis_make(s->ctx, name, places_of(w), NULL, true))) return NULL;
-  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
-                         .tuple = op->body->u.reduce->tuple,
-                         .n_axes = 1,
-                         .axes = axes,
-                         .has_init = op->body->u.reduce->has_init};
+  tn_axis *axis = name ? te_axis_make(s->ctx, name, places_of(w), NULL, true) : NULL;
+  if (!axis) return NULL;
   for (int i = 0; i < op->n_axes; i++) index[i] = te_axis_expr(arena, op->axes[i]);
-  const tir_expr *begin = index[w->along], *element = te_axis_expr(arena, axes[0]);
+  const tir_expr *begin = index[w->along], *place = te_axis_expr(arena, axis);
   if (w->stride > 1) begin = tir_binary(arena, TIR_MUL, begin, tir_int(arena, TN_I32, w->stride));
-  if (places_apart(w) > 1) element = tir_binary(arena, TIR_MUL, element, tir_int(arena, TN_I32, places_apart(w)));
-  index[w->along] = tir_binary(arena, TIR_ADD, begin, element);
-  for (int v = 0; v < partial->n_outputs; v++) {
-    tn_tensor *tensor = &partial->outputs[v];
-    parts[v] = tir_read(arena, tensor, tensor->dtype, partial->n_axes, index);
-    parts[partial->n_outputs + v] = tir_reduce_init(op->body, v);
-  }
-  return schedule_op_like(s->program, op, op->n_axes, op->axes, tir_reduce_args(arena, reduce, parts));
+  if (places_apart(w) > 1) place = tir_binary(arena, TIR_MUL, place, tir_int(arena, TN_I32, places_apart(w)));
+  index[w->along] = tir_binary(arena, TIR_ADD, begin, place);
+  return schedule_combining_op(s->program, op, partial, axis, index);
 }
 
 /* Made once for all schedules of a program. */
