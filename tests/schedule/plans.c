@@ -837,6 +837,7 @@ static void shares_windows(void **state) {
               {BOX_OF("200", "300", "2", "2", "A[y+r,x+s]"), NULL},
               {BOX_OF("200", "300", "5", "5", "A[5*y+r,5*x+s]"), NULL},
               {BOX_OF("200", "300", "3", "97", "A[y+r,x+s]"), NULL},
+              {BOX_OF("200", "300", "3", "97", "A[y+r,x+s]") "\nC[y<200, x<300] = sqrt(B[y,x])", NULL},
               {"B[x<300] = sum[s<5](A[x+s])", NULL},
               {"B[x<60000] = sum[s<61](A[x+s])", NULL},
               {"B[x<60000] = sum[s<64](A[x+s]*W[s])", NULL}};
