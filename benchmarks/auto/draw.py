@@ -209,14 +209,33 @@ def turns(r):
             return text, f"{what}-{h}x{w}"
 
 
+def windows(r):
+    """Sums and extrema of sliding windows, alone, of squares, one after the other, along one axis or two."""
+    kind = r.choice(["box", "squares", "bytes", "opening", "planes", "colours", "row", "column"])
+    a, b = (r.choice([2, 3, 3, 3, 4, 5, 5, 7, 9, 16]) for _ in "ab")
+    h, w, op = length(r, "short"), length(r, r.choice(["short", "long"])), r.choice(["sum", "sum", "max", "min"])
+    window, box = f"[r<{a}, s<{b}]", f"X: f32[{h + a}, {w + b}]"
+    text = {"box": f"input {box}\nY[y<{h}, x<{w}] = {op}{window}(X[y+r,x+s])",
+            "squares": f"input {box}\nM[y<{h}, x<{w}] = sum{window}(X[y+r,x+s])*0.1\nQ[y<{h}, x<{w}] = sum{window}(X[y+r,x+s]*X[y+r,x+s])*0.1\n"
+                       f"Y[y<{h}, x<{w}] = Q[y,x] - M[y,x]*M[y,x]",
+            "bytes": f"input X: u8[{h + a}, {w + b}]\nY[y<{h}, x<{w}] = max{window}(X[y+r,x+s])",
+            "opening": f"input X: u8[{h + 2 * a}, {w + 2 * b}]\nE[y<{h + a}, x<{w + b}] = min{window}(X[y+r,x+s])\n"
+                       f"Y[y<{h}, x<{w}] = max{window}(E[y+r,x+s])",
+            "planes": f"input X: f32[16, {h + a}, {w + b}]\nY[c<16, y<{h}, x<{w}] = {op}{window}(X[c,y+r,x+s])",
+            "colours": f"input X: f32[{h + a}, {w + b}, 3]\nY[y<{h}, x<{w}, c<3] = {op}{window}(X[y+r,x+s,c])",
+            "row": f"input X: f32[{h}, {w + 4 * b}]\nY[y<{h}, x<{w}] = {op}[s<{4 * b}](X[y,x+s])",
+            "column": f"input X: f32[{h + 4 * a}, {w}]\nY[y<{h}, x<{w}] = {op}[r<{4 * a}](X[y+r,x])"}[kind]
+    return text, f"{kind}-{a}x{b}-{h}x{w}"
+
+
 def draw(group, n, seed):
-    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows or turns, which count as pipelines."""
+    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows, or turns and windows, which count as pipelines."""
     for i in range(n):
         r = random.Random(f"{group}-{seed}-{i}")
         if group == "pipeline":
             yield f"pipeline-{seed}-{i}", group, pipeline(r)
-        elif group == "turns":
-            text, what = turns(r)
+        elif group in ("turns", "windows"):
+            text, what = (turns if group == "turns" else windows)(r)
             yield f"{seed}-{i}-{what}", "pipeline", text
         else:
             text, what = (product if group == "product" else rows)(r)
