@@ -80,6 +80,16 @@ typedef struct root_loops {
   bool has_vectors;
 } root_loops;
 
+/* Cuts the axis that members have by blocks, if it is common, and puts the loop over blocks in place of it among the common ones of L. */
+static bool cut_blocks(generic_draft *p, const generic_group *g, int stage, root_loops *l) {
+  int outer, inner;
+  if (g->block == 0 || !g->is_common[g->blocked]) return true;
+  if (!generic_split(p, stage, g->blocked, g->block, &outer, &inner)) return false;
+  for (int i = 0; i < l->n_common; i++)
+    if (l->common[i] == g->blocked) l->common[i] = outer;
+  return true;
+}
+
 static bool is_listed(const root_loops *l, int leaf) {
   bool is =
       leaf == l->row || leaf == l->first || (l->has_vectors && (leaf == l->columns.vector || leaf == l->columns.lane));
@@ -120,6 +130,7 @@ static bool arrange_root(generic_draft *p, const generic_group *g, bool by_colum
   for (int a = 0; a < op->n_axes; a++)
     if (g->is_common[a] && (a != last || !by_columns)) l.common[l.n_common++] = a;
   if (by_columns && l.columns.block >= 0) l.common[l.n_common++] = l.columns.block;
+  if (!cut_blocks(p, g, stage, &l)) return false;
   if (!put_together(p, stage, l.n_common, l.common, &l.row) || !order_root(p, stage, &l)) return false;
   if (!generic_parallel(p, stage, l.n_common, l.common, g->ns, loop, &n_fused)) return false;
   if (l.n_common > 0 && n_fused < l.n_common) *loop = l.common[l.n_common - 1];
@@ -291,7 +302,7 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_AHEAD, ROWS_FIELD_COUNT };
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_AHEAD, ROWS_BLOCKS, ROWS_FIELD_COUNT };
 
 /* Of a stage of columns. */
 typedef struct column_stage {
@@ -302,7 +313,8 @@ typedef struct column_stage {
   int values;    /* of a sum; 0: it is none */
 } column_stage;
 
-typedef struct rows_facts {
+typedef struct rows_facts rows_facts;
+struct rows_facts {
   tn_machine machine;
   double ns, parts;  /* of one thread; rows that threads can share */
   double apart_ns;   /* of rows that are too short for lanes, element by element; where they are summed as wide rows: */
@@ -323,7 +335,9 @@ typedef struct rows_facts {
   int n_stages;
   column_stage stages[GENERIC_MAX_STAGES + 1]; /* of columns, the root first */
   double steps;                                /* of sums by columns: vectors that are added */
-} rows_facts;
+  bool has_common;                             /* an axis that needs no blocks */
+  const rows_facts *in_blocks;                 /* of the group with an axis by blocks; NULL: there is none */
+};
 
 static bool describe_sum(const generic_draft *d, const generic_group *g, const tn_tensor *tensor,
                          generic_row_sum *out) {
@@ -354,7 +368,7 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
     f->steps += column_steps(d, g->members[i]);
   }
   f->row_bytes = f->row_bytes / f->parts;
-  f->rows = f->n_sums > 0 && last >= 0 ? g->root->shape[last] : 0;
+  f->rows = f->n_sums > 0 && last >= 0 ? generic_common_extent(g, last) : 0;
 }
 
 /* What STAGE, COLUMN its axis of vectors, takes by itself. */
@@ -408,25 +422,75 @@ static void describe_alone(const generic_draft *d, const generic_group *g, const
   f->wide_ns += is_wide ? generic_wide_ends(&f->machine, tensor, &sum) : 0;
 }
 
-/* A group of several stages without a tile and without windows. */
-static const void *describe(const generic_draft *d, const generic_group *g) {
-  rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
+/* All stages' operations that change along rows; what they read, the first of them from where all of it has room, the others from where
+ * what an iteration of the common loops reads has. */
+static double nearer_ns(const generic_draft *d, const generic_group *g, double parts) {
+  const tn_machine *m = &d->machine;
+  double ns = 0;
+  for (int i = -1; i < g->n; i++) {
+    int stage = generic_stage(d, i < 0 ? g->root : g->members[i]);
+    generic_reads r;
+    double points = 1;
+    if (!generic_read_all(d, stage, &r)) continue;
+    for (int a = 0; a < r.n_axes; a++) points *= (double)r.extent[a];
+    double vectors = points / (double)generic_lanes(d, stage), bytes = generic_read_bytes(&r);
+    double compute = vectors * fmax(generic_moving_ops(d, stage, &r), 1) * cost_fma(m, m->vector_bytes);
+    int level = cost_level(m, i + 1 == g->n ? bytes : bytes / parts);
+    ns += cost_overlap(compute, bytes / COST_LINE * cost_line(m, level, false));
+  }
+  return ns;
+}
+
+/* Arithmetic of the stage that asks for the next rows; 0: there is none, or rows have several axes: what one of their vectors reads is a box
+ * of whole lines of these, and to ask for it takes longer than to wait. */
+static double asked_ns(const generic_draft *d, const generic_group *g) {
+  const tn_tensor *input = row_input(d, g);
+  double most = 0;
+  for (int i = -1; i < g->n; i++) {
+    const tn_tensor *tensor = i < 0 ? g->root : g->members[i];
+    double ns = reading_ns(d, tensor, input);
+    generic_reads r;
+    int along = 0;
+    if (ns < 0 || !generic_read_all(d, generic_stage(d, tensor), &r)) continue;
+    for (int a = r.n_axes > r.n_data ? r.n_data : last_common(g) + 1; a < r.n_axes; a++) along += r.extent[a] > 1;
+    if (along > 1) return 0;
+    most = fmax(most, ns);
+  }
+  return most;
+}
+
+static const rows_facts *describe_group(const generic_draft *d, const generic_group *g) {
+  rows_facts *f = RUNTIME_NEW(d->arena, rows_facts);
   if (!f) return NULL;
   *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1, .written = generic_bytes(g->root)};
   f->can_stream =
       generic_can_stream(d, generic_stage(d, g->root), generic_row(d, generic_stage(d, g->root)), 2 * f->written);
-  for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
+  for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)generic_common_extent(g, a) : 1;
+  for (int a = 0; a < g->root->ndim; a++) f->has_common |= g->is_common[a];
+  if (g->block > 0) f->ns = nearer_ns(d, g, f->parts);
   f->is_output = schedule_is_output(d->s, generic_stage(d, g->root));
   f->in_vector = generic_lanes(d, generic_stage(d, g->root));
   describe_rows(d, g, f);
   describe_columns(d, g, f);
   describe_steady(d, g, f);
-  const tn_tensor *input = row_input(d, g);
-  f->ahead_ns = fmax(reading_ns(d, g->root, input), 0);
-  for (int i = 0; i < g->n; i++) f->ahead_ns = fmax(f->ahead_ns, reading_ns(d, g->members[i], input));
+  f->ahead_ns = asked_ns(d, g);
   describe_alone(d, g, g->root, f);
   for (int i = 0; i < g->n; i++) describe_alone(d, g, g->members[i], f);
   return f;
+}
+
+/* A group of several stages without a tile and without windows. */
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  if (g->n == 0 || g->anchor || g->n_windows > 0) return NULL;
+  const rows_facts *f = describe_group(d, g);
+  if (!f || g->block == 0) return f;
+  generic_group with = generic_in_blocks(g);
+  const rows_facts *in_blocks = describe_group(d, &with);
+  rows_facts *both = in_blocks ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
+  if (!both) return NULL;
+  *both = *f;
+  both->in_blocks = in_blocks;
+  return both;
 }
 
 /* The usual number of registers first. */
@@ -446,6 +510,8 @@ static void space(const void *facts, plan_space *s) {
   if (f->steady_ns > 0) plan_add(s, ROWS_COLUMNS, 1);
   plan_add(s, ROWS_AHEAD, 0);
   if (f->columns == 0 && f->ahead_ns > 0 && cost_level(&f->machine, 2 * f->written) > 2) plan_add(s, ROWS_AHEAD, 1);
+  if (f->has_common || !f->in_blocks) plan_add(s, ROWS_BLOCKS, 0);
+  if (f->in_blocks) plan_add(s, ROWS_BLOCKS, 1);
 }
 
 /* A block's vectors wait for the step before, where there are too few of them. N columns. */
@@ -517,6 +583,7 @@ static double spanning_ns(const rows_facts *f, int vectors, int together) {
 static double cost(const void *facts, const int32_t *c) {
   const rows_facts *f = facts;
   int together = c[ROWS_TOGETHER];
+  if (c[ROWS_BLOCKS]) f = f->in_blocks;
   if (together > 1 && together * c[ROWS_VECTORS] > f->machine.vector_registers / 2) return INFINITY;
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
@@ -545,7 +612,7 @@ static double cost(const void *facts, const int32_t *c) {
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   generic_draft with = *d;
-  generic_group group = *g;
+  generic_group group = c[ROWS_BLOCKS] ? generic_in_blocks(g) : *g;
   with.registers = c[ROWS_VECTORS];
   with.together = c[ROWS_TOGETHER];
   with.columns_first = c[ROWS_COLUMNS] != 0;
@@ -561,6 +628,7 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_TOGETHER] = {"together", "rows that are computed at a time"},
     [ROWS_COLUMNS] = {"columns", "1: the last stage goes by columns: what is the same for all rows is done once", true},
     [ROWS_AHEAD] = {"ahead", "1: while rows are computed, what the next ones read is asked for", true},
+    [ROWS_BLOCKS] = {"blocks", "1: blocks of an axis, each of which members have one value for, go one by one", true},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

@@ -224,6 +224,11 @@ typedef struct generic_group {
   const tn_tensor *members[GENERIC_MAX_STAGES]; /* consumers first, without the root */
   bool is_common[TN_MAX_RANK];                  /* data axes of the root that each member has too, point by point */
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
+  /* Each element of the members' axis BLOCK_MAPS goes along with BLOCK elements of the root's axis BLOCKED (the groups of a group
+   * normalization's channels). 0: there is no such axis. Where it is common, its loop goes over blocks. */
+  int64_t block;
+  int blocked;
+  int8_t block_maps[GENERIC_MAX_STAGES];
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
   generic_unfold unfold;                        /* of the anchor, where the root is no anchor itself */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
@@ -295,6 +300,19 @@ static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor)
 }
 /* For each data axis of a group's root, the axis of a member that goes along with it; NULL: it is no member. */
 const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member);
+
+/* Iterations of the common loop over the root's axis. */
+static inline int64_t generic_common_extent(const generic_group *g, int axis) {
+  bool is_blocked = g->block > 0 && axis == g->blocked;
+  return is_blocked ? g->root->shape[axis] / g->block : g->root->shape[axis];
+}
+/* The group with the axis that it has by blocks among the common ones. */
+static inline generic_group generic_in_blocks(const generic_group *g) {
+  generic_group with = *g;
+  with.is_common[g->blocked] = true;
+  for (int i = 0; i < g->n; i++) with.maps[i][g->blocked] = g->block_maps[i];
+  return with;
+}
 
 /* The group's only stage, without a reduction, or an interleaved filter (family_points.c). */
 bool generic_injective(generic_draft *p, const generic_group *g);

@@ -430,6 +430,52 @@ static bool is_better_alone(const generic_draft *p, const generic_group *g, int 
   return true;
 }
 
+/* The root's axis that an index is made of; -1: none, or no axis alone. *BY as in generic_unfold. */
+static int unfolded_axis(const te_op *root, const tir_expr *index, int64_t *by) {
+  const tir_expr *var = index;
+  *by = 0;
+  if (index->op == TIR_FLOORDIV || index->op == TIR_FLOORMOD) {
+    if (!tir_is_int(index->arg[1], by) || *by < 2) return -1;
+    var = index->arg[0];
+    if (index->op == TIR_FLOORMOD) *by = -*by;
+  }
+  for (int a = 0; a < root->n_axes; a++)
+    if (var->op == TIR_VAR && var->u.var == &root->axes[a]->var) return a;
+  return -1;
+}
+
+/* The dimension of what is READ that goes along with blocks of the axis OF of the root, BY elements each (0: of any axis but the last; both
+ * are set then); -1: there is none. READER: the member that reads it; -1: the root. */
+static int block_dim(const generic_group *g, const te_op *op, const generic_read *read, int reader, int *of,
+                     int64_t *by) {
+  for (int d = 0; d < read->tensor->ndim; d++) {
+    int64_t block = *by;
+    int axis = reader < 0 ? unfolded_axis(op, read->expr->arg[d], &block) : *of;
+    bool is = reader < 0 ? axis >= 0 && block > 1 : g->block_maps[reader] >= 0 && read->plain[d] == g->block_maps[reader];
+    if (!is || axis + 1 >= g->root->ndim || read->tensor->shape[d] * block != g->root->shape[axis]) continue;
+    if (*by > 0 && (axis != *of || block != *by)) continue;
+    *of = axis, *by = block;
+    return d;
+  }
+  return -1;
+}
+
+/* The axis of TENSOR that all which read it in the group have by blocks of the root's axis *OF, *BY elements each. -1: there is none. */
+static int block_axis(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int *of, int64_t *by) {
+  int found = -1;
+  for (int m = -1; m < g->n; m++) {
+    generic_reads r;
+    if (!generic_read_all(p, generic_stage(p, m < 0 ? g->root : g->members[m]), &r)) return -1;
+    for (int i = 0; i < r.n; i++) {
+      if (r.reads[i].tensor != tensor) continue;
+      int dim = block_dim(g, r.op, &r.reads[i], m, of, by);
+      if (dim < 0 || (found >= 0 && dim != found)) return -1;
+      found = dim;
+    }
+  }
+  return found;
+}
+
 /* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
 static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
@@ -443,27 +489,22 @@ static bool join_rows(const generic_draft *p, generic_group *g, int stage, doubl
     iterations *= common[f] ? (double)g->root->shape[f] : 1;
     n_common += common[f];
   }
+  int blocked = g->blocked, block_map = -1;
+  int64_t block = g->block;
+  if (g->n == 0 || g->block > 0) block_map = block_axis(p, g, tensor, &blocked, &block);
+  if (n_common == 0) { /* by blocks or not at all: sums along rows */
+    if (block_map < 0 || generic_row_axis(p, stage) < 0) return false;
+    iterations = (double)(g->root->shape[blocked] / block);
+  }
   bool is_enough = iterations >= 2 * p->machine.threads || !generic_is_worth_threads(p, g->ns + ns);
-  if (n_common == 0 || !is_enough || g->n == GENERIC_MAX_STAGES) return false;
+  if (!is_enough || g->n == GENERIC_MAX_STAGES) return false;
   if (is_better_alone(p, g, stage, common, map)) return false;
+  g->blocked = blocked, g->block = block_map >= 0 ? block : 0;
+  g->block_maps[g->n] = (int8_t)block_map;
   memcpy(g->is_common, common, sizeof common);
   memcpy(g->maps[g->n], map, sizeof map);
   g->members[g->n++] = tensor;
   return true;
-}
-
-/* The root's axis that an index of the anchor is made of; -1: none, or no axis alone. *BY as in generic_unfold. */
-static int unfolded_axis(const te_op *root, const tir_expr *index, int64_t *by) {
-  const tir_expr *var = index;
-  *by = 0;
-  if (index->op == TIR_FLOORDIV || index->op == TIR_FLOORMOD) {
-    if (!tir_is_int(index->arg[1], by) || *by < 2) return -1;
-    var = index->arg[0];
-    if (index->op == TIR_FLOORMOD) *by = -*by;
-  }
-  for (int a = 0; a < root->n_axes; a++)
-    if (var->op == TIR_VAR && var->u.var == &root->axes[a]->var) return a;
-  return -1;
 }
 
 /* Whether all indices together go over the root's axis, each element once: the axis itself, or quotient and rest. */
