@@ -11,6 +11,7 @@ enum { MAX_LANES = 64, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4 };
  * is. */
 typedef struct table {
   int lanes;
+  bool chooses;           /* a lane's constants depend on the lane, as behind a border */
   const tir_expr *factor; /* one lane; or NULL */
   int64_t offset[MAX_LANES];
 } table;
@@ -28,10 +29,28 @@ static bool has_small_rests(const table *t) {
   return small;
 }
 
+/* Which of several a lane takes may depend on the lane. */
+static bool is_choice(const tir_expr *e) { return e->op == TIR_SELECT || tir_class_of(e) == TIR_CLASS_EXTREMUM; }
+
+/* Lane LANE of E; NULL: E loads, or is deeper than is looked into. */
+static const tir_expr *lane_of(runtime_arena *arena, const tir_expr *e, int lane, int depth) {
+  enum { MAX_ARGS = 3 };
+  const tir_expr *args[MAX_ARGS];
+  if (e->lanes == 1) return e;
+  if (e->op == TIR_BROADCAST) return e->arg[0];
+  if (e->op == TIR_RAMP)
+    return tir_binary(arena, TIR_ADD, e->arg[0], tir_int(arena, (tn_dtype)e->dtype, lane * e->u.i));
+  if (depth == 0 || e->n_args == 0 || e->n_args > MAX_ARGS || e->op == TIR_LOAD) return NULL;
+  for (int i = 0; i < e->n_args; i++)
+    if ((args[i] = lane_of(arena, e->arg[i], lane, depth - 1)) == NULL) return NULL;
+  return tir_with_args(arena, e, args);
+}
+
 /* Structure only: + - * // % keep lane 0 apart from the others. */
 const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
   if (e->lanes == 1) return e;
   if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return e->arg[0];
+  if (is_choice(e)) return lane_of(arena, e, 0, MAX_DEPTH);
   return tir_binary(arena, (tir_op)e->op, codegen_first_lane(arena, e->arg[0]), codegen_first_lane(arena, e->arg[1]));
 }
 
@@ -108,7 +127,19 @@ static bool add_tables(codegen_emitter *m, const tir_expr *e, table *out, int de
   if (out->factor == NULL) out->factor = other.factor;
   if (out->factor != NULL && !(has_small_rests(out) && has_small_rests(&other))) return false;
   for (int i = 0; i < out->lanes; i++) out->offset[i] += e->op == TIR_ADD ? other.offset[i] : -other.offset[i];
+  out->chooses |= other.chooses;
   return true;
+}
+
+/* A mirrored or repeated border, where it is known which lanes lie behind it: all lanes are constants. */
+static bool choice_table(codegen_emitter *m, const tir_expr *e, table *out) {
+  for (int i = 0; i < e->lanes; i++) {
+    const tir_expr *lane = lane_of(&m->arena, e, i, MAX_DEPTH);
+    if (lane == NULL || lane->op != TIR_INT) return false;
+    out->offset[i] = lane->u.i;
+  }
+  for (int i = e->lanes - 1; i >= 0; i--) out->offset[i] -= out->offset[0];
+  return out->chooses = true;
 }
 
 /* Offsets stay small: they lie in an index range that was checked before. */
@@ -119,6 +150,7 @@ static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int de
   for (int i = 0; e->op == TIR_RAMP && i < e->lanes; i++) out->offset[i] = i * e->u.i;
   if (e->op == TIR_RAMP) return true;
   if (e->op == TIR_MUL) return scale_table(m, e, out, depth + 1);
+  if (is_choice(e)) return choice_table(m, e, out);
   if (tir_class_of(e) == TIR_CLASS_SUM) return add_tables(m, e, out, depth + 1);
   return tir_class_of(e) == TIR_CLASS_DIVISION && divide_table(m, e, out, depth + 1);
 }
@@ -194,10 +226,12 @@ static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table 
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
 
-/* The table of an index. */
+/* The table of an index. Of vectors that choose no range is known but that they stay in the buffer. */
 static bool open_table(codegen_emitter *m, const tir_expr *index, table *out, tir_interval *range) {
-  return codegen_index_range(m, index, range) && read_table(m, index, out, 0) &&
-         (out->factor == NULL || has_small_rests(out));
+  bool has_range = codegen_index_range(m, index, range);
+  if (!read_table(m, index, out, 0) || !(has_range || out->chooses)) return false;
+  if (!has_range) *range = (tir_interval){0, INT64_MAX / 2};
+  return out->factor == NULL || has_small_rests(out);
 }
 
 bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes, int *group, int64_t *step) {

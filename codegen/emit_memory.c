@@ -249,10 +249,18 @@ LLVMValueRef codegen_load_ragged(codegen_emitter *m, const tir_buffer *buffer, L
   return codegen_load_masked_run(m, buffer, pointer, index, n, all_on(m, n));
 }
 
-/* Lanes that are off are 0 and touch nothing. */
+/* What of PREDICATE holds for all lanes or for none, a scalar. NULL: nothing. */
+static LLVMValueRef shared_condition(codegen_emitter *m, const tir_expr *predicate) {
+  if (predicate->op == TIR_BROADCAST) return codegen_value(m, predicate->arg[0]);
+  if (predicate->op != TIR_AND) return NULL;
+  LLVMValueRef a = shared_condition(m, predicate->arg[0]), b = shared_condition(m, predicate->arg[1]);
+  return a != NULL && b != NULL ? LLVMBuildAnd(m->builder, a, b, "") : a != NULL ? a : b;
+}
+
+/* Lanes that are off are 0 and touch nothing. Where all are, element 0 is the address: see is_all_or_none. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
-  LLVMValueRef base = codegen_linear_base(m, a->index);
-  if (a->predicate->op == TIR_BROADCAST) base = or_zero(m, codegen_value(m, a->predicate->arg[0]), base);
+  LLVMValueRef base = codegen_linear_base(m, a->index), condition = shared_condition(m, a->predicate);
+  if (condition != NULL) base = or_zero(m, condition, base);
   return load_masked_run(m, a, base, a->lanes, mask);
 }
 

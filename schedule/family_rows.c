@@ -302,7 +302,16 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_VECTORS, ROWS_THREADS, ROWS_STREAM, ROWS_TOGETHER, ROWS_COLUMNS, ROWS_AHEAD, ROWS_BLOCKS, ROWS_FIELD_COUNT };
+enum {
+  ROWS_VECTORS,
+  ROWS_THREADS,
+  ROWS_STREAM,
+  ROWS_TOGETHER,
+  ROWS_COLUMNS,
+  ROWS_AHEAD,
+  ROWS_BLOCKS,
+  ROWS_FIELD_COUNT
+};
 
 /* Of a stage of columns. */
 typedef struct column_stage {

@@ -229,8 +229,8 @@ typedef struct generic_group {
   int64_t block;
   int blocked;
   int8_t block_maps[GENERIC_MAX_STAGES];
-  const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
-  generic_unfold unfold;                        /* of the anchor, where the root is no anchor itself */
+  const tn_tensor *anchor;  /* a reduction that reuses data (dense, convolution), or NULL */
+  generic_unfold unfold;    /* of the anchor, where the root is no anchor itself */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
   bool is_chain;            /* stencils: the root's last two axes are rows and columns, and all reads go along them */
   int n_windows; /* of a chain: what windows read, computed for a tile of the root at a time; the members then are */

@@ -451,7 +451,8 @@ static int block_dim(const generic_group *g, const te_op *op, const generic_read
   for (int d = 0; d < read->tensor->ndim; d++) {
     int64_t block = *by;
     int axis = reader < 0 ? unfolded_axis(op, read->expr->arg[d], &block) : *of;
-    bool is = reader < 0 ? axis >= 0 && block > 1 : g->block_maps[reader] >= 0 && read->plain[d] == g->block_maps[reader];
+    bool is =
+        reader < 0 ? axis >= 0 && block > 1 : g->block_maps[reader] >= 0 && read->plain[d] == g->block_maps[reader];
     if (!is || axis + 1 >= g->root->ndim || read->tensor->shape[d] * block != g->root->shape[axis]) continue;
     if (*by > 0 && (axis != *of || block != *by)) continue;
     *of = axis, *by = block;

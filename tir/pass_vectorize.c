@@ -332,7 +332,39 @@ int tir_chunk_lanes(int64_t extent) {
   return TIR_MAX_LANES;
 }
 
-/* A serial loop over chunks of LANES iterations. */
+/* Of an expression: VAR occurs, and others do. */
+typedef struct variables {
+  const tir_var *var;
+  bool has_var, has_others;
+} variables;
+
+static tir_walk count_variable(void *user, const tir_expr *e) {
+  variables *v = user;
+  if (e->op == TIR_LOAD) v->has_others = true;
+  if (e->op == TIR_VAR) *(e->u.var == v->var ? &v->has_var : &v->has_others) = true;
+  return TIR_WALK_ON;
+}
+
+/* A vector of integers that takes other lanes' places behind a border, which depends on VAR alone. */
+static tir_walk find_border(void *user, const tir_expr *e) {
+  variables *found = user, v = {.var = found->var};
+  tir_class class = tir_class_of(e);
+  bool is_choice = e->op == TIR_SELECT || class == TIR_CLASS_EXTREMUM || class == TIR_CLASS_DIVISION;
+  if (!is_choice || e->lanes == 1 || tn_dtype_is_float((tn_dtype)e->dtype)) return TIR_WALK_ON;
+  tir_walk_expr(e, count_variable, &v);
+  found->has_var |= v.has_var && !v.has_others;
+  return TIR_WALK_ON;
+}
+
+/* Few chunks of which some touch a border are written out: then it is known where in them it lies, and the others do without. */
+static tir_loop_kind kind_of_chunks(const tir_stmt *body, const tir_var *var, int64_t n) {
+  enum { MOST = 8 };
+  variables found = {.var = var};
+  if (body != NULL && n <= MOST) tir_walk_stmt(body, &(tir_visitor){.expr = find_border, .user = &found});
+  return found.has_var ? TIR_UNROLLED : TIR_SERIAL;
+}
+
+/* A loop over chunks of LANES iterations. */
 static const tir_stmt *chunk_loop(state *at, const tir_stmt *loop, int64_t n, int lanes, const char **why_not) {
   runtime_arena *arena = at->p->arena;
   tn_dtype dtype = loop->u.loop.var->dtype;
@@ -343,8 +375,8 @@ static const tir_stmt *chunk_loop(state *at, const tir_stmt *loop, int64_t n, in
   const tir_expr *start = tir_binary(arena, TIR_MUL, tir_var_expr(arena, var), tir_int(arena, dtype, lanes));
   const tir_expr *base = tir_binary(arena, TIR_ADD, start, loop->u.loop.min);
   if (base == NULL) return NULL;
-  return tir_for(arena, var, tir_int(arena, dtype, 0), tir_int(arena, dtype, n), TIR_SERIAL,
-                 widen_chunk(at, &env, loop, base, lanes, why_not));
+  const tir_stmt *body = widen_chunk(at, &env, loop, base, lanes, why_not);
+  return tir_for(arena, var, tir_int(arena, dtype, 0), tir_int(arena, dtype, n), kind_of_chunks(body, var, n), body);
 }
 
 /* Stops at MAX_COUNTED: how much larger than that an expression is does not matter. */
