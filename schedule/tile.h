@@ -69,6 +69,7 @@ typedef struct tile_facts {
   bool can_pack;       /* it can be copied into panels */
   int left;            /* the operand that can be copied in panels of rows; -1: none */
   bool left_lies;      /* its copy lies as it does: of a window of halves, to be floats */
+  int64_t rows_block;  /* the same of rows: a tile's are part of one; 0: any */
   int64_t block;       /* columns inside of which an index is constant; 0: any */
   int64_t bytes;       /* of an accumulator */
   double reduced;      /* steps of the reduction */

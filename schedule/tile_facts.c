@@ -12,10 +12,17 @@ static bool is_reused_along(const generic_read *read, const generic_reads *r, in
   return r->extent[axis] > 1 && read->is_known[axis] && read->stride[axis] == 0 && read->block[axis] == 0;
 }
 
+/* How many neighbours along the axis read the same element: all, a block (heads of a group, which share keys and values), or one. */
+static int64_t sharing(const generic_read *read, const generic_reads *r, int axis) {
+  if (is_reused_along(read, r, axis)) return r->extent[axis];
+  bool is_block = read->is_known[axis] && read->stride[axis] == 0 && read->block[axis] > 1;
+  return is_block ? RUNTIME_MIN(read->block[axis], r->extent[axis]) : 1;
+}
+
 /* How often each element is used, over the data axes. */
 static double reuse(const generic_read *read, const generic_reads *r) {
   double n = 1;
-  for (int a = 0; a < r->n_data; a++) n *= is_reused_along(read, r, a) ? (double)r->extent[a] : 1;
+  for (int a = 0; a < r->n_data; a++) n *= (double)sharing(read, r, a);
   return n;
 }
 
@@ -54,9 +61,20 @@ static int row_axis(const tile_facts *f, int before) {
   const generic_reads *r = &f->reads;
   for (int a = before - 1; a >= 0; a--) {
     for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
-      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && is_reused_along(&r->reads[i], r, a)) return a;
+      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && sharing(&r->reads[i], r, a) > 1) return a;
   }
   return -1;
+}
+
+/* Rows that share what is read block by block of axis U: what they are of divides this. 0: they share all of it, or nothing. */
+static int64_t rows_of_block(const generic_reads *r, int u) {
+  int64_t block = 0;
+  for (int i = 0; u >= 0 && i < r->n; i++) {
+    int64_t other = r->reads[i].is_known[u] && r->reads[i].stride[u] == 0 ? r->reads[i].block[u] : 0;
+    for (int64_t rest; other > 0 && block > 0; block = rest) rest = other % block, other = block; /* Euclid */
+    block = RUNTIME_MAX(block, other);
+  }
+  return block;
 }
 
 /* Rows that share nothing, of which each is where a loaded number says: one after the other they wait for their own sums. The last data axis
@@ -83,7 +101,7 @@ static int more_rows_axis(const tile_facts *f) {
 static int shared_read(const tile_facts *f) {
   const generic_reads *r = &f->reads;
   for (int i = 0; i < r->n; i++)
-    if (r->reads[i].stride[f->v] && (f->u < 0 || is_reused_along(&r->reads[i], r, f->u))) return i;
+    if (r->reads[i].stride[f->v] && (f->u < 0 || sharing(&r->reads[i], r, f->u) > 1)) return i;
   return -1;
 }
 
@@ -368,6 +386,7 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   f->u = row_axis(f, f->reads.n_data);
   if (f->u < 0 && f->n_parities == 0) f->u = row_axis_of_gather(f);
   f->u2 = more_rows_axis(f);
+  f->rows_block = rows_of_block(&f->reads, f->u);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
   int least = f->far >= 0 || !is_float ? 2 : LEAST_REUSE;

@@ -64,7 +64,8 @@ static void add_depths(const tile_facts *f, plan_space *s) {
  * all of a few columns. */
 static void add_vectors(const tile_facts *f, plan_space *s) {
   enum { OTHERS = 4 };
-  int64_t most = (f->machine.vector_registers - OTHERS) / tile_extent_of(f, f->u);
+  int64_t rows = f->rows_block ? f->rows_block : tile_extent_of(f, f->u);
+  int64_t most = (f->machine.vector_registers - OTHERS) / rows;
   bool is_thin = f->can_lane && tile_extent_of(f, f->v) <= MAX_THIN;
   most = RUNTIME_MAX(most, is_thin ? MAX_THIN : MAX_VECTORS);
   for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
@@ -77,7 +78,8 @@ void tile_space(const void *facts, plan_space *s) {
   for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
     plan_add(s, TILE_WIDTH, width);
   add_vectors(f, s);
-  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
+  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++)
+    if (f->rows_block % n == 0) plan_add(s, TILE_ROWS, n); /* 0: any */
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
   if (f->far < 0 || f->can_lane || f->apart[f->far] > 0) plan_add(s, TILE_PACK, 0);
   /* What other reads of the tensor need is more than a block. */
