@@ -400,6 +400,10 @@ typedef struct said_case {
 #define VARIANCE(columns) \
   "M[j<" columns "] = sum[i<500](X[i,j]) / 500.0\nV[j<" columns "] = sum[i<500]((X[i,j] - M[j]) * (X[i,j] - M[j]))"
 
+#define CHANNEL_GROUPS                                                             \
+  "input X: f32[4,32,28,28]\nM[n<4, g<8] = sum[c<4, h<28, w<28](X[n,g*4+c,h,w])\n" \
+  "Y[n<4, c<32, h<28, w<28] = X[n,c,h,w] - M[n,c//4]"
+
 static const said_case said[] = {
     {"move", BATCH,
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
@@ -470,6 +474,16 @@ static const said_case said[] = {
      "Y[i<4098, j<256] = E[i,j] / S[i]",
      "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":4,\"columns\":0,"
      "\"ahead\":1}]"},
+    {"groups_of_channels_one_by_one", CHANNEL_GROUPS,
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":4,\"threads\":0,\"stream\":0,\"together\":1,\"columns\":0,"
+     "\"ahead\":0,\"blocks\":1}]"},
+    {"groups_of_channels_two_by_two", CHANNEL_GROUPS,
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":2,\"columns\":0,"
+     "\"ahead\":0,\"blocks\":1}]"},
+    {"heads_that_share", "input A: f32[32,64], B: f32[8,64,100]\nC[i<32, j<100] = sum[k<64](A[i,k] * B[i//4,k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":2,"
+     "\"block\":2,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_asked_for_by_a_sum",
      "M[i<4098] = max[k<256](X[i,k])\nS[i<4098] = sum[k<256](exp(X[i,k] - M[i]))\nY[i<4098, j<256] = X[i,j] - M[i] - "
      "log(S[i])",
@@ -768,6 +782,65 @@ static void finds_parities(void **state) {
     assert_int_equal(tile_space_of(rows[i].program).n[TILE_PARITY], rows[i].n);
 }
 
+/* The values of FIELD, ascending, in the space that FAMILY has for the program's first group; their number, 0: it has none. */
+static int values_of(const char *program, const schedule_family *family, const char *field, int32_t *values) {
+  fixture f = fixture_new(program, "");
+  schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
+  const plan_choices *choices = schedule_plans_choices(plans, 0);
+  int n = 0;
+  for (int i = 0; i < choices->n; i++)
+    for (int k = 0; schedule_family_at(choices->choices[i].family) == family && k < family->n_fields; k++) {
+      if (strcmp(family->fields[k].name, field) != 0) continue;
+      n = choices->choices[i].space.n[k];
+      memcpy(values, choices->choices[i].space.value[k], sizeof *values * (size_t)n);
+    }
+  schedule_plans_free(plans);
+  fixture_free(&f);
+  return n;
+}
+
+/* Rows that share an operand block by block are part of one block: of all such operands. */
+static void rows_are_of_one_block(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int n;
+    int32_t last;
+  } rows[] = {
+      {"input B: f32[16,64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,k,j])", 3, 4},
+      {"input B: f32[4,64,96]\nC[i<60, j<96] = sum[k<64](A[i,k] * B[i//15,k,j])", 4, 15},
+      {"input B: f32[4,64,96], W: f32[4,96]\nC[i<24, j<96] = sum[k<64](A[i,k] * B[i//6,k,j] * W[i//8,j])", 2, 2},
+      {"input B: f32[16,96,64]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,j,k])", 3, 4},
+      {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    int32_t values[PLAN_MAX_VALUES];
+    assert_int_equal(values_of(rows[i].program, &schedule_family_tile, "rows", values), rows[i].n);
+    assert_int_equal(values[rows[i].n - 1], rows[i].last);
+  }
+}
+
+/* Rows of several axes are not asked for; blocks are there where members have one value for each, and must be where nothing else is
+ * common. */
+static void rows_of_several_axes(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *field;
+    int n;
+    int32_t last;
+  } rows[] = {
+      {CHANNEL_GROUPS, "blocks", 2, 1},
+      {"M[g<8] = sum[c<4, h<28, w<28](X[g*4+c,h,w])\nY[c<32, h<28, w<28] = X[c,h,w] - M[c//4]", "blocks", 1, 1},
+      {"M[n<64] = sum[h<70](X[n,h])\nY[n<64, h<70] = X[n,h] - M[n]", "blocks", 1, 0},
+      {"M[n<64, g<8] = sum[h<70, c<4](X[n,h,g*4+c])\nY[n<64, h<70, c<32] = X[n,h,c] - M[n,c//4]", "blocks", 1, 0},
+      {"M[n<640] = sum[h<70, w<90](X[n,h,w])\nY[n<640, h<70, w<90] = exp(X[n,h,w] - M[n])", "ahead", 1, 0},
+      {"M[n<640] = sum[h<6300](X[n,h])\nY[n<640, h<6300] = exp(X[n,h] - M[n])", "ahead", 2, 1}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    int32_t values[PLAN_MAX_VALUES];
+    assert_int_equal(values_of(rows[i].program, &schedule_family_rows, rows[i].field, values), rows[i].n);
+    assert_int_equal(values[rows[i].n - 1], rows[i].last);
+  }
+}
+
 /* Steps lie beside columns that are few and neighbours, where what a vector of them reads of each operand is in one register. */
 static void lies_beside_columns(void **state) {
   (void)state;
@@ -862,6 +935,8 @@ int test_plans(void) {
                                             cmocka_unit_test(keeps_rows_in_registers),
                                             cmocka_unit_test(finds_parities),
                                             cmocka_unit_test(lies_beside_columns),
+                                            cmocka_unit_test(rows_are_of_one_block),
+                                            cmocka_unit_test(rows_of_several_axes),
                                             cmocka_unit_test(ends_where_values_go),
                                             cmocka_unit_test(sums_down_the_rows),
                                             cmocka_unit_test(streams_leave_a_cache),
