@@ -315,6 +315,9 @@ static double guess4_ns(const tile_facts *f, const int32_t *c, const stream *s) 
   enum { ROWS = 16 };
   if (s->is_packed || s->run >= COST_PAGE || s->stride <= s->run) return 0;
   if (is_followed(f, c, s, ROWS, COST_PAGE)) return followed_ns(f, c, s, 4);
+  /* Whole rows that are shorter have to be asked for. */
+  if (s->asked > 0 && is_followed(f, c, s, ROWS, fmin(s->stride, COST_PAGE)))
+    return s->asked * followed_ns(f, c, s, 4) + (1 - s->asked) * (f->machine.costs.stray4 - f->machine.costs.line4);
   return f->machine.costs.stray4 - f->machine.costs.line4;
 }
 

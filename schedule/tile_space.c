@@ -45,7 +45,7 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
   return 0;
 }
 
-/* So long that adding up is little beside them, so short that the rows of the shared operand are followed side by side. Of
+/* So long that adding up is little beside them (and that LLVM writes out no loop over them, with all it asks for at once), so short that the rows of the shared operand are followed side by side. Of
  * no use where the second cache holds that operand. A matrix that a single row goes over is read nearly as it lies, in blocks of few
  * steps, whose sums stay in the first cache. */
 static void add_depths(const tile_facts *f, plan_space *s) {
@@ -56,7 +56,7 @@ static void add_depths(const tile_facts *f, plan_space *s) {
   int64_t least = tile_is_single_row(f) ? LEAST_OF_ROW : LEAST;
   for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
     int64_t near = depth_near(&f->reads, depth);
-    if (near >= least) plan_add(s, TILE_DEPTH, near);
+    if (near > 0) plan_add(s, TILE_DEPTH, RUNTIME_MAX(near, least));
   }
 }
 
