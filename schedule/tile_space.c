@@ -71,16 +71,21 @@ static void add_vectors(const tile_facts *f, plan_space *s) {
   for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
 }
 
+/* A tile's rows share an operand: all do, or those of a block, of which a tile has a part. */
+static void add_rows(const tile_facts *f, plan_space *s) {
+  for (int64_t n = 1; n <= RUNTIME_MIN(tile_extent_of(f, f->u), MAX_ROWS); n++)
+    if (f->rows_block % n == 0) plan_add(s, TILE_ROWS, n);
+  for (int64_t n = 1; n <= RUNTIME_MIN(tile_extent_of(f, f->u2), MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
+}
+
 /* The first value of each field is the plainest: full width, one vector, nothing packed. */
 void tile_space(const void *facts, plan_space *s) {
   const tile_facts *f = facts;
-  int64_t rows = tile_extent_of(f, f->u), rows2 = tile_extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
+  int64_t rows = tile_extent_of(f, f->u), lanes = f->machine.vector_bytes / f->bytes;
   for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
     plan_add(s, TILE_WIDTH, width);
   add_vectors(f, s);
-  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++)
-    if (f->rows_block % n == 0) plan_add(s, TILE_ROWS, n); /* 0: any */
-  for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
+  add_rows(f, s);
   if (f->far < 0 || f->can_lane || f->apart[f->far] > 0) plan_add(s, TILE_PACK, 0);
   /* What other reads of the tensor need is more than a block. */
   bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
