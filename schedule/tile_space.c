@@ -45,9 +45,9 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
   return 0;
 }
 
-/* So long that adding up is little beside them (and that LLVM writes out no loop over them, with all it asks for at once), so short that the rows of the shared operand are followed side by side. Of
- * no use where the second cache holds that operand. A matrix that a single row goes over is read nearly as it lies, in blocks of few
- * steps, whose sums stay in the first cache. */
+/* So long that adding up is little beside them and that LLVM does not write the steps out, with all that they ask for at once; so
+ * short that the rows of the shared operand are followed side by side. Of no use where the second cache holds that operand. A matrix
+ * that a single row goes over is read nearly as it lies, in blocks of few steps, whose sums stay in the first cache. */
 static void add_depths(const tile_facts *f, plan_space *s) {
   enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
   plan_add(s, TILE_DEPTH, 0);
