@@ -123,7 +123,7 @@ static const stride_row stride_rows[] = {
     {"a border that is the other end's", "input X: u8[8,256]\nC[i<8, j<256] = X[i, (j+254)%256]", "vectorize(C, j)",
      "znver4", NULL, "vpinsrb"},
     {"borders of a long vector, which lie in two of its parts",
-     "input X: u8[8,253]\nC[i<8, j<256] = X[i, select(j < 3, 3-j, j-3)] + X[i, min(j, 252)]", "vectorize(C, j)",
+     "input X: u8[8,509]\nC[i<8, j<512] = X[i, select(j < 3, 3-j, j-3)] + X[i, min(j, 508)]", "vectorize(C, j)",
      "znver4", NULL, "vpinsrb"},
     {"a border whose place depends on the row", "input X: f32[8,64]\nC[i<8, j<64] = X[i, max(j-i, 0)]",
      "vectorize(C, j)", "haswell", NULL, NULL},

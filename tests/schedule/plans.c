@@ -811,6 +811,7 @@ static void rows_are_of_one_block(void **state) {
       {"input B: f32[4,64,96]\nC[i<60, j<96] = sum[k<64](A[i,k] * B[i//15,k,j])", 4, 15},
       {"input B: f32[4,64,96], W: f32[4,96]\nC[i<24, j<96] = sum[k<64](A[i,k] * B[i//6,k,j] * W[i//8,j])", 2, 2},
       {"input B: f32[16,96,64]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,j,k])", 3, 4},
+      {"input B: f32[16,64,96]\nC[i<64, j<96] = sum[k<64](B[i//4,k,j] * A[i,k])", 3, 4},
       {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     int32_t values[PLAN_MAX_VALUES];
