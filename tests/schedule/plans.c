@@ -727,17 +727,20 @@ static void json_refused(void **state) {
   fixture_free(&f);
 }
 
-/* The space of the program's first group, for the family tile; N is 0 everywhere where it is no tile. */
-static plan_space tile_space_of(const char *program) {
+/* The space that FAMILY has for the program's first group; N is 0 everywhere where it does not take it. */
+static plan_space space_of(const char *program, const schedule_family *family) {
   fixture f = fixture_new(program, "");
   schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
   const plan_choices *choices = schedule_plans_choices(plans, 0);
-  bool is_tile = schedule_family_at(choices->choices[0].family) == &schedule_family_tile;
-  plan_space space = is_tile ? choices->choices[0].space : (plan_space){0};
+  plan_space space = {0};
+  for (int i = 0; i < choices->n; i++)
+    if (schedule_family_at(choices->choices[i].family) == family) space = choices->choices[i].space;
   schedule_plans_free(plans);
   fixture_free(&f);
   return space;
 }
+
+static plan_space tile_space_of(const char *program) { return space_of(program, &schedule_family_tile); }
 
 /* An operand is copied into panels where no other read of it walks over these in a step of the reduction, and where what
  * steps read does not overlap. One that is read twice is copied before all. */
@@ -784,19 +787,11 @@ static void finds_parities(void **state) {
 
 /* The values of FIELD, ascending, in the space that FAMILY has for the program's first group; their number, 0: it has none. */
 static int values_of(const char *program, const schedule_family *family, const char *field, int32_t *values) {
-  fixture f = fixture_new(program, "");
-  schedule_plans *plans = schedule_plans_new(f.program, &plain_machine);
-  const plan_choices *choices = schedule_plans_choices(plans, 0);
-  int n = 0;
-  for (int i = 0; i < choices->n; i++)
-    for (int k = 0; schedule_family_at(choices->choices[i].family) == family && k < family->n_fields; k++) {
-      if (strcmp(family->fields[k].name, field) != 0) continue;
-      n = choices->choices[i].space.n[k];
-      memcpy(values, choices->choices[i].space.value[k], sizeof *values * (size_t)n);
-    }
-  schedule_plans_free(plans);
-  fixture_free(&f);
-  return n;
+  plan_space space = space_of(program, family);
+  int k = 0;
+  while (strcmp(family->fields[k].name, field) != 0) k++;
+  memcpy(values, space.value[k], sizeof *values * (size_t)space.n[k]);
+  return space.n[k];
 }
 
 /* Rows that share an operand block by block are part of one block: of all such operands. */
@@ -811,7 +806,7 @@ static void rows_are_of_one_block(void **state) {
       {"input B: f32[4,64,96]\nC[i<60, j<96] = sum[k<64](A[i,k] * B[i//15,k,j])", 4, 15},
       {"input B: f32[4,64,96], W: f32[4,96]\nC[i<24, j<96] = sum[k<64](A[i,k] * B[i//6,k,j] * W[i//8,j])", 2, 2},
       {"input B: f32[16,96,64]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,j,k])", 3, 4},
-      {"input B: f32[16,64,96]\nC[i<64, j<96] = sum[k<64](B[i//4,k,j] * A[i,k])", 3, 4},
+      {"input B: f32[16,64,96], W: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,k,j] * W[k,j])", 3, 4},
       {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     int32_t values[PLAN_MAX_VALUES];
