@@ -17,7 +17,7 @@
 #include <immintrin.h>
 #endif
 
-enum { RUNS = 7, STEPS = 4000, CHAINS = 12, LINE = 64, PAGE = 4096, LOOPS = 30 };
+enum { RUNS = 7, STEPS = 4000, ROOTS = 400, CHAINS = 12, LINE = 64, PAGE = 4096, LOOPS = 30 };
 
 typedef void (*loop_fn)(void *data, size_t n);
 
@@ -65,8 +65,8 @@ typedef struct tile_rows {
 
 enum { TILE_RUN = 2 * LINE, TILE_ROW = PAGE + LINE };
 
-/* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
-#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                             \
+/* Twelve chains that do not wait for each other, one that waits for itself, twelve of roots, and sums of vectors that lie in a row. */
+#define LOOPS_OF(isa, bits, vector, set, fma, add, root, load, store)                                       \
   isa static void fma_##bits(void *data, size_t n) {                                                        \
     vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                     \
     for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                  \
@@ -80,6 +80,15 @@ enum { TILE_RUN = 2 * LINE, TILE_ROW = PAGE + LINE };
     vector x = set(0.999f), y = set(0.001f), a = y;                                                         \
     for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                        \
     store(data, a);                                                                                         \
+  }                                                                                                         \
+  isa static void root_##bits(void *data, size_t n) {                                                       \
+    vector y = set(0.5f), a[CHAINS];                                                                        \
+    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                  \
+    for (size_t i = 0; i < n; i++) {                                                                        \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = add(root(a[c]), y);                  \
+    }                                                                                                       \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                                \
+    store(data, a[0]);                                                                                      \
   }                                                                                                         \
   isa static void ends_##bits(void *data, size_t n) {                                                       \
     const row_ends *e = data;                                                                               \
@@ -142,10 +151,11 @@ enum { TILE_RUN = 2 * LINE, TILE_ROW = PAGE + LINE };
                  no_sanitize("undefined")))
 #endif
 #define FMA_128(a, x, y) _mm_add_ps(_mm_mul_ps(a, x), y)
-LOOPS_OF(ISA("sse2"), 128, __m128, _mm_set1_ps, FMA_128, _mm_add_ps, _mm_loadu_ps, _mm_storeu_ps)
-LOOPS_OF(ISA("avx2,fma"), 256, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_loadu_ps,
+LOOPS_OF(ISA("sse2"), 128, __m128, _mm_set1_ps, FMA_128, _mm_add_ps, _mm_sqrt_ps, _mm_loadu_ps, _mm_storeu_ps)
+LOOPS_OF(ISA("avx2,fma"), 256, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_sqrt_ps, _mm256_loadu_ps,
          _mm256_storeu_ps)
-LOOPS_OF(ISA("avx512f"), 512, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_loadu_ps, _mm512_storeu_ps)
+LOOPS_OF(ISA("avx512f"), 512, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_sqrt_ps, _mm512_loadu_ps,
+         _mm512_storeu_ps)
 COPY_OF(copy, ISA("sse2"), 128, _mm_load_ps, _mm_store_ps, )
 COPY_OF(copy, ISA("avx2,fma"), 256, _mm256_load_ps, _mm256_store_ps, )
 COPY_OF(copy, ISA("avx512f"), 512, _mm512_load_ps, _mm512_store_ps, )
@@ -193,9 +203,10 @@ typedef float wide __attribute__((vector_size(16), aligned(4)));
 #define SET_128(f) ((wide){f, f, f, f})
 #define FMA_128(a, x, y) ((a) * (x) + (y))
 #define ADD_128(a, b) ((a) + (b))
+#define ROOT_128(a) ((wide){sqrtf((a)[0]), sqrtf((a)[1]), sqrtf((a)[2]), sqrtf((a)[3])})
 #define LOAD_128(p) (*(const wide *)(p))
 #define STORE_128(p, a) (*(wide *)(p) = (a))
-LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_128, STORE_128)
+LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, ROOT_128, LOAD_128, STORE_128)
 COPY_OF(copy, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 #endif
@@ -203,7 +214,7 @@ COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 /* The loops that are timed, made by LLVM for this processor and loaded like kernels. */
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
-  loop_fn chain, sum, ends, tile, copy, past;
+  loop_fn chain, root, sum, ends, tile, copy, past;
   loop_fn dot_bf16, dot_i8; /* of the widest vectors, by an instruction or of halves; NULL: the processor lacks them */
 } loops;
 
@@ -211,6 +222,7 @@ typedef struct loops {
 static loops find_loops(void) {
   loops l = {.fma = {fma_128},
              .chain = chain_128,
+             .root = root_128,
              .sum = sum_128,
              .ends = ends_128,
              .tile = tile_128,
@@ -220,6 +232,7 @@ static loops find_loops(void) {
   if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
     l = (loops){.fma = {fma_xmm, fma_256},
                 .chain = chain_256,
+                .root = root_256,
                 .sum = sum_256,
                 .ends = ends_256,
                 .tile = tile_256,
@@ -228,6 +241,7 @@ static loops find_loops(void) {
   if (__builtin_cpu_supports("avx512f"))
     l = (loops){.fma = {fma_xmm, fma_256, fma_512},
                 .chain = chain_512,
+                .root = root_512,
                 .sum = sum_512,
                 .ends = ends_512,
                 .tile = tile_512,
@@ -266,6 +280,7 @@ static void measure_arithmetic(const loops *l, void *data, raw_costs *raw) {
   c->fma32 = l->fma[1] ? fma_ns(l->fma[1], data) : 2 * c->fma16;
   c->fma64 = l->fma[2] ? fma_ns(l->fma[2], data) : 2 * c->fma32;
   c->chain = least_ns(l->chain, data, STEPS) / STEPS;
+  c->root = least_ns(l->root, data, ROOTS) / ROOTS / CHAINS;
   c->ends = ends_ns(l, data, END_STEPS);
   raw->less.ends = ends_ns(l, data, END_STEPS / 4);
   double widest = l->fma[2] ? c->fma64 : l->fma[1] ? c->fma32 : c->fma16;
@@ -310,14 +325,15 @@ static double copy_ns(loop_fn copy, float *data, size_t whole, size_t bytes) {
   return best / ((double)bytes / 2 / LINE);
 }
 
-/* Turns a square of floats, element by element: a load and a store each. */
+/* Turns a square of floats, element by element: a load and a store each. Eight in a step of the loop, which takes no time then wherever
+ * it lies. */
 __attribute__((noinline)) static void turn(void *data, size_t n) {
   enum { SIDE = 32 };
   const float *from = data;
   float *to = (float *)data + (ptrdiff_t)SIDE * (SIDE + 1);
   for (size_t k = 0; k < n; k++) {
     for (int i = 0; i < SIDE; i++)
-      for (int j = 0; j < SIDE; j++) to[i * SIDE + j] = from[j * (SIDE + 1) + i];
+      _Pragma("GCC unroll 8") for (int j = 0; j < SIDE; j++) to[i * SIDE + j] = from[j * (SIDE + 1) + i];
     __asm__ volatile("" : : "r"(to) : "memory");
   }
 }

@@ -36,10 +36,10 @@ static void unless(double given, double *value, double otherwise) {
 
 /* What was not measured becomes the plain machine's value, field by field. There a line that is written goes two ways,
  * lines that nobody guesses wait as stores do, unless they are asked for; of a run the first two do, and streams side by
- * side take a third longer. A dot product is as fast as a multiply-add, and the next row hides half of what the last one
- * waits for at its end. */
+ * side take a third longer. A dot product is as fast as a multiply-add, a root takes as long as twelve, and the next row
+ * hides half of what the last one waits for at its end. */
 static void fill_costs(tn_machine_costs *c, int vector_bytes) {
-  static const double both_ways = 1.25, one_way = 0.5, run_waits = 2, scattered = 0.3;
+  static const double both_ways = 1.25, one_way = 0.5, run_waits = 2, scattered = 0.3, root_steps = 12;
   const tn_machine_costs given = *c;
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
@@ -55,6 +55,7 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   unless(given.asked, &c->asked, c->line3);
   unless(given.waited, &c->waited, c->line3);
   unless(given.stray4, &c->stray4, c->line4 + c->stray - c->line3);
+  unless(given.root, &c->root, root_steps * fma_of(c, vector_bytes));
   unless(given.dot2, &c->dot2, fma_of(c, vector_bytes));
   unless(given.dot4, &c->dot4, fma_of(c, vector_bytes));
   unless(given.spans, &c->spans, one_way * c->line3);

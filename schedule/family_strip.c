@@ -281,6 +281,14 @@ static double block_ns(const strip_facts *f, const strip_shape *shape, const str
          crowded_ns(f, shape, s) + stored_ns(f, shape, s) + aliased_ns(m, shape, s) + m->costs.chain;
 }
 
+/* What roots and quotients that take ROOTS add to a block that takes REST, nanoseconds of both: they hide beside it, unless it SPILLS:
+ * stores of what no register holds, half of the registers at least, then wait behind what waits for them. */
+static double roots_ns(double roots, double rest, double spills) {
+  static const double most = 1.5;
+  double waits = fmin((spills - 1) / (most - 1), 1);
+  return waits * roots + (1 - waits) * fmax(roots - rest, 0);
+}
+
 /* Rows of blocks that a window is computed in before the first of the root's; later it is one for each of these. */
 static double warm_blocks(const strip_shape *shape, const strip_stage *s) {
   return ceil(extent(shape->together, s, 0) / shape->together);
@@ -336,17 +344,23 @@ static double buffer_ns(const strip_facts *f, const strip_shape *shape, const st
 /* Nanoseconds of one tile. Arithmetic and the traffic of a stage's buffer overlap; the last stage and those in
  * registers have no buffer. */
 static double tile_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
-  double ns = 0;
+  double ns = 0, of_block = 0, roots_of_block = 0;
+  double block_spilled = 1;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
     strip_shape own = stage_shape(shape, s);
     double blocks = row_blocks(shape, s, own.together) * ceil(extent(shape->columns, s, 1) / own.vector);
     own.vectors *= s->wide;
     double compute = blocks * s->lead * block_ns(f, &own, s);
-    double moved = i == 0 || s->is_local ? 0 : buffer_ns(f, shape, level, i);
-    ns += cost_overlap(compute, moved);
+    double roots = blocks * s->lead * own.together * own.vectors * s->roots * f->machine.costs.root;
+    double spills = spilled(&f->machine, &own, s);
+    if (i == 0 || s->is_local) {
+      of_block += compute, roots_of_block += roots, block_spilled = fmax(block_spilled, spills);
+      continue;
+    }
+    ns += cost_overlap(compute + roots_ns(roots, compute, spills), buffer_ns(f, shape, level, i));
   }
-  return ns;
+  return ns + of_block + roots_ns(roots_of_block, of_block, block_spilled);
 }
 
 /* A processor collects what goes past its caches line by line, for a few lines at a time: where rows go together, each row of a

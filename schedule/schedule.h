@@ -333,6 +333,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(dot2, "a dot product of pairs of bf16, widest vectors, many in flight")             \
   X(dot4, "the same of fours of bytes")                                                 \
   X(chain, "a multiply-add that waits for the one before")                              \
+  X(root, "a square root of the widest f32 vectors, many in flight")                    \
   X(load, "the load of a widest vector from the first cache")                           \
   X(gather, "the load of an element that lies apart, first cache")                      \
   X(line2, "64 bytes from the second cache, in a stream")                               \

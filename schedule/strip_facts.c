@@ -16,7 +16,14 @@ static const double most_again[STRIP_LEVELS] = {2, 4, 8, 16, 32, 64, INFINITY};
 
 typedef struct operations {
   double sums, products, others;
+  double roots; /* and divisions, which a unit of their own makes */
 } operations;
+
+/* A root or a quotient of floats. */
+static bool is_root(const tir_expr *e) {
+  bool is_quotient = e->op == TIR_DIV && runtime_is_float((tn_dtype)e->dtype);
+  return e->op == TIR_SQRT || e->op == TIR_RSQRT || is_quotient;
+}
 
 /* Adds one node of a body. */
 static void add_operation(operations *n, const tir_expr *e) {
@@ -25,6 +32,8 @@ static void add_operation(operations *n, const tir_expr *e) {
     n->sums++;
   else if (e->op == TIR_MUL)
     n->products++;
+  else if (is_root(e))
+    n->roots++;
   else if (rule == TIR_RULE_FLOAT || e->op == TIR_DIV)
     n->others += COSTLY_OP;
   else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
@@ -155,7 +164,8 @@ double generic_computed_again(const generic_draft *p, int stage) {
   const tir_expr *body = generic_body(p, stage);
   counting c = {0};
   if (body) count_operations(&c, body);
-  return body ? instructions(&c.n) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
+  return body ? (instructions(&c.n) + COSTLY_OP * c.n.roots) * fmax(generic_reads_of_element(p, stage) - 1, 0)
+              : INFINITY;
 }
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -399,7 +409,8 @@ static void count_ops(const generic_draft *d, const te_op *op, const tir_expr *b
   count_operations(&block->all, e);
   count_operations(&block->once, e);
   operations n = block->once.n, sliding = block->once.sliding;
-  operations rest = {n.sums - sliding.sums, n.products - sliding.products, n.others - sliding.others};
+  operations rest = {n.sums - sliding.sums, n.products - sliding.products, n.others - sliding.others, 0};
+  out->roots = out->taps * n.roots;
   out->ops = out->taps * instructions(&block->all.n);
   out->once = out->taps * instructions(&n);
   if (tap) out->once = out->taps * (instructions(&rest) + instructions(&sliding) / (double)tap->extent);

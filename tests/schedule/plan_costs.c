@@ -221,6 +221,23 @@ static void parted_lines_crowd(void **state) {
   assert_true(PARTED("2064", "16") < 1.1 * PARTED("2064", "8"));
 }
 
+/* Roots hide beside sums of the same block, as far as these last, but not where registers go to the stack. */
+static void roots_hide(void **state) {
+  (void)state;
+  tn_machine quick = plain_machine, slow;
+  quick.vector_bytes = 64, quick.vector_registers = 32, quick.costs = (tn_machine_costs){.root = 0.01};
+  slow = quick, slow.costs.root = 2;
+#define WEIGHTED(name) name "[y<32, x<2048] = sum[a<3,b<3](I[y+a,x+b] * " name "W[a,b])\n"
+#define ROOTED WEIGHTED("G") WEIGHTED("H") "O[y<32, x<2048] = sqrt(G[y,x]*G[y,x] + H[y,x]*H[y,x])"
+#define SLOWED(m, together, vectors) cost_on(m, ROOTED, FILTERED("32", "2048", together, vectors, "0"))
+  double roots = 32 * 2048 / 16 * slow.costs.root;
+  assert_true(SLOWED(&slow, "2", "1") == SLOWED(&quick, "2", "1"));
+  assert_true(SLOWED(&slow, "2", "4") > SLOWED(&quick, "2", "4") + 0.9 * roots);
+  double sums = SLOWED(&quick, "2", "1");
+  slow.costs.root = 100; /* lasts longer than all else */
+  assert_true(SLOWED(&slow, "2", "1") > 0.95 * 50 * roots && SLOWED(&slow, "2", "1") < 50 * roots + 0.5 * sums);
+}
+
 /* Of a chain along a row: what one tile leaves in the first cache the next one writes again. More than it holds comes from the second;
  * all of it written and read again costs most. */
 static void rows_stay_near(void **state) {
@@ -524,6 +541,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(streams_where_lines_are_lost),
                                             cmocka_unit_test(parted_lines_crowd),
                                             cmocka_unit_test(stored_lines_crowd),
+                                            cmocka_unit_test(roots_hide),
                                             cmocka_unit_test(rows_stay_near),
                                             cmocka_unit_test(counts_loads),
                                             cmocka_unit_test(many_rows_meet),
