@@ -215,6 +215,7 @@ COPY_OF(past, __attribute__((noinline)), 128, LOAD_128, STORE_128, )
 typedef struct loops {
   loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
   loop_fn chain, root, sum, ends, tile, copy, past;
+  loop_fn sum32;            /* of 32 bytes or fewer, as the processor has them */
   loop_fn dot_bf16, dot_i8; /* of the widest vectors, by an instruction or of halves; NULL: the processor lacks them */
 } loops;
 
@@ -224,6 +225,7 @@ static loops find_loops(void) {
              .chain = chain_128,
              .root = root_128,
              .sum = sum_128,
+             .sum32 = sum_128,
              .ends = ends_128,
              .tile = tile_128,
              .copy = copy_128,
@@ -234,6 +236,7 @@ static loops find_loops(void) {
                 .chain = chain_256,
                 .root = root_256,
                 .sum = sum_256,
+                .sum32 = sum_256,
                 .ends = ends_256,
                 .tile = tile_256,
                 .copy = copy_256,
@@ -243,6 +246,7 @@ static loops find_loops(void) {
                 .chain = chain_512,
                 .root = root_512,
                 .sum = sum_512,
+                .sum32 = sum_256,
                 .ends = ends_512,
                 .tile = tile_512,
                 .copy = copy_512,
@@ -304,9 +308,9 @@ static void sum_again(void *data, size_t times) {
 }
 
 /* Nanoseconds for each 64 bytes of a sum over BYTES. */
-static double line_ns(const loops *l, float *data, size_t bytes) {
+static double line_ns(loop_fn sum, float *data, size_t bytes) {
   enum { LEAST_BYTES = 1 << 20 };
-  repeated r = {l->sum, data, bytes / sizeof *data};
+  repeated r = {sum, data, bytes / sizeof *data};
   size_t times = RUNTIME_MAX(LEAST_BYTES / bytes, 1);
   sum_again(&r, 1);
   return least_ns(sum_again, &r, times) / (double)(times * (bytes / LINE));
@@ -586,7 +590,7 @@ static raw_costs unknown_costs(void) {
 #define X(name, what) raw.more.name = INFINITY;
   TN_MACHINE_COSTS(X)
 #undef X
-  raw.less.load = raw.less.ends = raw.less.spans = raw.less.page = raw.less.waited = INFINITY;
+  raw.less.load = raw.less.load32 = raw.less.ends = raw.less.spans = raw.less.page = raw.less.waited = INFINITY;
   return raw;
 }
 
@@ -602,8 +606,10 @@ static float *core_room(char *data, size_t bytes, const int64_t caches[4]) {
 static void measure_core(const loops *l, float *room, const int64_t caches[4], raw_costs *raw) {
   raw_costs now = unknown_costs();
   measure_arithmetic(l, room, &now);
-  now.more.load = line_ns(l, room, (size_t)caches[1] / 2);
-  now.less.load = line_ns(l, room, (size_t)caches[1] / 4);
+  now.more.load = line_ns(l->sum, room, (size_t)caches[1] / 2);
+  now.less.load = line_ns(l->sum, room, (size_t)caches[1] / 4);
+  now.more.load32 = line_ns(l->sum32, room, (size_t)caches[1] / 2);
+  now.less.load32 = line_ns(l->sum32, room, (size_t)caches[1] / 4);
   keep_least(&raw->more, &now.more);
   keep_least(&raw->less, &now.less);
 }
@@ -632,9 +638,9 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
 #define MEASURE(cost, ns) (cost) = (ns), measure_core(&l, room, caches, raw)
   memset(data, 0, bytes);
   MEASURE(more->gather, least_ns(turn, data, TURNS) / TURNS / TURNED);
-  MEASURE(more->line2, line_ns(&l, floats, bytes2));
-  MEASURE(more->line3, line_ns(&l, floats, bytes3));
-  MEASURE(more->line4, line_ns(&l, floats, bytes));
+  MEASURE(more->line2, line_ns(l.sum, floats, bytes2));
+  MEASURE(more->line3, line_ns(l.sum, floats, bytes3));
+  MEASURE(more->line4, line_ns(l.sum, floats, bytes));
   MEASURE(more->stray, runs_ns(data, bytes3, 1));
   MEASURE(more->waited, tile_ns(l.tile, data, bytes3));
   MEASURE(less->waited, tile_ns(l.tile, data, (size_t)NEAR_ROWS * TILE_ROW));
@@ -660,12 +666,18 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
 /* What 64 bytes that are written take beside as many that are read, of BOTH. */
 static double write_of(double both_ns, double read_ns) { return fmax(both_ns - read_ns, 0.1 * read_ns); }
 
+/* The load of a vector of BYTES, of 64 bytes of a half of the first cache and of a quarter: what the ends of a sum take is in both. */
+static double load_of(double half_ns, double quarter_ns, double bytes) {
+  return fmax(2 * half_ns - quarter_ns, half_ns / 2) * bytes / LINE;
+}
+
 static tn_machine_costs costs_of(const raw_costs *raw) {
   static const double least = 0.01; /* a cost of nothing would be taken for one that is not known */
   tn_machine_costs c = raw->more;
   loops l = find_loops();
   double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
-  c.load = fmax(2 * raw->more.load - raw->less.load, raw->more.load / 2) * widest / LINE;
+  c.load = load_of(raw->more.load, raw->less.load, widest);
+  c.load32 = load_of(raw->more.load32, raw->less.load32, fmin(widest, 32));
   c.ends = fmax(raw->more.ends - raw->less.ends, least);
   c.spans = fmax(raw->more.spans - raw->less.spans, least);
   c.page = fmax(raw->more.page - raw->less.page, least);

@@ -55,6 +55,7 @@ static void fill_costs(tn_machine_costs *c, int vector_bytes) {
   unless(given.asked, &c->asked, c->line3);
   unless(given.waited, &c->waited, c->line3);
   unless(given.stray4, &c->stray4, c->line4 + c->stray - c->line3);
+  unless(given.load32, &c->load32, c->load);
   unless(given.root, &c->root, root_steps * fma_of(c, vector_bytes));
   unless(given.dot2, &c->dot2, fma_of(c, vector_bytes));
   unless(given.dot4, &c->dot4, fma_of(c, vector_bytes));
@@ -83,6 +84,8 @@ tn_machine cost_fill_machine(const tn_machine *given) {
 }
 
 double cost_fma(const tn_machine *m, int bytes) { return fma_of(&m->costs, bytes); }
+
+double cost_load(const tn_machine *m, int bytes) { return bytes <= 32 ? m->costs.load32 : m->costs.load; }
 
 double cost_dot(const tn_machine *m, int group) { return group == 2 ? m->costs.dot2 : m->costs.dot4; }
 

@@ -15,6 +15,8 @@ tn_machine cost_fill_machine(const tn_machine *given);
 double cost_fma(const tn_machine *m, int bytes);
 /* One dot product of GROUPs of lanes, of the widest vectors. */
 double cost_dot(const tn_machine *m, int group);
+/* The load of so many bytes side by side from the first cache: a whole vector's, or of one of 32 bytes or less. */
+double cost_load(const tn_machine *m, int bytes);
 /* The smallest level, 1 to 4, that holds BYTES beside other things. */
 int cost_level(const tn_machine *m, double bytes);
 /* A level that holds BYTES as a place. The last cache counts in part: other cores and other tenants use it, too, and the more is

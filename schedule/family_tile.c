@@ -588,7 +588,10 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   double arithmetic = v * r * r2 * work * fma + e.converted * (f->dot_halves ? each : fma) + e.shuffles * each;
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
-  double busy = fmax(arithmetic, slack * chain), loading = e.loads * m->costs.load;
+  /* Twice as many instructions for the same work: not all are there each time that they could begin. */
+  static const double narrow = 1.15;
+  if (c[TILE_WIDTH] < m->vector_bytes) arithmetic *= narrow;
+  double busy = fmax(arithmetic, slack * chain), loading = e.loads * cost_load(m, c[TILE_WIDTH]);
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), step_conflict_ns(f, c, r * r2));
 }
 
@@ -662,7 +665,7 @@ static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, doubl
   }
   double arithmetic = v * r * r2 * f->reduced * cost_fma(&f->machine, c[TILE_WIDTH]);
   double waits = (is_whole ? 1 : f->reduced) * f->machine.costs.chain;
-  return cost_overlap(fmax(arithmetic, waits), loads * f->machine.costs.load);
+  return cost_overlap(fmax(arithmetic, waits), loads * cost_load(&f->machine, c[TILE_WIDTH]));
 }
 
 /* What a tile takes to find out which steps count: a test for each that does not, unless they are written out. */

@@ -335,6 +335,7 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
   X(chain, "a multiply-add that waits for the one before")                              \
   X(root, "a square root of the widest f32 vectors, many in flight")                    \
   X(load, "the load of a widest vector from the first cache")                           \
+  X(load32, "the load of 32 bytes or of fewer side by side")                            \
   X(gather, "the load of an element that lies apart, first cache")                      \
   X(line2, "64 bytes from the second cache, in a stream")                               \
   X(line3, "64 bytes from the third cache, in a stream")                                \

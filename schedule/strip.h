@@ -20,7 +20,7 @@ typedef struct strip_stage {
                                   * that all stages have */
   double taps;      /* steps of its reduction */
   double ops, once; /* operations of a point, all taps; those of them that rows of a block do not share */
-  double roots;                     /* and quotients of floats, besides these */
+  double roots;     /* and quotients of floats, besides these */
   double near, columns, fixed;      /* loads, above */
   double near_spans, columns_spans; /* those of these loads that may begin anywhere in a line */
   double row_spans;                 /* the same of the rows below, a part of 1 */

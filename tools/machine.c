@@ -10,7 +10,7 @@
 #include "tools/tools.h"
 
 /* Stands in the file's name and in the file, so that versions of Tenon side by side keep a file each. */
-#define MACHINE_VERSION "13"
+#define MACHINE_VERSION "14"
 
 static const char head[] = "tenon machine " MACHINE_VERSION;
 

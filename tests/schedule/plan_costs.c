@@ -337,6 +337,23 @@ static void waits_for_narrow_tiles(void **state) {
   ",\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":" prefetch ",\"depth\":" depth \
   ",\"threads\":0,\"padding\":0,\"parity\":0,\"left\":0}]"
 
+/* Two loads of half a register go at a time on some processors: where loads are all that a tile waits for, half registers take less
+ * then, and whole ones what they took. */
+static void half_registers_load(void **state) {
+  (void)state;
+  tn_machine same = with_half_lines(), twice;
+  same.vector_bytes = 64, same.vector_registers = 32;
+  same.costs = (tn_machine_costs){.fma32 = 0.1, .fma64 = 0.2, .load = 0.3};
+  twice = same, twice.costs.load32 = 0.15;
+#define SIXTEEN "O[i<256, j<16] = sum[k<64](A[i,k] * B[k,j])"
+#define BY_WIDTH(m, width) cost_on(m, SIXTEEN, TILE(width, "1", "8", "1", "0", "0"))
+  assert_true(BY_WIDTH(&twice, "32") < 0.7 * BY_WIDTH(&same, "32"));
+  assert_true(BY_WIDTH(&twice, "64") == BY_WIDTH(&same, "64"));
+#define OF_256 "O[i<256, j<256] = sum[k<256](A[i,k] * B[k,j])"
+  assert_true(cost_on(&twice, OF_256, TILE("32", "3", "8", "1", "0", "0")) > /* multiply-adds are what it waits for */
+              1.05 * cost_on(&twice, OF_256, TILE("64", "3", "8", "1", "0", "0")));
+}
+
 /* Of a window that moves by less than its length a tile reads from afar only what the tile before it did not, and a line once that
  * two panels of channels share; rows of a result that lie side by side do not begin with waits. */
 static void windows_overlap(void **state) {
@@ -547,6 +564,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(many_rows_meet),
                                             cmocka_unit_test(code_is_bounded),
                                             cmocka_unit_test(waits_for_narrow_tiles),
+                                            cmocka_unit_test(half_registers_load),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
                                             cmocka_unit_test(stores_along_rows),
