@@ -313,6 +313,9 @@ static void space(const void *facts, plan_space *s) {
     for (int64_t n = most_rows(f); folds(f, n); n *= 2) add_fold(s, f, n);
 }
 
+/* Of whole rows one after the other: what is the same for all of them. Where a row is one vector, it stays in registers. */
+static double again_ns(const points_facts *f, double width) { return width < f->row ? f->steady_ns : 0; }
+
 /* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
@@ -322,7 +325,8 @@ static double cost(const void *facts, const int32_t *c) {
   ns += f->far_ns + (c[POINTS_FOLD] ? spread_ns(f, c[POINTS_FOLD]) : ns * f->idle);
   if (c[POINTS_FOLD]) ns *= 1 + twice(f, c[POINTS_FOLD]);
   if (!c[POINTS_FOLD])
-    ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written) : f->steady_ns;
+    ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written)
+                            : again_ns(f, width);
   ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;

@@ -477,6 +477,16 @@ static int block_axis(const generic_draft *p, const generic_group *g, const tn_t
   return found;
 }
 
+/* Whether a sum down the columns that the COMMON loops go along reads more for one vector of them than the second cache holds: what is read
+ * next finds nothing of it there. On its own it reads whole rows, which threads share. */
+static bool leaves_nothing(const generic_draft *p, const generic_group *g, int stage, const bool *common,
+                           double iterations) {
+  generic_reads r;
+  double lanes = (double)generic_lanes(p, stage);
+  bool down = g->root->ndim > 0 && common[g->root->ndim - 1] && generic_read_all(p, stage, &r) && r.n_axes > r.n_data;
+  return down && cost_level(&p->machine, generic_read_bytes(&r) / fmax(iterations / lanes, 1)) > 2;
+}
+
 /* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
 static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
@@ -499,7 +509,7 @@ static bool join_rows(const generic_draft *p, generic_group *g, int stage, doubl
   }
   bool is_enough = iterations >= 2 * p->machine.threads || !generic_is_worth_threads(p, g->ns + ns);
   if (!is_enough || g->n == GENERIC_MAX_STAGES) return false;
-  if (is_better_alone(p, g, stage, common, map)) return false;
+  if (is_better_alone(p, g, stage, common, map) || leaves_nothing(p, g, stage, common, iterations)) return false;
   g->blocked = blocked, g->block = block_map >= 0 ? block : 0;
   g->block_maps[g->n] = (int8_t)block_map;
   memcpy(g->is_common, common, sizeof common);

@@ -166,6 +166,13 @@ static void costs_what_it_moves(void **state) {
   "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream \
   ",\"columns\":1,\"fold\":"                                                               \
   "0}]"
+  /* What is the same for all rows is computed once where a row is one vector. */
+#define BY_ROWS(columns, vectors)                                        \
+  cost_of("Y[i<256, j<" columns "] = X[i,j] * rsqrt(V[j])",             \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
+          ",\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]")
+  assert_true(BY_ROWS("64", "2") > 1.3 * BY_ROWS("64", "8"));
+  assert_true(BY_ROWS("256", "2") < 1.1 * BY_ROWS("256", "8"));
   assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
   assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
   /* Of a result of two values one waits for the other: rows go together. */

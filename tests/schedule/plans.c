@@ -643,13 +643,23 @@ static int groups_of(const char *program, const tn_machine *m) {
   return n;
 }
 
-/* Few columns are folded into longer vectors, a stage after the other; of many columns all stages take some at a time. */
+#define BATCH_NORM(rows)                      \
+  "M[c<64] = sum[n<" rows                     \
+  "](X[n,c]) / 4096.0\n"                      \
+  "V[c<64] = sum[n<" rows                     \
+  "]((X[n,c]-M[c])*(X[n,c]-M[c])) / 4096.0\n" \
+  "Y[n<" rows ", c<64] = (X[n,c]-M[c])*rsqrt(V[c]+0.00001)"
+
+/* Few columns are folded into longer vectors, a stage after the other; of many columns all stages take some at a time, unless a vector of
+ * columns is more than the second cache holds. */
 static void columns_together_or_apart(void **state) {
   (void)state;
   tn_machine half = with_half_lines();
   half.threads = 1;
   assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("2000", "10"), &half), 4);
   assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("1000", "512"), &half), 1);
+  assert_int_equal(groups_of(BATCH_NORM("4096"), &half), 1);
+  assert_int_equal(groups_of(BATCH_NORM("40960"), &half), 3);
 }
 
 #define GROUP_NORM(n)                                                                         \
