@@ -168,7 +168,7 @@ static void costs_what_it_moves(void **state) {
   "0}]"
   /* What is the same for all rows is computed once where a row is one vector. */
 #define BY_ROWS(columns, vectors)                                        \
-  cost_of("Y[i<256, j<" columns "] = X[i,j] * rsqrt(V[j])",             \
+  cost_of("Y[i<256, j<" columns "] = X[i,j] * rsqrt(V[j])",              \
           "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
           ",\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]")
   assert_true(BY_ROWS("64", "2") > 1.3 * BY_ROWS("64", "8"));
