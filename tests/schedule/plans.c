@@ -674,6 +674,12 @@ static void columns_together_or_apart(void **state) {
 static void together_for_few(void **state) {
   (void)state;
   assert_int_equal(groups_of(GROUP_NORM("2"), &plain_machine), 1);
+  /* Scores, each a sum along a row, many for each row of a softmax: sums of a loop of their own. */
+  assert_int_equal(groups_of("S[b<64, t<128] = sum[d<64](Q[b,d] * K[b,t,d])\nM[b<64] = max[t<128](S[b,t])\n"
+                             "E[b<64, t<128] = exp(S[b,t] - M[b])\nD[b<64] = sum[t<128](E[b,t])\n"
+                             "Y[b<64, t<128] = E[b,t] / D[b]",
+                             &plain_machine),
+                   2);
   assert_int_equal(groups_of("M = max[k<10000000](X[k])\nY[i<10000000] = X[i] - M", &plain_machine), 2);
   assert_int_equal(groups_of("M[n<1] = max[k<10000000](X[n,k])\nY[n<1, i<10000000] = X[n,i] - M[n]", &plain_machine),
                    2);
