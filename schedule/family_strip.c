@@ -66,7 +66,8 @@ static double ns_of(const strip_facts *f, const strip_level *level) {
   double ns = 0, points = (double)f->rows * (double)f->columns * f->shared;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    ns += points / (double)f->lanes * s->lead * s->wide * s->ops * cost_fma(&f->machine, f->machine.vector_bytes);
+    double point = s->ops * cost_fma(&f->machine, f->machine.vector_bytes) + s->roots * f->machine.costs.root;
+    ns += points / (double)f->lanes * s->lead * s->wide * point;
   }
   double streamed = f->read + f->written;
   return fmax(ns, streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, streamed), false));

@@ -19,10 +19,11 @@ typedef struct operations {
   double roots; /* and divisions, which a unit of their own makes */
 } operations;
 
-/* A root or a quotient of floats. */
-static bool is_root(const tir_expr *e) {
+/* Roots and quotients of floats; the reciprocal of a root is one of each. Of 64 bits they take twice as long. */
+static double roots_of(const tir_expr *e) {
+  double each = tn_dtype_bytes((tn_dtype)e->dtype) > 4 ? 2 : 1;
   bool is_quotient = e->op == TIR_DIV && runtime_is_float((tn_dtype)e->dtype);
-  return e->op == TIR_SQRT || e->op == TIR_RSQRT || is_quotient;
+  return e->op == TIR_RSQRT ? 2 * each : e->op == TIR_SQRT || is_quotient ? each : 0;
 }
 
 /* Adds one node of a body. */
@@ -32,8 +33,8 @@ static void add_operation(operations *n, const tir_expr *e) {
     n->sums++;
   else if (e->op == TIR_MUL)
     n->products++;
-  else if (is_root(e))
-    n->roots++;
+  else if (roots_of(e) > 0)
+    n->roots += roots_of(e);
   else if (rule == TIR_RULE_FLOAT || e->op == TIR_DIV)
     n->others += COSTLY_OP;
   else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||

@@ -243,6 +243,9 @@ static void roots_hide(void **state) {
   double sums = SLOWED(&quick, "2", "1");
   slow.costs.root = 100; /* lasts longer than all else */
   assert_true(SLOWED(&slow, "2", "1") > 0.95 * 50 * roots && SLOWED(&slow, "2", "1") < 50 * roots + 0.5 * sums);
+#define INVERSE WEIGHTED("G") "O[y<32, x<2048] = rsqrt(G[y,x])" /* a root and a quotient */
+  double inverse = cost_on(&slow, INVERSE, FILTERED("32", "2048", "2", "1", "0"));
+  assert_true(inverse > 1.9 * 50 * roots && inverse < 2.1 * 50 * roots);
 }
 
 /* Of a chain along a row: what one tile leaves in the first cache the next one writes again. More than it holds comes from the second;
