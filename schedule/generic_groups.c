@@ -482,8 +482,10 @@ static int block_axis(const generic_draft *p, const generic_group *g, const tn_t
 static bool leaves_nothing(const generic_draft *p, const generic_group *g, int stage, const bool *common,
                            double iterations) {
   generic_reads r;
+  int last = g->root->ndim - 1;
+  bool by_columns = last >= 0 && common[last] && g->root->shape[last] > 1;
+  bool down = by_columns && generic_read_all(p, stage, &r) && r.n_axes > r.n_data;
   double lanes = (double)generic_lanes(p, stage);
-  bool down = g->root->ndim > 0 && common[g->root->ndim - 1] && generic_read_all(p, stage, &r) && r.n_axes > r.n_data;
   return down && cost_level(&p->machine, generic_read_bytes(&r) / fmax(iterations / lanes, 1)) > 2;
 }
 

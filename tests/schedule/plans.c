@@ -660,6 +660,8 @@ static void columns_together_or_apart(void **state) {
   assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("1000", "512"), &half), 1);
   assert_int_equal(groups_of(BATCH_NORM("4096"), &half), 1);
   assert_int_equal(groups_of(BATCH_NORM("40960"), &half), 3);
+  /* An axis of one is no column. */
+  assert_int_equal(groups_of("S[b<1] = sum[i<512, j<512](A[b,i,j] * A[b,i,j])\nD[b<1] = sqrt(S[b])", &half), 1);
 }
 
 #define GROUP_NORM(n)                                                                         \
