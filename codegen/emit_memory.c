@@ -486,10 +486,34 @@ void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRe
 
 /* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
  * instructions that LLVM makes good code of. */
+/* A fixed place in a small buffer of one's own, all of whose lanes are there, masked or not. */
+static bool is_in_a_tile(const access *a) {
+  enum { MOST_BYTES = 4096 };
+  int64_t base;
+  const tir_buffer *b = a->buffer;
+  if (b->scope == NULL || strcmp(b->scope, "local") != 0 || b->ndim != 1 || a->index->op != TIR_RAMP) return false;
+  return tir_is_int(a->index->arg[0], &base) && base >= 0 && base + a->lanes <= b->shape[0] &&
+         b->shape[0] * a->align <= MOST_BYTES;
+}
+
+/* All lanes, those that are off as they were: a masked store would keep accumulators in memory, since sroa knows no masks. In the
+ * pieces that a masked load has, whose masks are the same. */
+static void store_in_a_tile(codegen_emitter *m, const access *a, LLVMValueRef value) {
+  int n = masked_lanes(m, a, a->lanes);
+  LLVMValueRef base = codegen_linear_base(m, a->index), mask = codegen_value(m, a->predicate);
+  for (int first = 0; first < a->lanes; first += n) {
+    LLVMValueRef at = offset(m, base, first), on = mask_piece(m, a->predicate, mask, a->lanes, first, n);
+    LLVMValueRef part = codegen_lane_piece(m, value, a->lanes, first, n);
+    store_at(m, a, at, LLVMBuildSelect(m->builder, on, part, load_at(m, a, at, n), ""));
+  }
+}
+
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   LLVMValueRef count;
   bool is_row = a->linear && a->stride == 1;
-  if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
+  if (a->predicate != NULL && is_row && is_in_a_tile(a)) {
+    store_in_a_tile(m, a, value);
+  } else if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
       codegen_leading_lanes(m, a->predicate, &count)) {
     LLVMValueRef place = element(m, a, codegen_linear_base(m, a->index), false);
     codegen_store_leading(m, value, a->lanes, place, a->align, count);

@@ -244,6 +244,25 @@ static bool can_go_across(const generic_reads *r, int axis, int most_far) {
   return along && n_far <= most_far;
 }
 
+/* Whether a condition chooses among the elements of the last data axis, and neighbours read nobody knows what: a transposed
+ * convolution of planes. */
+static bool chooses_lanes(const generic_reads *r) {
+  const tir_expr *where = tir_reduce_where(r->op->body);
+  int last = r->n_data - 1;
+  bool is_known = true;
+  for (int i = 0; i < r->n; i++) is_known &= r->reads[i].is_known[last];
+  return where && !is_known && tir_uses_var(where, &r->op->axes[last]->var);
+}
+
+/* The last axis that vectors can go along and that no condition asks for; the last of all: none. */
+static int axis_of_no_condition(const generic_reads *r, int64_t lanes) {
+  for (int a = r->n_data - 2; a >= 0; a--)
+    if (r->extent[a] >= lanes && !tir_uses_var(tir_reduce_where(r->op->body), &r->op->axes[a]->var) &&
+        can_go_across(r, a, 1))
+      return a;
+  return r->n_data - 1;
+}
+
 /* Where the last data axis has fewer elements than a vector, vectors go along another one, if that fills some: the one before it, where one
  * operand may be far: of integers, whose sums are in no lanes, and where the results of vectors are put between each other
  * (codegen/emit_weave.c); or any one, where results that are stored one by one are little beside what is summed up, as channels of small
@@ -254,6 +273,7 @@ static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
   int last = r->n_data - 1;
   int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
   bool is_woven = r->extent[last] <= MOST_WOVEN;
+  if (chooses_lanes(r)) return axis_of_no_condition(r, lanes);
   if (last < 1 || r->extent[last] >= lanes || tir_reduce_where(r->op->body)) return last;
   if (r->extent[last - 1] >= 2 * lanes && can_go_across(r, last - 1, is_woven || !tn_dtype_is_float(sums->dtype)))
     return last - 1;

@@ -286,11 +286,19 @@ static bool arrange_root(tiling *t) {
 
 /* ---- inside of a tile -------------------------------------------------------------------------------------------- */
 
+/* Whether a condition chooses among the steps of a reduction axis. */
+static bool is_asked(const tiling *t, int axis) {
+  const te_op *op = t->f->reads.op;
+  const tir_expr *where = tir_reduce_where(op->body);
+  int k = axis - t->f->reads.n_data;
+  return where && k >= 0 && k < op->n_reduce && tir_uses_var(where, &op->reduce_axes[k]->var);
+}
+
 /* The last two reduction axes as one, where the reads walk on: rows of a filter with few channels. */
 static bool join_channels(const tiling *t, int stage) {
   const generic_reads *r = &t->f->reads;
   int last = r->n_axes - 1, fused;
-  if (t->f->n_parities) return true;
+  if (t->f->n_parities || is_asked(t, last)) return true;
   if (r->n_axes - r->n_data < 2 || r->extent[last] > FEW_CHANNELS) return true;
   for (int i = 0; i < r->n; i++)
     if (r->reads[i].stride[last - 1] != r->reads[i].stride[last] * r->extent[last]) return true;
@@ -316,20 +324,28 @@ static bool is_among(int axis, int n, const int *axes) {
   return false;
 }
 
+/* Appends the leaves that reduce, but for GROUP and those that ORDER has; conditions are asked outside of the steps that they are
+ * the same for. */
+static void put_reducing(const tiling *t, int stage, int group, int *n, int *order) {
+  const schedule_stage *st = &t->d->s->stages[stage];
+  for (int asked = 1; asked >= 0; asked--)
+    for (int i = 0; i < st->n_leaves; i++) {
+      int leaf = st->leaves[i];
+      bool reduces = schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && leaf != group;
+      if (reduces && is_asked(t, leaf) == asked && !is_among(leaf, *n, order)) order[(*n)++] = leaf;
+    }
+}
+
 /* Reduction loops around the accumulators' loops; the loops that a dot product stands for innermost. */
 static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int group) {
   const tile_facts *f = t->f;
   int order[SCHEDULE_MAX_AXES], n = 0, n_parities, parities[TILE_MAX_PARITIES];
-  const schedule_stage *st = &t->d->s->stages[stage];
   if (!split_parities(t, stage, &n_parities, parities)) return false;
   for (int a = 0; a < f->reads.n_data; a++)
     if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   if (t->depth >= 0) order[n++] = f->reads.n_data; /* the block, which there is one of in a tile */
   for (int i = 0; i < n_parities; i++) order[n++] = parities[i];
-  for (int i = 0; i < st->n_leaves; i++) {
-    bool reduces = schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group;
-    if (reduces && !is_among(st->leaves[i], n_parities, parities)) order[n++] = st->leaves[i];
-  }
+  put_reducing(t, stage, group, &n, order);
   put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, v_sub), put(&n, order, v_in), put(&n, order, group);
   return generic_order(t->d, stage, n, order);
 }
