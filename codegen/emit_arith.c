@@ -84,7 +84,7 @@ static LLVMValueRef divide(codegen_emitter *m, const tir_expr *e, LLVMValueRef a
   return tn_dtype_is_signed(e->dtype) ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
 }
 
-/* Lane by lane, as the processors do it anyway. LLVM 19 takes a vector of divisors with one lane that is a constant
+/* Lane by lane. LLVM 19 takes a vector of divisors with one lane that is a constant
  * zero for undefined as a whole, also where that lane is one arm of a select and not chosen, and sees through what
  * keeps it from zero. */
 static LLVMValueRef divide_lanes(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
@@ -96,6 +96,35 @@ static LLVMValueRef divide_lanes(codegen_emitter *m, const tir_expr *e, LLVMValu
     result = LLVMBuildInsertElement(m->builder, result, value, at, "");
   }
   return result;
+}
+
+/* Floats in which the quotient of two integers of E's dtype never reaches the next integer by being rounded: a quotient that is no
+ * integer is at least 1/|b| away from one, and a rounding moves it by a/b * 2^-53, or 2^-24 for 16 bits. NULL: there are none. */
+static LLVMTypeRef floats_of_quotients(codegen_emitter *m, const tir_expr *e) {
+  enum { LEAST_VECTOR = 32 };
+  size_t bytes = tn_dtype_bytes((tn_dtype)e->dtype);
+  if (m->target->vector_bytes < LEAST_VECTOR || bytes > 4) return NULL;
+  return codegen_type(m, bytes == 4 ? TN_F64 : TN_F32, e->lanes);
+}
+
+/* All lanes at once, by a division of floats, where processors have none of integers. A divisor of 0, and the least number by -1, make
+ * floats that are no such integer: these lanes are chosen away. */
+static LLVMValueRef divide_as_floats(codegen_emitter *m, const tir_expr *e, LLVMTypeRef floats, LLVMValueRef a,
+                                     LLVMValueRef b) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  bool is_signed = tn_dtype_is_signed((tn_dtype)e->dtype);
+  LLVMOpcode to = is_signed ? LLVMSIToFP : LLVMUIToFP, from = is_signed ? LLVMFPToSI : LLVMFPToUI;
+  LLVMValueRef x = LLVMBuildCast(m->builder, to, a, floats, ""), y = LLVMBuildCast(m->builder, to, b, floats, "");
+  LLVMValueRef ratio = LLVMBuildFDiv(m->builder, x, y, "");
+  if (is_signed) ratio = codegen_intrinsic(m, "llvm.floor", 1, &floats, 1, &ratio);
+  LLVMValueRef q = LLVMBuildCast(m->builder, from, ratio, type, "");
+  if (is_signed) {
+    LLVMValueRef is_minus = LLVMBuildICmp(m->builder, LLVMIntEQ, b, constant_like(b, -1, m), "");
+    q = LLVMBuildSelect(m->builder, is_minus, LLVMBuildNeg(m->builder, a, ""), q, "");
+  }
+  if (e->op == TIR_FLOORMOD) q = LLVMBuildSub(m->builder, a, LLVMBuildMul(m->builder, q, b, ""), "");
+  LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, LLVMConstNull(type), "");
+  return LLVMBuildSelect(m->builder, is_zero, LLVMConstNull(type), q, "");
 }
 
 /* VALUE of an index, in the type of E's lanes. */
@@ -156,7 +185,9 @@ LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
   }
   LLVMValueRef b = codegen_value(m, e->arg[1]);
   if (e->dtype == TN_BOOL) return divide_bool(m, e->op, a, b);
-  return e->lanes == 1 ? divide(m, e, a, b) : divide_lanes(m, e, a, b);
+  if (e->lanes == 1) return divide(m, e, a, b);
+  LLVMTypeRef floats = floats_of_quotients(m, e);
+  return floats != NULL ? divide_as_floats(m, e, floats, a, b) : divide_lanes(m, e, a, b);
 }
 
 /* ---- absolute value ---------------------------------------------------------------------------------------------- */

@@ -514,7 +514,7 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
   if (a->predicate != NULL && is_row && is_in_a_tile(a)) {
     store_in_a_tile(m, a, value);
   } else if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
-      codegen_leading_lanes(m, a->predicate, &count)) {
+             codegen_leading_lanes(m, a->predicate, &count)) {
     LLVMValueRef place = element(m, a, codegen_linear_base(m, a->index), false);
     codegen_store_leading(m, value, a->lanes, place, a->align, count);
   } else if (a->predicate != NULL) {

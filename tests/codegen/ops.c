@@ -349,6 +349,50 @@ static void test_divide(void **state) {
   }
 }
 
+/* Vectors are divided as floats: all pairs of bytes; of wider numbers what lies beside a multiple, where a rounding would show. */
+static const row quotient_rows[] = {
+    {.name = "u8 // u8", .op = TIR_FLOORDIV, .from = TN_U8},
+    {.name = "i8 // i8", .op = TIR_FLOORDIV, .from = TN_I8},
+    {.name = "u16 // u16", .op = TIR_FLOORDIV, .from = TN_U16},
+    {.name = "i16 // i16", .op = TIR_FLOORDIV, .from = TN_I16},
+    {.name = "u32 // u32", .op = TIR_FLOORDIV, .from = TN_U32},
+    {.name = "i32 // i32", .op = TIR_FLOORDIV, .from = TN_I32},
+    {.name = "i8 % i8", .op = TIR_FLOORMOD, .from = TN_I8},
+    {.name = "u32 % u32", .op = TIR_FLOORMOD, .from = TN_U32},
+};
+
+/* A divisor of any number of bits, and a multiple of it or the number before or behind one. */
+static void draw_quotient(runtime_rng *rng, tn_dtype dtype, int64_t i, void *a, void *b) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype), kept = 1 + (int)runtime_random_below(rng, bits);
+  int64_t y = runtime_random_below(rng, INT64_C(1) << kept),
+          times = runtime_random_below(rng, INT64_C(1) << (bits - kept));
+  int64_t x = bits == 8 ? i >> 8 : y * times + runtime_random_below(rng, 3) - 1;
+  if (bits == 8) y = i & 255;
+  if (bits > 8 && tn_dtype_is_signed(dtype) && runtime_random_below(rng, 2)) y = -y;
+  kit_set(dtype, a, i, x, 0);
+  kit_set(dtype, b, i, y, 0);
+}
+
+static void test_quotients(void **state) {
+  enum { N = 1 << 16, LANES = 16 };
+  static _Alignas(64) char a[N * 4], b[N * 4], c[N * 4];
+  const row *r = *state;
+  runtime_rng rng = {11};
+  kit_begin();
+  const tir_buffer *A = kit_in("A", r->from, N), *B = kit_in("B", r->from, N), *C = kit_out("C", r->from, N);
+  const tir_var *i = kit_var("i");
+  const tir_expr *at = kit_ramp(kit_mul(kit_at(i), LANES), 1, LANES);
+  const tir_expr *value = tir_binary(&K.arena, r->op, kit_load(A, at), kit_load(B, at));
+  for (int64_t k = 0; k < N; ++k) draw_quotient(&rng, r->from, k, a, b);
+  kit_run(kit_func("kernel", kit_for(i, N / LANES, TIR_SERIAL, kit_store(C, at, value))), (void *[]){a, b, c});
+  for (int64_t k = 0; k < N; ++k) {
+    int64_t x = kit_get_int(r->from, a, k), y = kit_get_int(r->from, b, k);
+    int64_t expected = wrap(r->from, integer_result(r->op, x, y)), got = kit_get_int(r->from, c, k);
+    if (got != expected)
+      fail_msg("%lld and %lld: %lld, expected %lld", (long long)x, (long long)y, (long long)got, (long long)expected);
+  }
+}
+
 /* ---- constants --------------------------------------------------------------------------------------------------- */
 
 static const struct constant_row {
@@ -540,7 +584,8 @@ int test_ops_run(void) {
          check_table("casts", casts, sizeof *casts, (size_t)n_casts, test_cast, NULL, NULL) +
          CHECK_TABLE("ties of halves", tie_rows, test_ties) + CHECK_TABLE("constants", constant_rows, test_constant) +
          CHECK_TABLE("operators inside of operators", tree_rows, test_trees) +
-         CHECK_TABLE("division by constants", divide_rows, test_divide);
+         CHECK_TABLE("division by constants", divide_rows, test_divide) +
+         CHECK_TABLE("quotients of vectors", quotient_rows, test_quotients);
 }
 
 int test_ops(void) {
