@@ -175,6 +175,11 @@ static const schedule_row schedule_rows[] = {
      "j.inner); vectorize(C, j.inner); compute_at(C.local, C, i.outer); split(C.local, j.c, 16, tail=pad); "
      "reorder(C.local, k, i.c, j.c.outer, j.c.inner); vectorize(C.local, j.c.inner)",
      28},
+    {"sums of which a condition leaves out lanes", "znver4",
+     "input X: f32[64,96]; C[i<12, j<96] = sum[r<3, k<64 where j >= r*2](X[k,j - r*2] * W[i,k,r])",
+     "cache_write(C, local); tile(C, i, j, 12, 32); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, r, k, i.c, j.c); vectorize(C.local, j.c)",
+     24},
 };
 
 static void scheduled_in_registers(void **state) {

@@ -497,6 +497,13 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":5,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":2,\"prefetch\":0,\"depth\":0,\"threads\":0,"
      "\"parity\":0,\"left\":0}]"},
+    {"transposed_in_planes",
+     "Y[o<16, y<20, x<21] = sum[c<8,r<4,s<4 where (y+1-r)%2 == 0 && y+1 >= r && y < r+19 && (x+1-s)%2 == 0 && x+1 >= s "
+     "&& "
+     "x < s+19](X[c,(y+1-r)//2,(x+1-s)//2] * W[c,o,r,s])",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":7,\"rows2\":1,\"pack\":2,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"steps_beside_columns_of_both", "input A: f32[70,3], B: f32[70,3]\nC[i<3, j<3] = sum[k<70](A[k,i] * B[k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":3,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":4,\"prefetch\":0,\"depth\":0,\"threads\":0,"
