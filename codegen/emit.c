@@ -259,6 +259,7 @@ static void release(codegen_emitter *m) {
   runtime_map_free(&m->ranges);
   runtime_map_free(&m->slices);
   runtime_map_free(&m->sums);
+  runtime_map_free(&m->contents);
   runtime_map_free(&m->callees);
   runtime_map_free(&m->apart);
   runtime_arena_free(&m->arena);

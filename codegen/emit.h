@@ -77,6 +77,7 @@ typedef struct codegen_emitter {
   runtime_map ranges;          /* tir_expr -> its interval, or codegen_no_range */
   runtime_map slices;          /* tir_expr -> some of its lanes, while it is cut */
   runtime_map sums;            /* tir_buffer -> whether it is a sum that begins with 0 (emit_sum.c) */
+  runtime_map contents;        /* tir_buffer -> what its elements can be (emit_narrow.c) */
   runtime_map callees;         /* tir_callee -> the LLVM function */
   runtime_map apart;           /* a variant's or a nest's statement -> its LLVM function */
   int n_stages;                /* that tell their time; 0: none does */

@@ -14,6 +14,7 @@ enum { MOST_DEPTH = 24, MOST_NODES = 200, MOST_LEAVES = 24, MOST_ATOMS = 8 };
 
 /* One cast's argument. */
 typedef struct narrowing {
+  codegen_emitter *m;
   runtime_arena *arena;
   tn_dtype dtype;      /* that it is done in */
   tir_interval allows; /* what that holds */
@@ -101,14 +102,34 @@ static const tir_expr *narrow_whole(narrowing *n, const tir_expr *e, int depth, 
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* NULL: something else, or not shown to fit. */
+/* NULL: something else, or not shown to fit. Divisors and shifts are numbers. */
 static const tir_expr *narrow_binary(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
   tir_interval a, b;
   const tir_expr *x = narrow(n, e->arg[0], depth + 1, &a), *y = x != NULL ? narrow(n, e->arg[1], depth + 1, &b) : NULL;
-  bool divides = tir_class_of(e) == TIR_CLASS_DIVISION;
-  if (y == NULL || (divides && (b.lo != b.hi || b.lo < 1))) return NULL;
+  bool divides = tir_class_of(e) == TIR_CLASS_DIVISION, shifts = e->op == TIR_SHR;
+  if (y == NULL || ((divides || shifts) && (b.lo != b.hi || b.lo < (divides ? 1 : 0) || (shifts && b.hi > 15))))
+    return NULL;
   *range = tir_interval_apply((tir_op)e->op, a, b);
   return tir_binary(n->arena, (tir_op)e->op, x, y);
+}
+
+/* A shift to the left by a number is a product of a whole. */
+static const tir_expr *narrow_shifted(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
+  tir_interval a;
+  int64_t by;
+  if (!tir_is_int(e->arg[1], &by) || by < 0 || by > 14) return NULL;
+  const tir_expr *x = narrow(n, e->arg[0], depth + 1, &a);
+  if (x == NULL) return NULL;
+  *range = tir_interval_scale(a, INT64_C(1) << by);
+  return tir_binary(n->arena, TIR_MUL, x, tir_int(n->arena, n->dtype, INT64_C(1) << by));
+}
+
+static const tir_expr *narrow_abs(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
+  tir_interval a;
+  const tir_expr *x = narrow(n, e->arg[0], depth + 1, &a);
+  if (x == NULL) return NULL;
+  *range = tir_interval_apply(TIR_ABS, a, a);
+  return tir_unary(n->arena, TIR_ABS, x);
 }
 
 static const tir_expr *narrow_choice(narrowing *n, const tir_expr *e, int depth, tir_interval *range) {
@@ -119,11 +140,49 @@ static const tir_expr *narrow_choice(narrowing *n, const tir_expr *e, int depth,
   return tir_select(n->arena, e->arg[0], x, y);
 }
 
+/* All that is stored to a buffer. */
+typedef struct contents {
+  const tir_buffer *buffer;
+  bool is_some;
+  tir_interval range;
+} contents;
+
+/* Stops where something else may write to it. */
+static tir_walk see_store(void *user, const tir_stmt *s) {
+  contents *c = user;
+  if (s->kind == TIR_CALL) return TIR_WALK_STOP;
+  if (s->kind != TIR_STORE || s->u.store.buffer != c->buffer) return TIR_WALK_ON;
+  tir_interval range = tir_bounds(NULL, s->u.store.value);
+  c->range = c->is_some ? tir_interval_hull(c->range, range) : range;
+  c->is_some = true;
+  return TIR_WALK_ON;
+}
+
+/* What elements of the kernel's own buffers can be; asked once of each. */
+static tir_interval range_of_elements(codegen_emitter *m, const tir_buffer *buffer) {
+  tir_interval all = tir_dtype_ranges[buffer->dtype];
+  if (buffer->is_param) return all;
+  contents *c = runtime_map_get(&m->contents, buffer);
+  if (c != NULL) return c->range;
+  if ((c = RUNTIME_NEW(&m->arena, contents)) == NULL) return all;
+  *c = (contents){.buffer = buffer};
+  const tir_visitor visitor = {.stmt = see_store, .user = c};
+  if (!tir_walk_stmt(m->func->body, &visitor) || !c->is_some) c->range = all;
+  runtime_map_put(&m->contents, buffer, c);
+  return c->range;
+}
+
+/* Lanes that a predicate leaves out are 0. */
+static tir_interval range_of_load(codegen_emitter *m, const tir_expr *load) {
+  tir_interval range = range_of_elements(m, load->u.buffer);
+  return tir_predicate(load) != NULL ? tir_interval_hull(range, (tir_interval){0, 0}) : range;
+}
+
 /* What is widened: no wider than 16 bits itself. */
 static const tir_expr *narrow_leaf(narrowing *n, const tir_expr *e, tir_interval *range) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype;
   if (tn_dtype_is_float(from) || from == TN_BOOL || tn_dtype_bytes(from) > 2) return NULL;
-  *range = tir_dtype_ranges[from];
+  *range = e->arg[0]->op == TIR_LOAD ? range_of_load(n->m, e->arg[0]) : tir_dtype_ranges[from];
   return tir_cast(n->arena, n->dtype, e->arg[0]);
 }
 
@@ -142,7 +201,9 @@ static const tir_expr *narrow_any(narrowing *n, const tir_expr *e, int depth, ti
     return one != NULL ? tir_broadcast(n->arena, one, e->lanes) : NULL;
   }
   if (of == TIR_CLASS_SUM) return narrow_whole(n, e, depth, range);
-  bool is_known = of == TIR_CLASS_DIVISION || of == TIR_CLASS_EXTREMUM;
+  if (e->op == TIR_SHL) return narrow_shifted(n, e, depth, range);
+  if (e->op == TIR_ABS) return narrow_abs(n, e, depth, range);
+  bool is_known = of == TIR_CLASS_DIVISION || of == TIR_CLASS_EXTREMUM || e->op == TIR_SHR || e->op == TIR_BITAND;
   return is_known ? narrow_binary(n, e, depth, range) : NULL;
 }
 
@@ -161,7 +222,7 @@ const tir_expr *codegen_narrow(codegen_emitter *m, const tir_expr *cast) {
     return NULL;
   for (int i = 0; i < (tn_dtype_is_signed(from) ? 2 : 1); i++) { /* what is unsigned would begin anew below 0 */
     tir_interval range;
-    narrowing n = {&m->arena, dtypes[i], tir_dtype_ranges[dtypes[i]], 0};
+    narrowing n = {m, &m->arena, dtypes[i], tir_dtype_ranges[dtypes[i]], 0};
     const tir_expr *done = narrow(&n, of, 0, &range);
     if (done != NULL) return tir_cast(&m->arena, to, done);
   }
