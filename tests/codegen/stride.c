@@ -189,7 +189,7 @@ static const stride_row narrow_rows[] = {
      "vpmulld"},
     {"a difference that is shifted", OF_BYTES("i16((i32(X[i]) - (i32(Y[i]) << 1)) >> 2)"), WHOLE, "haswell", "vpsraw",
      "vpsrad"},
-    {"a shift that needs 17 bits", OF_BYTES("u8(((u32(X[i]) << u32(9)) + u32(Y[i])*300) // 1024)"), WHOLE, "haswell",
+    {"a shift that needs 17 bits", OF_BYTES("u8(((u32(X[i]) << u32(9)) + u32(Y[i])*101) // 512)"), WHOLE, "haswell",
      "vpmovzxbd", NULL},
     {"bits of a sum", OF_BYTES("u8((u32(X[i])*3 + u32(Y[i])) & 255)"), WHOLE, "haswell", NULL, "vpmovzxbd"},
     {"a distance", OF_BYTES("u8(abs(i32(X[i]) - i32(Y[i]))*77 // 100)"), WHOLE, "haswell", "vpmullw", "vpmulld"},
@@ -199,6 +199,17 @@ static const stride_row narrow_rows[] = {
     {"sums of sums that need 17 bits",
      OF_BYTES("u16(X[i])*6 + u16(Y[i])*4\nD[i<128] = u8((u32(C[i])*16 + u32(C[127-i])*11 + 129) // 512)"),
      "split(C, i, 32); vectorize(C, i.inner); split(D, i, 32); vectorize(D, i.inner)", "haswell", "vpmovzxwd", NULL},
+    {"sums of what was stored in two ways",
+     OF_BYTES(
+         "select(i < 64, u16(X[i])*200, u16(Y[i]))\nD[i<128] = u8((u32(C[i])*16 + u32(C[127-i])*11 + 129) // 512)"),
+     "split(C, i, 32); pragma(C, i.outer, loop_partition_hint, 1); vectorize(C, i.inner); split(D, i, 32); "
+     "vectorize(D, i.inner)",
+     "haswell", "vpmovzxwd", NULL},
+    {"what is 0 where nothing was kept",
+     OF_BYTES("60000 + u16(X[i]) + u16(Y[i])\nP[i<136] = select(i >= 4 && i < 132, C[i-4], 0)\n"
+              "D[i<136] = u8((u32(P[i]) - u32(59000)) // 9)"),
+     "split(C, i, 32); vectorize(C, i.inner); compute_inline(P); split(D, i, 32, tail=mask); vectorize(D, i.inner)",
+     "haswell", NULL, NULL},
     {"the low half of a number that is wider", "input X: i32[128], Y: i32[128]\nC[i<128] = u8((X[i] + Y[i]) // 2)",
      WHOLE, "haswell", "vpaddd", NULL},
 };
