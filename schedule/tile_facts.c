@@ -244,22 +244,21 @@ static bool can_go_across(const generic_reads *r, int axis, int most_far) {
   return along && n_far <= most_far;
 }
 
-/* Whether a condition chooses among the elements of the last data axis, and neighbours read nobody knows what: a transposed
- * convolution of planes. */
-static bool chooses_lanes(const generic_reads *r) {
-  const tir_expr *where = tir_reduce_where(r->op->body);
-  int last = r->n_data - 1;
-  bool is_known = true;
-  for (int i = 0; i < r->n; i++) is_known &= r->reads[i].is_known[last];
-  return where && !is_known && tir_uses_var(where, &r->op->axes[last]->var);
+/* Whether neighbours along the last data axis read nobody knows what: transposed convolutions of planes, rows that end where they
+ * begin. */
+static bool scatters_lanes(const generic_reads *r) {
+  for (int i = 0; i < r->n; i++)
+    if (!r->reads[i].is_known[r->n_data - 1]) return true;
+  return false;
 }
 
 /* The last axis that vectors can go along and that no condition asks for; the last of all: none. */
 static int axis_of_no_condition(const generic_reads *r, int64_t lanes) {
-  for (int a = r->n_data - 2; a >= 0; a--)
-    if (r->extent[a] >= lanes && !tir_uses_var(tir_reduce_where(r->op->body), &r->op->axes[a]->var) &&
-        can_go_across(r, a, 1))
-      return a;
+  const tir_expr *where = tir_reduce_where(r->op->body);
+  for (int a = r->n_data - 2; a >= 0; a--) {
+    bool is_asked = where && tir_uses_var(where, &r->op->axes[a]->var);
+    if (r->extent[a] >= lanes && !is_asked && can_go_across(r, a, 1)) return a;
+  }
   return r->n_data - 1;
 }
 
@@ -273,7 +272,7 @@ static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
   int last = r->n_data - 1;
   int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(sums->dtype);
   bool is_woven = r->extent[last] <= MOST_WOVEN;
-  if (chooses_lanes(r)) return axis_of_no_condition(r, lanes);
+  if (scatters_lanes(r)) return axis_of_no_condition(r, lanes);
   if (last < 1 || r->extent[last] >= lanes || tir_reduce_where(r->op->body)) return last;
   if (r->extent[last - 1] >= 2 * lanes && can_go_across(r, last - 1, is_woven || !tn_dtype_is_float(sums->dtype)))
     return last - 1;

@@ -286,12 +286,15 @@ static bool arrange_root(tiling *t) {
 
 /* ---- inside of a tile -------------------------------------------------------------------------------------------- */
 
-/* Whether a condition chooses among the steps of a reduction axis. */
+/* Whether a condition chooses among the steps of a reduction axis, or what they read is worked out by more than a product and a sum. */
 static bool is_asked(const tiling *t, int axis) {
-  const te_op *op = t->f->reads.op;
-  const tir_expr *where = tir_reduce_where(op->body);
-  int k = axis - t->f->reads.n_data;
-  return where && k >= 0 && k < op->n_reduce && tir_uses_var(where, &op->reduce_axes[k]->var);
+  const generic_reads *r = &t->f->reads;
+  const tir_expr *where = tir_reduce_where(r->op->body);
+  int k = axis - r->n_data;
+  if (k < 0 || k >= r->op->n_reduce) return false;
+  for (int i = 0; i < r->n; i++)
+    if (!r->reads[i].is_known[axis]) return true;
+  return where && tir_uses_var(where, &r->op->reduce_axes[k]->var);
 }
 
 /* The last two reduction axes as one, where the reads walk on: rows of a filter with few channels. */
