@@ -494,6 +494,14 @@ static double askew_ns(const tile_facts *f, const int32_t *c, double lines, doub
   return is_along ? 0 : lines * m->costs.spans + begins * cost_line(m, 2, false);
 }
 
+/* An element of a vector that does not go along what is stored: one of a few columns that are woven, if a tile has all of them, or alone. */
+static double apart_ns(const tile_facts *f, const int32_t *c) {
+  int last = f->reads.n_data - 1;
+  int64_t columns = f->reads.extent[last];
+  bool is_woven = columns <= COST_MOST_APART && last == f->u && c[TILE_ROWS] == columns;
+  return is_woven ? cost_apart(&f->machine, f->bytes, -columns) : f->machine.costs.gather;
+}
+
 static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   const tn_machine *m = &f->machine;
   double row_bytes = (double)(f->bytes * tile_extent_of(f, f->v)), stride = row_bytes, rows = 1;
@@ -508,7 +516,7 @@ static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   bool is_askew = level > 2 && apart == 0 && fmod(row_bytes, COST_LINE) != 0;
   double askew = is_askew ? askew_ns(f, c, rows * lines, runs - rows) : 0;
   return rows * lines * cost_line(m, level, c[TILE_THREADS]) + waits +
-         (begins + askew) * cost_missed(m, 2, rows * row_bytes) + apart * m->costs.gather;
+         (begins + askew) * cost_missed(m, 2, rows * row_bytes) + apart * apart_ns(f, c);
 }
 
 /* The part of the lines of ROWS rows that a step loses: of those that share a set all where they are more than its ways;

@@ -230,7 +230,11 @@ static void list_loops(tiling *t) {
   put(&n, order, t->u2_tile);
   put(&n, order, t->u_tile);
   if (!t->c[TILE_INNER]) put(&n, order, t->v_panel);
-  put(&n, order, t->u2_in), put(&n, order, t->u_in), put(&n, order, t->v_sub), put(&n, order, t->v_in);
+  put(&n, order, t->u2_in);
+  if (t->f->is_across) put(&n, order, t->v_sub); /* rows of one vector beside each other can be woven */
+  put(&n, order, t->u_in);
+  if (!t->f->is_across) put(&n, order, t->v_sub);
+  put(&n, order, t->v_in);
   t->n_order = n;
 }
 

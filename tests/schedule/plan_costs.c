@@ -364,6 +364,16 @@ static void half_registers_load(void **state) {
               1.05 * cost_on(&twice, OF_256, TILE("64", "3", "8", "1", "0", "0")));
 }
 
+/* Few columns that a tile has all of are woven into rows by shuffles; a part of them is stored one by one. */
+static void few_columns_are_woven(void **state) {
+  (void)state;
+  tn_machine m = with_half_lines();
+  m.vector_bytes = 64, m.vector_registers = 32;
+  m.costs = (tn_machine_costs){.fma32 = 0.1, .fma64 = 0.2, .load = 0.3, .gather = 1};
+#define OF_THREE(rows) cost_on(&m, "C[i<960, j<3] = sum[k<8](A[k,i] * B[k,j])", TILE("64", "1", rows, "1", "0", "0"))
+  assert_true(OF_THREE("3") < 0.6 * OF_THREE("2"));
+}
+
 /* Of a window that moves by less than its length a tile reads from afar only what the tile before it did not, and a line once that
  * two panels of channels share; rows of a result that lie side by side do not begin with waits. */
 static void windows_overlap(void **state) {
@@ -575,6 +585,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(code_is_bounded),
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(half_registers_load),
+                                            cmocka_unit_test(few_columns_are_woven),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
                                             cmocka_unit_test(stores_along_rows),
