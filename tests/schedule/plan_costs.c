@@ -370,7 +370,7 @@ static void few_columns_are_woven(void **state) {
   tn_machine m = with_half_lines();
   m.vector_bytes = 64, m.vector_registers = 32;
   m.costs = (tn_machine_costs){.fma32 = 0.1, .fma64 = 0.2, .load = 0.3, .gather = 1};
-#define OF_THREE(rows) cost_on(&m, "C[i<960, j<3] = sum[k<8](A[k,i] * B[k,j])", TILE("64", "1", rows, "1", "0", "0"))
+#define OF_THREE(rows) cost_on(&m, "O[i<960, j<3] = sum[k<8](A[k,i] * B[k,j])", TILE("64", "1", rows, "1", "0", "0"))
   assert_true(OF_THREE("3") < 0.6 * OF_THREE("2"));
 }
 
