@@ -644,8 +644,11 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
   g->is_chain = generic_is_interleaved(p, stage) && is_filter(p, stage);
   if (generic_is_interleaved(p, stage)) return;
   if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
+  for (int i = stage - 1; i >= 0 && !g->anchor; i--) /* products first: sums of rows or columns would keep them out */
+    if (is_free(p, i, t) && generic_is_tileable(p, i, &window, &channel) && is_read_only_by(p, g, i, NULL))
+      (void)join(p, g, i);
   for (int i = stage - 1; i >= 0; i--) {
-    if (!is_free(p, i, t)) continue;
+    if (!is_free(p, i, t) || g->anchor == p->s->stages[i].tensors) continue;
     if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
   }
   g->is_chain = g->n == 0 && !g->padding && is_filter(p, stage); /* it may be a tile of registers, too */

@@ -497,6 +497,12 @@ static const said_case said[] = {
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":5,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":2,\"prefetch\":0,\"depth\":0,\"threads\":0,"
      "\"parity\":0,\"left\":0}]"},
+    {"product_beside_norms",
+     "N[i<20] = sum[k<40](A[i,k] * A[i,k])\nL[j<64] = sum[k<40](B[j,k] * B[j,k])\n"
+     "C[i<20, j<64] = sum[k<40](A[i,k] * B[j,k]) * rsqrt(N[i] * L[j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":5,\"rows2\":1,\"pack\":2,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"transposed_in_planes",
      "Y[o<16, y<20, x<21] = sum[c<8,r<4,s<4 where (y+1-r)%2 == 0 && y+1 >= r && y < r+19 && (x+1-s)%2 == 0 && x+1 >= s "
      "&& "
