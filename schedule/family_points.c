@@ -85,6 +85,16 @@ static bool put_columns_first(generic_draft *p, int stage, int n, int *loops) {
   return generic_order(p, stage, n, loops);
 }
 
+/* Puts the loop over AXIS right around the vector, or around the rows of one. False: it is joined with others, or there already. */
+static bool put_inside(generic_draft *p, int stage, int n, int *loops, int axis) {
+  int at = 0;
+  while (at < n && loops[at] != axis) at++;
+  if (at + 2 >= n || p->s->stages[stage].op->n_reduce > 0) return false;
+  memmove(loops + at, loops + at + 1, sizeof *loops * (size_t)(n - 2 - at));
+  loops[n - 2] = axis;
+  return generic_order(p, stage, n, loops);
+}
+
 /* LOOPS are the stage's loops in order, outermost first, without those of a filter's taps; those without a vector can be
  * shared among threads. EVEN: no row is to have a rest. */
 static bool arrange(generic_draft *p, int stage, bool even, int *n, int *loops) {
@@ -127,7 +137,8 @@ static bool fold(generic_draft *p, int stage, const points_fold *f, int *n_share
 
 /* How the loops of a stage by itself go. */
 typedef struct points_loops {
-  bool by_columns; /* some columns of all rows at a time */
+  int columns; /* 1: some columns of all rows at a time; 2: of all of AXIS */
+  int axis;
   points_fold fold;
 } points_loops;
 
@@ -136,10 +147,11 @@ static bool arrange_alone(generic_draft *p, const generic_group *g, const points
   if (l->fold.n > 0)
     return fold(p, stage, &l->fold, &n_shared, loops) &&
            generic_parallel(p, stage, n_shared, loops, g->ns, &loop, &n_fused);
-  if (!arrange(p, stage, !l->by_columns, &n, loops)) return false;
-  if (l->by_columns && !put_columns_first(p, stage, n, loops)) return false;
+  if (!arrange(p, stage, l->columns != 1, &n, loops)) return false;
+  if (l->columns == 1 && !put_columns_first(p, stage, n, loops)) return false;
+  if (l->columns == 2 && !put_inside(p, stage, n, loops, l->axis)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
-  return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
+  return generic_parallel(p, stage, n - ends_in_vector - (l->columns == 2), loops, g->ns, &loop, &n_fused);
 }
 
 bool generic_injective(generic_draft *p, const generic_group *g) { return arrange_alone(p, g, &(points_loops){0}); }
@@ -159,6 +171,10 @@ typedef struct points_facts {
   double read, written;             /* bytes */
   bool can_stream;                  /* vectors may go past the caches */
   double steady_ns;                 /* of what is the same for all points of a column */
+  double steady_along_ns;           /* of what is the same for all points along an axis in front of the rows */
+  int along;                        /* this axis; -1: there is none */
+  bool is_around;                   /* it is right in front of the rows */
+  double row_along, extent_along;   /* bytes of such a row; of the axis */
   double row, pieces;               /* bytes of a row, and how many rows there are, where columns may go first */
   int64_t columns, rows;            /* of rows that may be one vector; 0: they may not */
   int first;                        /* the first of the axes that they are joined of */
@@ -265,6 +281,18 @@ static double spread_ns(const points_facts *f, int64_t n) {
   return f->folded.n_spread == 0 ? 0 : f->points / lanes * (registers * f->folded.n_spread + more + 1) * one;
 }
 
+/* The axis in front of the rows, which are ROW bytes and begin with axis FIRST, along which most stays the same, if that is more than stays
+ * so along all. */
+static void describe_along(const generic_draft *d, int stage, int first, double row, double op_ns, points_facts *f) {
+  f->along = -1, f->row_along = row;
+  for (int a = 0; a < first; a++) {
+    double ns = op_ns * generic_steady_ops(d, stage, a, a + 1);
+    if (ns > fmax(f->steady_along_ns, f->steady_ns)) f->steady_along_ns = ns, f->along = a;
+  }
+  f->is_around = f->along == first - 1;
+  if (f->along >= 0) f->extent_along = (double)d->s->stages[stage].op->axes[f->along]->extent;
+}
+
 /* Any stage without a reduction, so that a group that no other family takes has a plan; and interleaved filters. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
@@ -280,14 +308,17 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   double points = f->points;
   for (int i = 0; i < r.n; i++) f->far_ns += points * lane_ns(f, &r, &r.reads[i]);
   describe_fold(d, stage, &r, f);
-  int64_t wanted = wanted_extent(d, stage), row = r.extent[generic_first_joined(d, stage, &r, 0, wanted, true)];
+  int64_t wanted = wanted_extent(d, stage), first = generic_first_joined(d, stage, &r, 0, wanted, true),
+          row = r.extent[first];
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
   f->can_stream = generic_can_stream(d, stage, row, f->read + f->written);
   double lanes = d->machine.vector_bytes / 4.0;
   f->row = (double)r.extent[r.n_data - 1] * (double)tn_dtype_bytes(g->root->dtype);
   f->pieces = points / (double)r.extent[r.n_data - 1];
   f->idle = ceil((double)row / (double)f->lanes) * (double)f->lanes / (double)row - 1;
-  f->steady_ns = points * generic_steady_ops(d, stage, 0) / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
+  double op_ns = points / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
+  f->steady_ns = op_ns * generic_steady_ops(d, stage, 0, r.n_data - 1);
+  describe_along(d, stage, (int)first, (double)row * (double)tn_dtype_bytes(g->root->dtype), op_ns, f);
   return f;
 }
 
@@ -306,6 +337,7 @@ static void space(const void *facts, plan_space *s) {
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, POINTS_THREADS, 1);
   plan_add(s, POINTS_COLUMNS, 0);
   if (f->steady_ns > 0) plan_add(s, POINTS_COLUMNS, 1);
+  if (f->along >= 0) plan_add(s, POINTS_COLUMNS, 2);
   plan_add(s, POINTS_FOLD, 0);
   if (f->columns > 0 && f->folded.n_spread > 0)
     for (int64_t n = LEAST_SPREAD; n * f->columns <= MOST_SPREAD; n *= 2) add_fold(s, f, n);
@@ -313,20 +345,29 @@ static void space(const void *facts, plan_space *s) {
     for (int64_t n = most_rows(f); folds(f, n); n *= 2) add_fold(s, f, n);
 }
 
+/* Whether the loop over the axis along which most stays the same is around one vector without being put there. */
+static bool is_inside(const points_facts *f, double width) { return f->is_around && width >= f->row_along; }
+
 /* Of whole rows one after the other: what is the same for all of them. Where a row is one vector, it stays in registers. */
-static double again_ns(const points_facts *f, double width) { return width < f->row ? f->steady_ns : 0; }
+static double again_ns(const points_facts *f, const int32_t *c, double width) {
+  double all = c[POINTS_COLUMNS] == 1 || width >= f->row ? 0 : f->steady_ns;
+  double along = f->along < 0 || is_inside(f, width) ? 0 : f->steady_along_ns;
+  if (c[POINTS_COLUMNS] == 2) return along / f->extent_along;
+  return c[POINTS_COLUMNS] == 1 ? fmax(along - f->steady_ns, 0) : fmax(all, along);
+}
 
 /* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
   double width = (double)c[POINTS_VECTORS] * f->machine.vector_bytes, ns = f->ns;
   if (c[POINTS_COLUMNS] && c[POINTS_STREAM]) return INFINITY; /* only whole rows go past the caches */
+  if (c[POINTS_COLUMNS] == 2 && (f->along < 0 || is_inside(f, width))) return INFINITY;
   if (c[POINTS_FOLD] && (c[POINTS_COLUMNS] || !folds(f, c[POINTS_FOLD]))) return INFINITY;
   ns += f->far_ns + (c[POINTS_FOLD] ? spread_ns(f, c[POINTS_FOLD]) : ns * f->idle);
   if (c[POINTS_FOLD]) ns *= 1 + twice(f, c[POINTS_FOLD]);
-  if (!c[POINTS_FOLD])
-    ns += c[POINTS_COLUMNS] ? cost_pieces(&f->machine, f->pieces, width, f->row, f->read + f->written)
-                            : again_ns(f, width);
+  if (!c[POINTS_FOLD]) ns += again_ns(f, c, width);
+  double row = c[POINTS_COLUMNS] == 2 ? f->row_along : f->row;
+  if (c[POINTS_COLUMNS]) ns += cost_pieces(&f->machine, f->pieces * f->row / row, width, row, f->read + f->written);
   ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
@@ -339,7 +380,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[POINTS_VECTORS];
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
-  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS] != 0, {c[POINTS_FOLD], f->first}}) &&
+  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS], f->along, {c[POINTS_FOLD], f->first}}) &&
          (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
@@ -347,8 +388,10 @@ static const plan_field fields[POINTS_FIELD_COUNT] = {
     [POINTS_VECTORS] = {"vectors", "registers that a vector loop is long"},
     [POINTS_THREADS] = {"threads", "1: outer loops are shared among threads"},
     [POINTS_STREAM] = {"stream", "1: what is written goes past the caches"},
-    [POINTS_COLUMNS] = {"columns", "1: some columns of all rows at a time: what is the same for all rows is done once",
-                        true},
+    [POINTS_COLUMNS] =
+        {"columns",
+         "some columns at a time, of 1: all rows, 2: those along one axis: what is the same for them is done once",
+         true},
     [POINTS_FOLD] = {"fold", "rows of few columns that are one vector", true},
 };
 

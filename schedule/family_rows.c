@@ -391,7 +391,8 @@ static void describe_column(const generic_draft *d, const generic_group *g, cons
   *c = (column_stage){.rows = points / (double)f->columns, .values = r.n_axes > r.n_data ? r.op->n_outputs : 0};
   int own = 0;
   while (tensor == g->root && own < g->root->ndim && g->is_common[own]) own++;
-  double ops = fmax(generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_ops(d, stage, own) : 0), 1);
+  double ops = fmax(
+      generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_ops(d, stage, own, r.n_data - 1) : 0), 1);
   c->ns = points / (double)f->lanes * (ops + r.taken) * cost_fma(&d->machine, d->machine.vector_bytes);
   for (int i = 0; i < r.n; i++)
     if (!is_of_group(g, r.reads[i].tensor))
@@ -415,7 +416,8 @@ static void describe_steady(const generic_draft *d, const generic_group *g, rows
   int last = g->root->ndim - 1, stage = generic_stage(d, g->root);
   double points = generic_bytes(g->root) / (double)tn_dtype_bytes(g->root->dtype);
   if (f->columns > 0 || last < 1 || g->is_common[last]) return;
-  double ops = generic_steady_ops(d, stage, last_common(g) + 1), lanes = d->machine.vector_bytes / 4.0;
+  double ops = generic_steady_ops(d, stage, last_common(g) + 1, g->root->ndim - 1),
+         lanes = d->machine.vector_bytes / 4.0;
   f->steady_ns = points * ops / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
   f->width = (double)g->root->shape[last] * (double)tn_dtype_bytes(g->root->dtype);
 }

@@ -710,6 +710,24 @@ static void join_chain(const generic_draft *p, generic_group *g, int stage) {
   }
 }
 
+/* Whether all windows are what some axes of the root have no part in, read at its own point: no strip keeps their rows for others, and
+ * they are inlined, or stages of their own. */
+static bool has_only_broadcasts(const generic_draft *p, const generic_group *g) {
+  for (int w = 0; w < g->n_windows; w++) {
+    int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, g->windows[w]);
+    int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+    if (g->windows[w]->ndim >= g->root->ndim || p->s->stages[stage].op->n_reduce > 0) return false;
+    for (int i = 0; i < n; i++) {
+      generic_reads r;
+      if (!generic_read_all(p, readers[i], &r) || r.n_axes > r.n_data) return false;
+      for (int k = 0; k < r.n; k++)
+        for (int d = 0; r.reads[k].tensor == g->windows[w] && d < g->windows[w]->ndim; d++)
+          if (r.reads[k].plain[d] < 0) return false;
+    }
+  }
+  return true;
+}
+
 /* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
 bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g) {
   generic_reads r;
@@ -719,7 +737,7 @@ bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *
   g->ns = generic_cost_ns(p, &r);
   for (int i = stage - 1; i >= 0; i--)
     if (is_free(p, i, t) && is_read_only_by(p, g, i, NULL)) join_chain(p, g, i);
-  g->is_chain = g->n_windows > 0 || is_of_rows(p, stage);
+  g->is_chain = !has_only_broadcasts(p, g) || is_of_rows(p, stage);
   for (int i = 0; i < g->n; i++) g->is_chain |= is_filter(p, generic_stage(p, g->members[i]));
   return g->is_chain;
 }

@@ -214,28 +214,28 @@ static tir_walk count_costly(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* Data axes from FIRST on, LAST left out, that loops run over while what depends on none of them stays. */
+/* Data axes from FIRST to END that loops run over while what depends on none of them stays. */
 typedef struct steady {
   const te_op *op;
-  int first, last;
+  int first, end;
   double ops;
 } steady;
 
 static tir_walk count_steady(void *user, const tir_expr *e) {
   steady *s = user;
   bool moves = false;
-  for (int a = s->first; !moves && a < s->last; a++)
+  for (int a = s->first; !moves && a < s->end; a++)
     moves = s->op->axes[a]->extent > 1 && tir_uses_var(e, &s->op->axes[a]->var);
   if (moves) return TIR_WALK_ON;
-  if (!tir_uses_var(e, &s->op->axes[s->last]->var)) return TIR_WALK_PRUNE; /* no loop at all changes it */
+  if (!tir_uses_var(e, &s->op->axes[s->op->n_axes - 1]->var)) return TIR_WALK_PRUNE; /* no loop at all changes it */
   (void)tir_walk_expr(e, count_costly, &s->ops);
   return TIR_WALK_PRUNE;
 }
 
-double generic_steady_ops(const generic_draft *p, int stage, int first) {
+double generic_steady_ops(const generic_draft *p, int stage, int first, int end) {
   const te_op *op = p->s->stages[stage].op;
-  const tir_expr *body = op->n_reduce == 0 && op->n_axes > first + 1 ? generic_body(p, stage) : NULL;
-  steady s = {.op = op, .first = first, .last = op->n_axes - 1};
+  const tir_expr *body = op->n_reduce == 0 && first < end ? generic_body(p, stage) : NULL;
+  steady s = {.op = op, .first = first, .end = end};
   return body && tir_walk_expr(body, count_steady, &s) && s.ops >= COSTLY_OP ? s.ops : 0;
 }
 

@@ -364,6 +364,21 @@ static void half_registers_load(void **state) {
               1.05 * cost_on(&twice, OF_256, TILE("64", "3", "8", "1", "0", "0")));
 }
 
+/* A root of what all channels share is drawn once where the loop over channels is inside; not where the row is one vector, around which it is
+ * anyway. */
+static void roots_are_shared(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.costs.fma64 = 4; /* arithmetic is what it waits for */
+#define NORMED(size) "Y[n<2, c<64, y<" size ", x<28] = X[n,c,y,x] * rsqrt(V[n,y,x] + 1)"
+#define BY_CHANNELS(size, columns)                                                                                \
+  cost_on(&m, NORMED(size),                                                                                       \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":8,\"threads\":0,\"stream\":0,\"columns\":" columns \
+          ",\"fold\":0}]")
+  assert_true(BY_CHANNELS("28", "2") < 0.8 * BY_CHANNELS("28", "0"));
+  assert_true(isinf(BY_CHANNELS("1", "2")));
+}
+
 /* Few columns that a tile has all of are woven into rows by shuffles; a part of them is stored one by one. */
 static void few_columns_are_woven(void **state) {
   (void)state;
@@ -586,6 +601,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(waits_for_narrow_tiles),
                                             cmocka_unit_test(half_registers_load),
                                             cmocka_unit_test(few_columns_are_woven),
+                                            cmocka_unit_test(roots_are_shared),
                                             cmocka_unit_test(windows_overlap),
                                             cmocka_unit_test(asks_for_what_stays),
                                             cmocka_unit_test(stores_along_rows),
