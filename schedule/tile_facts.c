@@ -235,10 +235,13 @@ static bool can_go_across(const generic_reads *r, int axis, int most_far) {
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     bool is_near = read->stride[axis] == 0 || read->stride[axis] == 1;
-    bool is_far = !is_near && r->n_axes > r->n_data && read->stride[r->n_axes - 1] == 1 && reuse(read, r) >= 2;
+    bool is_beside = read->stride[axis] > 1 && read->stride[axis] <= COST_MOST_APART;
+    bool is_far =
+        !is_near && r->n_axes > r->n_data && (read->stride[r->n_axes - 1] == 1 || is_beside) && reuse(read, r) >= 2;
     n_far += is_far ? 1 : 0;
     if (!read->is_known[axis] || read->block[axis] || !(is_near || is_far)) return false;
-    if (read->is_window && read->stride[axis] != 0) return false;
+    int dim = read->dim[axis];
+    if (read->is_window && read->stride[axis] != 0 && (dim < 0 || read->plain[dim] != axis)) return false;
     along |= read->stride[axis] != 0;
   }
   return along && n_far <= most_far;

@@ -506,6 +506,10 @@ static const said_case said[] = {
     {"roots_of_all_channels",
      "M[n<2, y<5, x<9] = S[n,y,x] * 0.5\nY[n<2, c<20, y<5, x<9] = X[n,c,y,x] * rsqrt(M[n,y,x] + 1)",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0,\"columns\":2,\"fold\":0}]"},
+    {"two_filters_a_channel", "Y[y<6, x<8, c<40, m<2] = sum[r<3, s<3](X[y+r,x+s,c] * W[r,s,c,m])",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":2,\"rows2\":1,\"pack\":1,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"transposed_in_planes",
      "Y[o<16, y<20, x<21] = sum[c<8,r<4,s<4 where (y+1-r)%2 == 0 && y+1 >= r && y < r+19 && (x+1-s)%2 == 0 && x+1 >= s "
      "&& "
