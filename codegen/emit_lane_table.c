@@ -4,7 +4,7 @@
  * multiples of one number that is not known here, a row's length that symbols decide. */
 #include "codegen/emit.h"
 
-enum { MAX_LANES = 64, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4 };
+enum { MAX_LANES = 256, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4, MAX_RUNS = 3 };
 
 /* What a vector of indices is: lane i is lane 0 + offset[i]. With a factor, offset[i] is rest + multiple * UNKNOWN,
  * where UNKNOWN stands for the factor's value, and |rest| < UNKNOWN / 4: so neighbours are neighbours, and nothing else
@@ -341,6 +341,33 @@ static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueR
                   t->factor != NULL ? codegen_index(m, t->factor) : NULL};
 }
 
+/* Which lanes begin a run of neighbours, as a row that goes on at its other end has two. 0: there are too many runs. */
+static int find_runs(const table *t, int *first) {
+  int n = 1;
+  first[0] = 0;
+  if (t->factor != NULL) return 0;
+  for (int i = 1; i < t->lanes; i++) {
+    if (t->offset[i] == t->offset[i - 1] + 1) continue;
+    if (n == MAX_RUNS) return 0;
+    first[n++] = i;
+  }
+  return n;
+}
+
+/* Each run by a masked load, which touches its own lanes only. */
+static LLVMValueRef load_runs(codegen_emitter *m, const source *s, const table *t, int n, const int *first) {
+  LLVMValueRef value = NULL, on[MAX_LANES];
+  for (int r = 0; r < n; r++) {
+    int end = r + 1 < n ? first[r + 1] : t->lanes;
+    for (int i = 0; i < t->lanes; i++) on[i] = LLVMConstInt(m->i1, i >= first[r] && i < end, false);
+    LLVMValueRef mask = LLVMConstVector(on, (unsigned)t->lanes);
+    LLVMValueRef part = codegen_load_masked_run(m, s->buffer, s->pointer,
+                                                element_at(m, s, t->offset[first[r]] - first[r]), t->lanes, mask);
+    value = value == NULL ? part : LLVMBuildSelect(m->builder, mask, part, value, "");
+  }
+  return value;
+}
+
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index) {
   table t;
@@ -352,8 +379,11 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   if (group == 0 && n_rows == 0)
     n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1,
                        m->target->vector_bytes / (int64_t)codegen_element_bytes(buffer), start, &length);
-  if (group == 0 && n_rows == 0) return NULL;
+  int runs[MAX_RUNS],
+      n_runs = group == 0 && n_rows == 0 && codegen_has_cheap_masks(m->target) ? find_runs(&t, runs) : 0;
+  if (group == 0 && n_rows == 0 && n_runs == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
+  if (n_runs > 0) return load_runs(m, &s, &t, n_runs, runs);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group, NULL);
   return load_rows(m, &s, &t, n_rows, start, length);
 }

@@ -173,8 +173,10 @@ static bool is_better_in_order(const generic_draft *p, int stage, const generic_
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
   bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
-  for (int i = 0; is_read && i < r.n; i++)
-    is_window |= r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
+  for (int i = 0; is_read && i < r.n; i++) {
+    bool goes = r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
+    is_window |= goes || !r.reads[i].is_known[column_of(p, &r)];
+  }
   return is_window && is_stencil(p, stage) && !is_better_in_order(p, stage, &r);
 }
 

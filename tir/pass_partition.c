@@ -46,12 +46,12 @@ static bool holds_under(question *q, tir_env env, const tir_stmt *s) {
   return holds;
 }
 
-/* The conditions on the variable are proved one by one. */
+/* The conditions on the variable are proved one by one. What data decides holds throughout no part of a loop. */
 static bool cond_holds(question *q, const tir_expr *cond) {
   tir_conds conds = {0};
   if (!tir_conds_add(&conds, cond)) return false;
   for (int i = 0; i < conds.n; i++) {
-    if (!tir_uses_var(conds.item[i], q->var)) continue;
+    if (!tir_uses_var(conds.item[i], q->var) || tir_reads_memory(conds.item[i])) continue;
     q->any = true;
     if (!tir_prove(q->arena, q->env, conds.item[i])) return false;
   }
@@ -865,6 +865,8 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s, bool is_inside)
 static const tir_stmt *in_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, bool of_loads) {
   int64_t n = longest_part(at, s, min, extent, &of_loads), growth = tir_count_stores(s->u.loop.body), side = 0;
   if (n == 0 && s->u.loop.kind != TIR_PARALLEL) side = first_side(at, s, min, extent, of_loads);
+  if (n == 0 && side == 0 && extent == 2 && s->u.loop.kind != TIR_PARALLEL)
+    n = 1; /* both have a border, which is known then */
   if (n >= extent || (n == 0 && side == 0) || at->stores + growth > at->p->options.max_unrolled_body) return NULL;
   at->stores += growth;
   return side > 0 ? behind_side(at, s, min, extent, side, of_loads) : in_two_parts(at, s, min, extent, n, of_loads);

@@ -25,6 +25,8 @@ typedef struct stride_row {
   "input A: " dtype "[64], B: " dtype "[64]\nC[i<64, c<" of "] = select(c%2 == 0, A[i], B[i]*" dtype "(2))"
 #define WEAVE(n) "split(C, i, " n "); reorder(C, i.outer, c, i.inner); unroll(C, c); vectorize(C, i.inner)"
 
+#define RING "split(C, j, 64); pragma(C, j.outer, loop_partition_hint, 1); vectorize(C, j.inner)"
+
 static const stride_row stride_rows[] = {
     {"colours", GRAY("f32"), ROW("8"), "haswell", "vblendps", "vinsertps"},
     {"colours of a wide vector", GRAY("f32"), ROW("32"), "haswell", "vblendps", "vinsertps"},
@@ -131,6 +133,14 @@ static const stride_row stride_rows[] = {
      "input X: u8[8,30]\nC[i<12, j<32] = select(i >= 2 && i < 10 && j >= 1 && j < 31, "
      "X[i-2,j-1], u8(0))",
      "vectorize(C, j)", "znver4", "cmov", NULL},
+    {"a row that goes on at its other end", "input X: f32[8,512]\nC[i<8, j<512] = X[i, (j+511)%512]", RING, "znver4",
+     "vmovups", "vpextrd"},
+    {"two blocks that both have an end", "input X: u8[8,512]\nC[i<8, j<512] = X[i, (j+511)%512] + X[i, (j+1)%512]",
+     "split(C, j, 256); pragma(C, j.outer, loop_partition_hint, 1); vectorize(C, j.inner)", "znver4", "vmovdqu",
+     "vpextr"},
+    {"a row that goes on at its other end where data say so",
+     "input X: f32[8,512]\nC[i<8, j<512] = select(X[i,j] > 0, X[i, (j+1)%512], 0.5)", RING, "znver4", "vmovups",
+     "vpextrd"},
     {"steps of five stay", "input X: f32[640]\nC[j<128] = X[5*j]", ROW("8"), "haswell", "vinsertps", NULL},
 
     {"pairs", TURNS("2", "f32"), WEAVE("8"), "haswell", "vunpckhps", "vextractps"},
