@@ -396,6 +396,10 @@ const schedule_case schedule_cases[] = {
     {"symbolic_blocks", "symbol M\nC[i<M, j<8] = A[i,j] + 1",
      "split(C, i, 4, tail=peel); split(C, i.outer, 3, tail=peel); reorder(C, i.outer.outer, j, i.outer.inner, "
      "i.inner)"},
+    {"partition_where_data_choose", "input A: f32[2,256]\nC[i<2, j<256] = select(A[i,j] > 0, A[i,(j+1)%256], 0.5)",
+     "split(C, j, 32); pragma(C, j.outer, loop_partition_hint, 1); vectorize(C, j.inner)"},
+    {"partition_two_ends", "input A: f32[2,128]\nC[i<2, j<128] = A[i,(j+127)%128] + A[i,(j+1)%128]",
+     "split(C, j, 64); pragma(C, j.outer, loop_partition_hint, 1); vectorize(C, j.inner)"},
     {"partition_joined", "input A: f32[64], B: f32[400]\nC[i<464] = select(i < 64, A[i], B[i - 64])",
      "split(C, i, 16); pragma(C, i.outer, loop_partition_hint, 1); vectorize(C, i.inner)"},
     {"symbolic_panels", SYMBOLIC,
