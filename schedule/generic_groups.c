@@ -305,6 +305,38 @@ static bool is_kept_in_row(const generic_draft *p, int stage) {
   return ns > kept + p->machine.costs.chain;
 }
 
+/* How often a stage reads TENSOR at places that stop at its borders, or begin anew behind them. */
+static int n_bordered_reads(const generic_draft *p, int reader, const tn_tensor *tensor) {
+  generic_reads r;
+  int n = 0, n_bordered = 0;
+  if (!generic_read_all(p, reader, &r) || r.n_axes > r.n_data || r.n_data != tensor->ndim) return 0;
+  for (int i = 0; i < r.n; i++) {
+    bool is_known = true;
+    if (r.reads[i].tensor != tensor) continue;
+    for (int a = 0; a < r.n_data; a++) is_known &= r.reads[i].is_known[a];
+    n++, n_bordered += !is_known;
+  }
+  return n_bordered > 0 ? n : 0;
+}
+
+/* Of stages that are read around each point and stop at borders, which no strip takes: whether its values are better kept, written once
+ * and read once more. */
+static bool is_kept_with_borders(const generic_draft *p, int stage, double ops) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  double times = 0, bytes = generic_bytes(st->tensors);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++) {
+    int reads = n_bordered_reads(p, readers[i], st->tensors);
+    if (reads == 0) return false;
+    times += reads;
+  }
+  int level = cost_level(&p->machine, bytes);
+  double lanes = (double)generic_lanes(p, stage), fma = cost_fma(&p->machine, p->machine.vector_bytes);
+  double kept =
+      cost_write(&p->machine, bytes, level, false, false) + bytes / COST_LINE * cost_line(&p->machine, level, false);
+  return times > 1 && (times - 1) * ops * points(st->op) / lanes * fma > kept;
+}
+
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
 static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) {
@@ -322,7 +354,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
   if (draws_lanes_apart(p, stage)) return false;
   if (u.by_window) return false;
   if (spares_chains && is_read_by_stencils(p, stage) && generic_computed_again(p, stage) > little) return false;
-  if (is_kept_in_row(p, stage)) return false;
+  if (is_kept_in_row(p, stage) || is_kept_with_borders(p, stage, r.ops)) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
   return u.reads < REUSED;
 }

@@ -673,6 +673,9 @@ static int groups_of(const char *program, const tn_machine *m) {
   "]((X[n,c]-M[c])*(X[n,c]-M[c])) / 4096.0\n" \
   "Y[n<" rows ", c<64] = (X[n,c]-M[c])*rsqrt(V[c]+0.00001)"
 
+#define BORDERED(to, of) \
+  to "[y<256, x<256] = " of "[min(y+1,255),x] + " of "[max(y-1,0),x] + " of "[y,min(x+1,255)] + " of "[y,max(x-1,0)]"
+
 /* Few columns are folded into longer vectors, a stage after the other; of many columns all stages take some at a time, unless a vector of
  * columns is more than the second cache holds. */
 static void columns_together_or_apart(void **state) {
@@ -683,6 +686,11 @@ static void columns_together_or_apart(void **state) {
   assert_int_equal(groups_of(SOFTMAX_OF_COLUMNS("1000", "512"), &half), 1);
   assert_int_equal(groups_of(BATCH_NORM("4096"), &half), 1);
   assert_int_equal(groups_of(BATCH_NORM("40960"), &half), 3);
+  /* Values that are read around each point, as far as borders, are kept. */
+  half.costs.fma32 = 1, half.costs.write2 = half.costs.line2 = 1;
+  assert_int_equal(groups_of(BORDERED("A", "I") "\n" BORDERED("B", "A"), &half), 2);
+  half.costs.write2 = half.costs.line2 = 1000;
+  assert_int_equal(groups_of(BORDERED("A", "I") "\n" BORDERED("B", "A"), &half), 1);
   /* An axis of one is no column. */
   assert_int_equal(groups_of("S[b<1] = sum[i<512, j<512](A[b,i,j] * A[b,i,j])\nD[b<1] = sqrt(S[b])", &half), 1);
 }
