@@ -26,6 +26,13 @@ static double reuse(const generic_read *read, const generic_reads *r) {
   return n;
 }
 
+/* ... and over the reduction, as of x[i] * a[i,j] * x[j]. */
+static double uses(const generic_read *read, const generic_reads *r) {
+  double n = reuse(read, r);
+  for (int a = r->n_data; a < r->n_axes; a++) n *= (double)sharing(read, r, a);
+  return n;
+}
+
 /* How many reads there are of a tensor. */
 int tile_reads_of(const generic_reads *r, const tn_tensor *tensor) {
   int n = 0;
@@ -53,7 +60,7 @@ static bool can_be_packed(const generic_draft *d, const generic_reads *r, const 
   if (generic_stage(d, read->tensor) < 0 || read->overlaps || dim < 0 || read->tensor->ndim >= TN_MAX_RANK)
     return false;
   if (tile_reads_of(r, read->tensor) > 1 && !can_share_panels(r, read->tensor, dim)) return false;
-  return reuse(read, r) >= least;
+  return uses(read, r) >= least;
 }
 
 /* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
@@ -155,7 +162,7 @@ static bool describe_reads(tile_facts *f, bool *all_along) {
     bool stays = f->apart[i] > 0 && (read->is_window || reuse(read, r) < 2);
     bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1 && !stays;
     bool is_other = f->far >= 0 && r->reads[f->far].tensor != read->tensor;
-    if (is_far && (is_other || reuse(read, r) < 2)) return false;
+    if (is_far && (is_other || uses(read, r) < 2)) return false;
     if (is_far && f->far < 0) f->far = i;
     f->block = RUNTIME_MAX(f->block, read->block[f->v]);
     along |= read->stride[f->v] != 0;

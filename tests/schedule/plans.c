@@ -513,6 +513,10 @@ static const said_case said[] = {
     {"strip_of_clamped_taps", "O[y<40, x<80] = sum[r<3, s<3](I[min(max(y+r-1, 0), 39), min(max(x+s-1, 0), 79)])",
      "[{\"stage\":\"O\",\"family\":\"strip\",\"rows\":20,\"columns\":64,\"together\":2,\"vectors\":1,\"inlined\":0,"
      "\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]"},
+    {"forms_of_rows", "Y[n<40] = sum[i<20, j<20](X[n,i] * A[i,j] * X[n,j])",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":1,\"rows2\":1,\"pack\":2,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"transposed_in_planes",
      "Y[o<16, y<20, x<21] = sum[c<8,r<4,s<4 where (y+1-r)%2 == 0 && y+1 >= r && y < r+19 && (x+1-s)%2 == 0 && x+1 >= s "
      "&& "
