@@ -289,6 +289,12 @@ static bool draws_lanes_apart(const generic_draft *p, int stage) {
   return draws;
 }
 
+/* Values of BYTES that are written once and read once more, from where they have room. */
+static double kept_ns(const tn_machine *m, double bytes) {
+  int level = cost_level(m, bytes);
+  return cost_write(m, bytes, level, false, false) + bytes / COST_LINE * cost_line(m, level, false);
+}
+
 /* Of a chain along one row, which is no stencil: whether values that each reader's window takes again and again are better kept, written
  * once and read once more from where they have room. */
 static bool is_kept_in_row(const generic_draft *p, int stage) {
@@ -298,9 +304,7 @@ static bool is_kept_in_row(const generic_draft *p, int stage) {
   for (int i = 0; is_row && i < n; i++) is_row = p->s->stages[readers[i]].op->n_axes == 1;
   double again = is_row ? generic_computed_again(p, stage) : 0, bytes = generic_bytes(op->outputs);
   if (!is_row || again <= little || !isfinite(again)) return false;
-  int level = cost_level(&p->machine, bytes);
-  double kept =
-      cost_write(&p->machine, bytes, level, false, false) + bytes / COST_LINE * cost_line(&p->machine, level, false);
+  double kept = kept_ns(&p->machine, bytes);
   double ns = again * bytes / p->machine.vector_bytes * cost_fma(&p->machine, p->machine.vector_bytes);
   return ns > kept + p->machine.costs.chain;
 }
@@ -330,10 +334,8 @@ static bool is_kept_with_borders(const generic_draft *p, int stage, double ops) 
     if (reads == 0) return false;
     times += reads;
   }
-  int level = cost_level(&p->machine, bytes);
   double lanes = (double)generic_lanes(p, stage), fma = cost_fma(&p->machine, p->machine.vector_bytes);
-  double kept =
-      cost_write(&p->machine, bytes, level, false, false) + bytes / COST_LINE * cost_line(&p->machine, level, false);
+  double kept = kept_ns(&p->machine, bytes);
   return times > 1 && (times - 1) * ops * points(st->op) / lanes * fma > kept;
 }
 
@@ -751,7 +753,7 @@ static bool has_only_broadcasts(const generic_draft *p, const generic_group *g) 
     int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, g->windows[w]);
     int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
     if (g->windows[w]->ndim >= g->root->ndim || p->s->stages[stage].op->n_reduce > 0) return false;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++) {
       generic_reads r;
       if (!generic_read_all(p, readers[i], &r) || r.n_axes > r.n_data) return false;
       for (int k = 0; k < r.n; k++)
