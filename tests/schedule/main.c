@@ -32,5 +32,5 @@ char *state_of(const tn_schedule *s) {
 int main(void) {
   return test_golden() + test_refusals() + test_positions() + test_reference() + test_replay() + test_round_trip() +
          test_regions() + test_values() + test_warnings() + test_tensorize() + test_generic() + test_plans() +
-         test_plan_costs() + test_script() + test_subjects() + test_width();
+         test_plan_costs() + test_plan_texts() + test_script() + test_subjects() + test_width();
 }

@@ -15,6 +15,7 @@ int test_regions(void);
 int test_values(void);
 int test_generic(void);
 int test_plans(void);
+int test_plan_texts(void);
 int test_plan_costs(void);
 int test_warnings(void);
 int test_tensorize(void);
@@ -31,6 +32,23 @@ typedef struct fixture {
 
 /* A stage of a window of another's rows, ROWS apart. */
 #define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
+
+/* Programs of more than one of the tests of plans. */
+#define ROW_SWEEP(name, n, of) name "[i<" n "] = (" of "[i] + " of "[i+1] + " of "[i+2]) * 0.25\n"
+#define ROW_SWEEPS(n) ROW_SWEEP("B", n "+2", "I") ROW_SWEEP("C", n, "B")
+
+#define OPACITY(w) "input A: u8[50," w ",4]\nY[h<50, w<" w ", c<4] = u8(u32(A[h,w,c])*u32(A[h,w,3])//255)"
+
+/* A filter whose steps count by phases, which are put beside each other at the end. */
+#define PHASES(where, end)                                        \
+  "input I: f32[9, 9, 16], W: f32[4, 4, 16, 32]\n"                \
+  "T[y<8, p<2, x<8, q<2, f<32] = sum[r<4, s<4, c<16 where " where \
+  "](I[y+(p+r)//2 - (p+r)//4, x+(q+s)//2 - (q+s)//4, c] * W[3-r, 3-s, c, f])\n" end
+#define SIDE_BY_SIDE "O[h<16, w<16, f<32] = T[h//2, h%2, w//2, w%2, f]\n"
+
+#define CHANNEL_GROUPS                                                             \
+  "input X: f32[4,32,28,28]\nM[n<4, g<8] = sum[c<4, h<28, w<28](X[n,g*4+c,h,w])\n" \
+  "Y[n<4, c<32, h<28, w<28] = X[n,c,h,w] - M[n,c//4]"
 
 /* A machine for plans, and the same with vectors of half a line (plans.c). */
 extern const tn_machine plain_machine;
