@@ -323,6 +323,19 @@ static int find_gaps(const table *t, tir_interval range, int64_t elements, int64
   return 1;
 }
 
+/* All that the lanes take lies among the elements of a few registers, which is where rows of few columns are spread over them: rows with
+ * gaps, the last of which ends with the greatest. */
+static int find_registers(const table *t, int64_t bytes, int64_t most, int64_t *start, int *length) {
+  enum { MOST_REGISTERS = 4 };
+  int64_t low = t->offset[0], high = t->offset[0], lanes = t->lanes;
+  for (int i = 0; i < lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
+  int64_t n = (high - low + lanes) / lanes;
+  if (t->factor != NULL || lanes * bytes != most || lanes < LEAST_ROW || n < 2 || n > MOST_REGISTERS) return 0;
+  for (int64_t i = 0; i < n; i++) start[i] = RUNTIME_MIN(low + i * lanes, high - lanes + 1);
+  *length = (int)lanes;
+  return (int)n;
+}
+
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
                               int length) {
   LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
@@ -379,6 +392,8 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   if (group == 0 && n_rows == 0)
     n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1,
                        m->target->vector_bytes / (int64_t)codegen_element_bytes(buffer), start, &length);
+  if (group == 0 && n_rows == 0)
+    n_rows = find_registers(&t, codegen_element_bytes(buffer), m->target->vector_bytes, start, &length);
   int runs[MAX_RUNS],
       n_runs = group == 0 && n_rows == 0 && codegen_has_cheap_masks(m->target) ? find_runs(&t, runs) : 0;
   if (group == 0 && n_rows == 0 && n_runs == 0) return NULL;

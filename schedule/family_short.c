@@ -12,6 +12,7 @@
 enum { SHORT_VECTORS, SHORT_THREADS, SHORT_FIELD_COUNT };
 /* Steps of a row in a stage, and where each chooses between several values: their lanes are dear to combine. */
 enum { MAX_STEPS = 64, MAX_CHOSEN = 128, MAX_TURNED = 8, BLOCK_BYTES = 16, NONE = -1 };
+enum { MAX_WOVEN = 256 }; /* lanes of a vector that tables are made for (codegen/emit_lane_table.c) */
 
 typedef struct short_facts {
   tn_machine machine;
@@ -237,11 +238,19 @@ static bool turn_input(generic_draft *d, const generic_group *g, const tn_tensor
   return arrange(d, from + 1, dim, outer);
 }
 
+/* Rows of few columns, one behind the other: all of a block are written as one vector. */
+static bool is_woven(const generic_group *g, const short_facts *f, int64_t rows) {
+  int64_t columns = f->columns > 0 ? g->root->shape[f->columns] : 0;
+  return f->columns == g->root->ndim - 1 && f->lane == f->columns - 1 && 2 * columns <= f->lanes &&
+         rows * columns <= MAX_WOVEN;
+}
+
 /* Blocks of rows; the root copies what was computed. *LOOP: the innermost one over blocks. */
 static bool arrange_root(generic_draft *d, const generic_group *g, const short_facts *f, const int32_t *c, int *loop) {
   int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, outer, inner, n_fused;
   int columns = NONE, column = NONE;
-  if (!generic_split_as(d, stage, f->lane, f->lanes * c[SHORT_VECTORS], TN_TAIL_OVERLAP, &outer, &inner)) return false;
+  int64_t rows = f->lanes * c[SHORT_VECTORS];
+  if (!generic_split_as(d, stage, f->lane, rows, TN_TAIL_OVERLAP, &outer, &inner)) return false;
   if (f->columns >= 0 && !generic_split_vector(d, stage, f->columns, 1, &columns, &column)) return false;
   for (int a = 0; a < g->root->ndim; a++)
     if (g->is_common[a] && a != f->lane) order[n++] = a;
@@ -252,8 +261,12 @@ static bool arrange_root(generic_draft *d, const generic_group *g, const short_f
   if (columns >= 0) order[n++] = columns;
   order[n++] = inner;
   if (column >= 0) order[n++] = column;
-  if (!generic_order(d, stage, n, order) || !generic_annotate(d, stage, order[n - 1], SCHEDULE_VECTORIZE)) return false;
-  if (column >= 0 && !generic_annotate(d, stage, inner, SCHEDULE_UNROLL)) return false;
+  const int pair[] = {inner, column};
+  bool weaves = is_woven(g, f, rows);
+  int vector = order[n - 1];
+  if (!generic_order(d, stage, n, order) || (weaves && !generic_fuse(d, stage, 2, pair, &vector))) return false;
+  if (!generic_annotate(d, stage, vector, SCHEDULE_VECTORIZE)) return false;
+  if (column >= 0 && !weaves && !generic_annotate(d, stage, inner, SCHEDULE_UNROLL)) return false;
   if (!generic_parallel(d, stage, n_shared, order, c[SHORT_THREADS] ? INFINITY : 0, loop, &n_fused)) return false;
   if (n_fused < n_shared) *loop = outer;
   return true;

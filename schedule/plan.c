@@ -7,7 +7,7 @@
 static const schedule_family *const families[PLAN_FAMILIES] = {
     &schedule_family_tile,  &schedule_family_strip, &schedule_family_rows,   &schedule_family_reduce,
     &schedule_family_short, &schedule_family_move,  &schedule_family_points, &schedule_family_fold,
-    &schedule_family_phase, &schedule_family_patch};
+    &schedule_family_phase, &schedule_family_patch, &schedule_family_spread};
 
 /* NULL: there is none of that number. */
 const schedule_family *schedule_family_at(int family) {

@@ -68,7 +68,7 @@ typedef struct schedule_family {
 
 extern const schedule_family schedule_family_points, schedule_family_move, schedule_family_reduce, schedule_family_rows,
     schedule_family_short, schedule_family_strip, schedule_family_tile, schedule_family_fold, schedule_family_phase,
-    schedule_family_patch;
+    schedule_family_patch, schedule_family_spread;
 
 /* The families that a group may be scheduled by, their facts and spaces. */
 typedef struct plan_choice {
@@ -77,7 +77,7 @@ typedef struct plan_choice {
   plan_space space;
 } plan_choice;
 
-enum { PLAN_FAMILIES = 10 };
+enum { PLAN_FAMILIES = 11 };
 
 typedef struct plan_choices {
   int n;

@@ -38,6 +38,14 @@ static const near_row near_rows[] = {
      "cache_write(C, local); split(C, j, 16); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
      "reorder(C.local, i.c, r, s, j.c); vectorize(C.local, j.c); unroll(C.local, r); unroll(C.local, s)",
      "znver4", "valign", NULL},
+    {"rows of three columns by a matrix", "input M: f64[3,3], X: f64[64,3]\nY[b<64, i<3] = sum[k<3](M[i,k] * X[b,k])",
+     "split(Y, b, 8); fuse(Y, b.inner, i); reorder(Y, b.outer, k, b.inner.i.fused); unroll(Y, k); "
+     "vectorize(Y, b.inner.i.fused)",
+     "znver4", "vperm", "vmovhp"},
+    {"matrices by their vectors", "input A: f32[64,3,3], X: f32[64,3]\nY[b<64, i<3] = sum[k<3](A[b,i,k] * X[b,k])",
+     "split(Y, b, 16); fuse(Y, b.inner, i); reorder(Y, b.outer, k, b.inner.i.fused); unroll(Y, k); "
+     "vectorize(Y, b.inner.i.fused)",
+     "znver4", "vperm", "vinsertps"},
     {"bytes stay", "input A: u8[64,258]\n" TAPS, "vectorize(C, j)", "znver4", "vpaddb", "valign"},
     {"one tap stays", "input A: f32[64,258]\nC[i<64, j<256] = A[i,j+1]", VECTORS, "znver4", "vmovups", "valign"},
     {"side by side stays", "input A: f32[64,258]\nC[i<64, j<240] = A[i,j] + A[i,j+16]", VECTORS, "znver4", "vmovups",

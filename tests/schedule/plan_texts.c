@@ -22,6 +22,10 @@ static const said_case said[] = {
      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":0,\"block_rows\":1,"
      "\"threads\":"
      "0,\"stream\":1,\"ahead\":0}]"},
+    {"short_rows_of_few_columns", "S[i<90] = sum[k<5](X[i,k])\nY[i<90, j<5] = X[i,j] / S[i]",
+     "[{\"stage\":\"Y\",\"family\":\"short\",\"vectors\":2,\"threads\":0}]"},
+    {"short_rows_longer_than_a_table", "input X: u8[90,12]\nS[i<90] = max[k<12](X[i,k])\nY[i<90, j<12] = X[i,j] - S[i]",
+     "[{\"stage\":\"Y\",\"family\":\"short\",\"vectors\":1,\"threads\":0}]"},
     {"short_rows",
      "M[i<90] = max[k<9](A[i,k])\nE[i<90, j<9] = exp(A[i,j] - M[i])\nS[i<90] = sum[k<9](E[i,k])\n"
      "Y[i<90, j<9] = E[i,j] / S[i]",
@@ -36,6 +40,13 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":2,\"threads\":0}]"},
     {"patches_and_means", "input X: f32[400,64,128]\nY[c<400, y<8, x<16] = sum[r<8, s<8](X[c,8*y+r,8*x+s])/64",
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":4,\"threads\":1}]"},
+    {"spread", "Y[b<50000, n<7, i<4] = sum[k<4](X[b,n,k] * M[k,i])",
+     "[{\"stage\":\"Y\",\"family\":\"spread\",\"rows\":8,\"threads\":1}]"},
+    {"spread_and_more",
+     "S[b<50, n<19, i<3] = sum[k<3](M[b,i,k] * X[b,n,k])\nY[b<50, n<19, i<3] = max(S[b,n,i] + T[i], 0)",
+     "[{\"stage\":\"Y\",\"family\":\"spread\",\"rows\":16,\"threads\":0}]"},
+    {"spread_in_one_turn", "Y[i<4, j<4] = sum[k<4](A[i,k] * B[k,j])",
+     "[{\"stage\":\"Y\",\"family\":\"spread\",\"rows\":4,\"threads\":0}]"},
     {"folded", "input A: f32[3,1003,5]\n(I, V)[b<3, j<5] = argmax[k<1003](A[b,k,j])",
      "[{\"stage\":\"I\",\"family\":\"fold\",\"rows\":16,\"parts\":1,\"threads\":0}]"},
     {"folded_with_a_short_vector", "S[j<37] = sum[k<1000](A[k,j])",

@@ -51,6 +51,10 @@ static const plan_case cases[] = {
      "patch"},
     {"greatest of blocks with gaps between them",
      "input X: f32[64,72,72]\nY[c<64, y<12, x<12] = max[r<5, s<5](X[c,6*y+r,6*x+s])", "Y", "reduce"},
+    {"points by a matrix of their own", "C[i<2000, j<4] = sum[k<4](A[i,k] * B[k,j])", "C", "spread"},
+    {"matrices by their vectors", "Y[b<2000, i<4] = sum[k<4](A[b,i,k] * X[b,k])", "Y", "spread"},
+    {"columns that are no part of one", "Y[b<2000, i<3, j<3] = sum[k<3](A[b,i,k] * B[b,k,j])", "Y", "tile"},
+    {"few columns of many steps", "C[i<2000, j<4] = sum[k<17](A[i,k] * B[k,j])", "C", "tile"},
     {"sums of two columns", "S[j<2] = sum[k<5000](A[k,j])", "S", "fold"},
     {"the least of seven columns and where it stands", "(I, V)[j<7] = argmin[k<5000](A[k,j])", "I", "fold"},
     {"sums of 37 columns", "S[j<37] = sum[k<5000](A[k,j])", "S", "fold"},
@@ -541,6 +545,26 @@ static int values_of(const char *program, const schedule_family *family, const c
   return space.n[k];
 }
 
+/* Rows of few columns are whole registers, four at most. */
+static void spreads_whole_registers(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int n;
+    int32_t last;
+  } rows[] = {{"Y[b<100, i<4] = sum[k<4](M[i,k] * X[b,k])", 3, 16},
+              {"Y[b<15, i<4] = sum[k<4](M[i,k] * X[b,k])", 2, 8},
+              {"Y[b<100, i<3] = sum[k<3](M[i,k] * X[b,k])", 1, 16},
+              {"S[p<50, q<40, j<4] = sum[k<4](A[p,q,k] * B[k,j])\nY[i<2000, j<4] = S[i//40, i%40, j]", 0, 0},
+              {"Y[b<100, i<5] = sum[k<3](M[i,k] * X[b,k])", 0, 0}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    int32_t values[PLAN_MAX_VALUES];
+    int n = values_of(rows[i].program, &schedule_family_spread, "rows", values);
+    assert_int_equal(n, rows[i].n);
+    if (n > 0) assert_int_equal(values[n - 1], rows[i].last);
+  }
+}
+
 /* Rows that share an operand block by block are part of one block: of all such operands. */
 static void rows_are_of_one_block(void **state) {
   (void)state;
@@ -679,6 +703,7 @@ int test_plans(void) {
                                             cmocka_unit_test(finds_parities),
                                             cmocka_unit_test(lies_beside_columns),
                                             cmocka_unit_test(rows_are_of_one_block),
+                                            cmocka_unit_test(spreads_whole_registers),
                                             cmocka_unit_test(rows_of_several_axes),
                                             cmocka_unit_test(ends_where_values_go),
                                             cmocka_unit_test(sums_down_the_rows),
