@@ -325,6 +325,26 @@ bool generic_is_by_columns(const generic_draft *p, const generic_group *g);
 /* Cuts TENSOR's longest reduction loop into PARTS; the partial results, whose first axis counts them, become *PARTIAL
  * (family_reduce.c). */
 bool generic_cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial);
+
+/* ---- dot products (dots.c) --------------------------------------------------------------------------------------- */
+
+/* A combination of dtypes that processors have an instruction for: the sum of GROUP products in each lane. */
+typedef struct generic_dot {
+  tn_dtype left, right, sum;
+  const char *intrin[3]; /* of 16 lanes, of 8, of 4 */
+  int group;
+  bool is_signed; /* bytes that have to be shifted first (tir/pass_signed_dots.c) */
+} generic_dot;
+
+/* NULL: there is none. */
+const generic_dot *generic_find_dot(tn_dtype left, tn_dtype right, tn_dtype sum);
+/* Of the machine's widest vectors; 0: it has none. */
+int generic_dot_lanes(const tn_machine *m, const generic_dot *dot);
+/* Two instructions stand for it, of the halves of both operands. */
+bool generic_dot_has_halves(const tn_machine *m, const generic_dot *dot);
+/* The intrinsic of so many LANES: 16, 8 or 4. */
+const char *generic_dot_intrin(const generic_dot *dot, int64_t lanes);
+
 /* ---- reductions along rows (row_sums.c) -------------------------------------------------------------------------- */
 
 /* The reduction loop along which STAGE's rows are read, an axis of its op. -1: none. */

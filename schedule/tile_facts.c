@@ -330,21 +330,6 @@ bool generic_is_against_the_grain(const generic_draft *d, int stage) {
 
 /* ---- dot products ------------------------------------------------------------------------------------------------ */
 
-/* A row for each combination of dtypes that processors have an instruction for. */
-typedef struct dot_kind {
-  tn_dtype left, right, sum;
-  const char *intrin[2]; /* of 16 lanes, of 8 */
-  int group;
-  bool is_signed; /* bytes that have to be shifted first (tir/pass_signed_dots.c) */
-} dot_kind;
-
-static const dot_kind dot_kinds[] = {
-    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
-    {TN_I8, TN_U8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
-    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, true},
-    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
-};
-
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
 static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
@@ -355,18 +340,14 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
   if (left->tensor == right->tensor || left->stride[f->v] != 0 || right->dim[k] < 0 ||
       (is_turned && !can_be_turned(d, r, left, k)))
     return;
-  for (int i = 0; i < RUNTIME_COUNT(dot_kinds); i++) {
-    const dot_kind *kind = &dot_kinds[i];
-    int lanes = kind->group == 2 ? f->machine.dot_bf16_lanes : f->machine.dot_i8_lanes;
-    bool fits = left->tensor->dtype == kind->left && right->tensor->dtype == kind->right &&
-                r->op->outputs[0].dtype == kind->sum && right->plain[right->dim[k]] == k;
-    if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
-    f->dot = kind->intrin[lanes < 16];
-    f->dot_group = kind->group;
-    f->dot_turned = is_turned ? 1 - f->shared : -1;
-    f->dot_halves = kind->group == 2 ? f->machine.dot_bf16_halves : f->machine.dot_i8_halves;
-    f->dot_signed = kind->is_signed && !f->dot_halves;
-  }
+  const generic_dot *dot = generic_find_dot(left->tensor->dtype, right->tensor->dtype, r->op->outputs[0].dtype);
+  int lanes = dot ? generic_dot_lanes(&f->machine, dot) : 0;
+  if (lanes < 8 || right->plain[right->dim[k]] != k || r->extent[k] < dot->group || r->extent[f->v] < lanes) return;
+  f->dot = generic_dot_intrin(dot, lanes);
+  f->dot_group = dot->group;
+  f->dot_turned = is_turned ? 1 - f->shared : -1;
+  f->dot_halves = generic_dot_has_halves(&f->machine, dot);
+  f->dot_signed = dot->is_signed && !f->dot_halves;
 }
 
 /* Whether an iteration of the axis reads something else. */
