@@ -119,7 +119,18 @@ static bool arrange(generic_draft *p, const tn_tensor *tensor, int together, dou
 
 /* ---- the family -------------------------------------------------------------------------------------------------- */
 
-enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_TOGETHER, REDUCE_WIDE, REDUCE_PLACES, REDUCE_FIELD_COUNT };
+enum {
+  REDUCE_VECTORS,
+  REDUCE_PARTS,
+  REDUCE_THREADS,
+  REDUCE_TOGETHER,
+  REDUCE_WIDE,
+  REDUCE_PLACES,
+  REDUCE_DOTS,
+  REDUCE_FIELD_COUNT
+};
+
+enum { MOST_TOGETHER = 8 }; /* rows whose lanes are combined one by one */
 
 /* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
@@ -141,6 +152,8 @@ typedef struct reduce_facts {
   double combined;        /* operations that combine two results */
   bool is_output;         /* the results are */
   double read;            /* bytes, each once */
+  double memory_ns;       /* that these take to come in */
+  bool has_dots;          /* rows are sums of products that can go by dot products */
   int64_t placed;         /* rows of argmax that can go by value first; 0: none */
   double placed_lanes;    /* of a vector of their values */
 } reduce_facts;
@@ -190,6 +203,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   bool in_lanes = generic_row_sum_of(d, g->root, &f->sum) && !f->has_columns && op->n_axes > 0;
   if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
   f->wide_ns = g->ns + generic_wide_ends(&f->machine, g->root, &f->sum);
+  f->has_dots = !f->has_columns && f->sum.dot;
+  f->memory_ns = f->read > 0 ? generic_memory_ns(d, &reads) : 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
   f->lanes = RUNTIME_MAX(generic_lanes(d, stage), 1);
@@ -209,12 +224,15 @@ static void space(const void *facts, plan_space *s) {
   plan_add(s, REDUCE_TOGETHER, 1);
   for (int n = 4; n <= 8 && f->has_columns; n *= 2)
     if (f->innermost >= 2 * n) plan_add(s, REDUCE_TOGETHER, n);
-  for (int n = 2; n <= 8 && n <= RUNTIME_MAX(f->in_lanes, f->placed); n *= 2) plan_add(s, REDUCE_TOGETHER, n);
+  for (int n = 2; n <= MOST_TOGETHER && n <= RUNTIME_MAX(f->in_lanes, f->placed); n *= 2)
+    plan_add(s, REDUCE_TOGETHER, n);
   plan_add(s, REDUCE_THREADS, 0);
   plan_add(s, REDUCE_WIDE, 0);
   if (f->sum.is_wide) plan_add(s, REDUCE_WIDE, 1);
   plan_add(s, REDUCE_PLACES, 0);
   if (f->placed > 0) plan_add(s, REDUCE_PLACES, 1);
+  plan_add(s, REDUCE_DOTS, 0);
+  if (f->has_dots) plan_add(s, REDUCE_DOTS, 1);
   if (!worth) return;
   plan_add(s, REDUCE_THREADS, 1);
   for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
@@ -291,8 +309,24 @@ static double places_cost(const reduce_facts *f, const int32_t *c) {
                       : cost_threads(m, ns, f->results);
 }
 
+/* Rows by dot products, as many vectors as divide one. */
+static double dots_cost(const reduce_facts *f, const int32_t *c) {
+  const tn_machine *m = &f->machine;
+  int vectors = c[REDUCE_VECTORS], together = c[REDUCE_TOGETHER];
+  if (!f->has_dots || c[REDUCE_PARTS] > 1 || c[REDUCE_WIDE] || c[REDUCE_PLACES]) return INFINITY;
+  if (generic_dot_vectors(&f->sum, vectors) != vectors) return INFINITY;
+  if (together > 1 && (together > f->in_lanes || together * vectors > m->vector_registers / 2)) return INFINITY;
+  double ns = fmax(generic_dots_ns(m, &f->sum, vectors, together), f->memory_ns);
+  ns += generic_rows_streams(m, f->read, together);
+  ns += generic_rows_ends(m, f->results, vectors, together, 1, f->combined);
+  if (!c[REDUCE_THREADS]) return ns;
+  if (together == 1) return cost_threads(m, ns, f->results);
+  return generic_shared_ns(m, ns, f->results / (double)f->in_lanes, f->in_lanes, together, f->is_output);
+}
+
 static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
+  if (c[REDUCE_DOTS]) return dots_cost(f, c);
   if (c[REDUCE_PLACES]) return places_cost(f, c);
   if (c[REDUCE_WIDE])
     return f->sum.is_wide && !c[REDUCE_THREADS] && c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] == 1 ? f->wide_ns
@@ -330,6 +364,8 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (c[REDUCE_PLACES])
     return c[REDUCE_PARTS] == 1 && c[REDUCE_TOGETHER] <= f->placed &&
            rows_by_value(&with, g->root, c[REDUCE_TOGETHER], ns);
+  with.by_dots = c[REDUCE_DOTS] != 0;
+  if (with.by_dots && c[REDUCE_PARTS] > 1) return false;
   if (c[REDUCE_PARTS] > 1 && !generic_cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
   if (c[REDUCE_WIDE] && !generic_part_wide(&with, g->root, &f->sum, &wide)) return false;
   int together = c[REDUCE_TOGETHER];
@@ -344,6 +380,7 @@ static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_TOGETHER] = {"together", "rows that are reduced at a time; of columns: 1: results stay in registers"},
     [REDUCE_WIDE] = {"wide", "1: elements of rows that lie one behind the other are summed up first", true},
     [REDUCE_PLACES] = {"places", "1: argmax takes the greatest of a row, then its first place", true},
+    [REDUCE_DOTS] = {"dots", "1: products of narrow numbers are summed up by dot products", true},
 };
 
 PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

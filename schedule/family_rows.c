@@ -189,12 +189,13 @@ static bool part_member(generic_draft *p, const generic_group *g, const tn_tenso
 /* Of a reduction in lanes: the rows that go together, axis ROW, stand next to each other inside of the loop along them. */
 static bool put_rows_inside(generic_draft *p, int stage, int row) {
   const schedule_stage *st = &p->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, last = st->leaves[st->n_leaves - 1];
+  int order[SCHEDULE_MAX_AXES], n = 0, inner = RUNTIME_MIN(st->n_leaves - 1, schedule_tensor_position(st));
   if (p->together <= 1) return true;
-  for (int i = 0; i + 1 < st->n_leaves; i++)
+  for (int i = 0; i < inner; i++)
     if (st->leaves[i] != row) order[n++] = st->leaves[i];
   order[n++] = row;
-  if (last != row) order[n++] = last;
+  for (int i = inner; i < st->n_leaves; i++)
+    if (st->leaves[i] != row) order[n++] = st->leaves[i];
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_UNROLL);
 }
 
@@ -310,6 +311,7 @@ enum {
   ROWS_COLUMNS,
   ROWS_AHEAD,
   ROWS_BLOCKS,
+  ROWS_DOTS,
   ROWS_FIELD_COUNT
 };
 
@@ -339,6 +341,9 @@ struct rows_facts {
   double ahead_ns;   /* of the stage that computes most with what is read row by row; 0: there is none */
   int n_sums;        /* of a row that are done in lanes */
   generic_row_sum sums[GENERIC_MAX_STAGES + 1];
+  bool has_dots;          /* some can go by dot products */
+  double plain_ns;        /* of those that can, without them */
+  double dot_memory_ns;   /* that what these read takes to come in */
   double row;             /* bytes of the root's row of columns */
   int64_t columns, lanes; /* 0: vectors go along rows; of the root, whose last axis is that of vectors */
   int n_stages;
@@ -353,6 +358,14 @@ static bool describe_sum(const generic_draft *d, const generic_group *g, const t
   bool in_lanes = generic_row_sum_of(d, tensor, out);
   out->is_wide &= !is_last_common(g, tensor);
   return in_lanes;
+}
+
+/* What changes where sums go by dot products. SUM: TENSOR's. */
+static void describe_dots(const generic_draft *d, const tn_tensor *tensor, const generic_row_sum *sum, rows_facts *f) {
+  generic_reads r;
+  if (!sum->dot || !generic_read_all(d, generic_stage(d, tensor), &r)) return;
+  f->has_dots = true;
+  f->plain_ns += generic_cost_ns(d, &r), f->dot_memory_ns += generic_memory_ns(d, &r);
 }
 
 /* Vectors that a reduction by columns adds up. 0: it is none. */
@@ -371,8 +384,11 @@ static void describe_rows(const generic_draft *d, const generic_group *g, rows_f
   int last = last_common(g);
   f->row_bytes = generic_bytes(g->root);
   f->n_sums = describe_sum(d, g, g->root, &f->sums[0]);
+  if (f->n_sums > 0) describe_dots(d, g->root, &f->sums[0], f);
   for (int i = 0; i < g->n; i++) {
-    f->n_sums += describe_sum(d, g, g->members[i], &f->sums[f->n_sums]);
+    int at = f->n_sums;
+    f->n_sums += describe_sum(d, g, g->members[i], &f->sums[at]);
+    if (f->n_sums > at) describe_dots(d, g->members[i], &f->sums[at], f);
     f->row_bytes += generic_bytes(g->members[i]);
     f->steps += column_steps(d, g->members[i]);
   }
@@ -523,6 +539,8 @@ static void space(const void *facts, plan_space *s) {
   if (f->columns == 0 && f->ahead_ns > 0 && cost_level(&f->machine, 2 * f->written) > 2) plan_add(s, ROWS_AHEAD, 1);
   if (f->has_common || !f->in_blocks) plan_add(s, ROWS_BLOCKS, 0);
   if (f->in_blocks) plan_add(s, ROWS_BLOCKS, 1);
+  plan_add(s, ROWS_DOTS, 0);
+  if (f->has_dots && f->columns == 0) plan_add(s, ROWS_DOTS, 1);
 }
 
 /* A block's vectors wait for the step before, where there are too few of them. N columns. */
@@ -590,6 +608,14 @@ static double spanning_ns(const rows_facts *f, int vectors, int together) {
   return spans && cost_level(m, 2 * f->written) > 2 ? f->written / COST_LINE / vectors * m->costs.spans : 0;
 }
 
+/* The group's arithmetic, where sums go by dot products if they can. */
+static double dots_ns(const rows_facts *f, int vectors, int together) {
+  double ns = 0;
+  for (int i = 0; i < f->n_sums; i++)
+    if (f->sums[i].dot) ns += generic_dots_ns(&f->machine, &f->sums[i], vectors, together);
+  return fmax(f->ns - f->plain_ns, 0) + fmax(ns, f->dot_memory_ns);
+}
+
 /* Rows that go together stay in the first cache between the group's stages. */
 static double cost(const void *facts, const int32_t *c) {
   const rows_facts *f = facts;
@@ -599,9 +625,13 @@ static double cost(const void *facts, const int32_t *c) {
   if (together > 1 && together * f->row_bytes > (double)f->machine.cache_bytes[1] / 2) return INFINITY;
   if (c[ROWS_COLUMNS] && c[ROWS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (f->columns > 0) return columns_cost(f, c);
-  double ns = f->ns * generic_rows_waits(&f->machine, f->in_vector, c[ROWS_VECTORS], together, 1);
+  if (c[ROWS_DOTS] && !f->has_dots) return INFINITY;
+  double ns = c[ROWS_DOTS] ? dots_ns(f, c[ROWS_VECTORS], together) : f->ns;
+  ns *= generic_rows_waits(&f->machine, f->in_vector, c[ROWS_VECTORS], together, 1);
   ns += together > 1 ? f->apart_ns : f->wide_ns;
-  for (int i = 0; i < f->n_sums; i++) ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
+  for (int i = 0; i < f->n_sums; i++)
+    if (!c[ROWS_DOTS] || !f->sums[i].dot)
+      ns += generic_row_sum_waits(&f->machine, &f->sums[i], c[ROWS_VECTORS], together);
   ns += generic_rows_ends(&f->machine, f->parts * f->n_sums, c[ROWS_VECTORS], together, 1, 1);
   ns += generic_rows_streams(&f->machine, 2 * f->written, together);
   ns += c[ROWS_COLUMNS]
@@ -628,6 +658,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   with.together = c[ROWS_TOGETHER];
   with.columns_first = c[ROWS_COLUMNS] != 0;
   with.asks_ahead = c[ROWS_AHEAD] != 0;
+  with.by_dots = c[ROWS_DOTS] != 0;
   group.ns = c[ROWS_THREADS] ? INFINITY : 0;
   return generic_rows(&with, &group) && (!c[ROWS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
@@ -640,6 +671,7 @@ static const plan_field fields[ROWS_FIELD_COUNT] = {
     [ROWS_COLUMNS] = {"columns", "1: the last stage goes by columns: what is the same for all rows is done once", true},
     [ROWS_AHEAD] = {"ahead", "1: while rows are computed, what the next ones read is asked for", true},
     [ROWS_BLOCKS] = {"blocks", "1: blocks of an axis, each of which members have one value for, go one by one", true},
+    [ROWS_DOTS] = {"dots", "1: products of narrow numbers are summed up by dot products", true},
 };
 
 PLAN_FAMILY(rows, ROWS_FIELD_COUNT);

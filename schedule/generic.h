@@ -49,6 +49,7 @@ typedef struct generic_draft {
   int together;       /* of stages with common outer loops: rows that are computed at a time; 0: 1 */
   bool columns_first; /* of their last one: blocks of columns go outside of the rows that are not common */
   bool asks_ahead;    /* ... and while rows are computed, what the next ones read is asked for */
+  bool by_dots;       /* of sums along rows: a vector's lanes are dot products (generic_row_sum) */
 } generic_draft;
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
@@ -360,9 +361,15 @@ typedef struct generic_row_sum {
   /* Rows of neighbouring results lie one behind the other, and a step of the other reduction loops goes over all of them: each
    * element of these rows becomes a sum of its own. JOINS: all rows are one then. */
   bool is_wide, joins;
+  const generic_dot *dot; /* of products that an instruction sums up in groups; NULL: they are none */
+  int64_t dot_lanes;      /* of a vector of such sums, whose elements together divide a row */
 } generic_row_sum;
 /* False: TENSOR is reduced in another way, or not at all. */
 bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic_row_sum *out);
+/* How many vectors of dot products, REGISTERS at most, divide a row. */
+int64_t generic_dot_vectors(const generic_row_sum *sum, int registers);
+/* Nanoseconds of a row sum's dot products, with so many registers a vector, as far as they divide a row, and rows at a time. */
+double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int registers, int together);
 /* TENSOR's sums of elements, WIDE as above, in a stage of their own: *SUMS; TENSOR adds them up. */
 bool generic_part_wide(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *wide, const tn_tensor **sums);
 /* A reduction's stages after it was parted for vectors: consumers first. */

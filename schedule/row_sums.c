@@ -107,6 +107,25 @@ static bool is_wide(const generic_draft *d, const generic_reads *r, int axis, in
   return out->extent < 2 * out->lanes || pieces > out->rows * vectors * 2 * m->costs.load / WIDE_STEPS;
 }
 
+/* A sum of products of two numbers each, which lie side by side along AXIS, a row's only loop. */
+static void describe_dot(const generic_draft *d, const generic_reads *r, int axis, int first, generic_row_sum *out) {
+  const tir_expr *body = r->op->body;
+  bool is_sum = body->op == TIR_REDUCE && body->u.reduce->combiner == TIR_REDUCE_SUM && !body->u.reduce->tuple &&
+                !body->u.reduce->has_where && body->arg[0]->op == TIR_MUL;
+  if (!is_sum || first != axis || r->n != 2 || r->reads[0].stride[axis] != 1 || r->reads[1].stride[axis] != 1) return;
+  const generic_dot *dot =
+      generic_find_dot(r->reads[0].tensor->dtype, r->reads[1].tensor->dtype, r->op->outputs[0].dtype);
+  if (!dot || generic_dot_has_halves(&d->machine, dot)) return;
+  for (int64_t lanes = generic_dot_lanes(&d->machine, dot); lanes >= LAST_LANES && !out->dot; lanes /= 2)
+    if (out->extent % (lanes * dot->group) == 0) out->dot = dot, out->dot_lanes = lanes;
+}
+
+int64_t generic_dot_vectors(const generic_row_sum *sum, int registers) {
+  int64_t n = 1;
+  while (2 * n <= registers && sum->extent % (2 * n * sum->dot_lanes * sum->dot->group) == 0) n *= 2;
+  return n;
+}
+
 bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic_row_sum *out) {
   int stage = generic_stage(d, tensor), axis = generic_row_axis(d, stage);
   generic_reads r;
@@ -117,6 +136,7 @@ bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic
   out->values = r.op->n_outputs, out->ops = r.taken;
   if (first > r.n_data && out->values == 1 && r.n_data + 2 <= TN_MAX_RANK) out->next = r.extent[first - 1];
   out->is_wide = is_wide(d, &r, axis, first, out);
+  describe_dot(d, &r, axis, first, out);
   return out->extent >= 2 * out->lanes;
 }
 
@@ -210,11 +230,37 @@ static bool part_beside(generic_draft *p, int stage, int64_t beside, int64_t ext
          generic_annotate(p, stage + 1, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL) && take_part(p, stage + 1, out);
 }
 
+/* The same by dot products: the lanes of some vectors, each of groups of products along AXIS. */
+static bool part_dots(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *sum, int axis, int64_t *width,
+                      generic_parts *out) {
+  int stage = generic_stage(p, tensor), lane = p->s->stages[stage].op->n_axes, order[SCHEDULE_MAX_AXES], n = 0;
+  int blocks, block, lanes, group, vector = -1;
+  int64_t vectors = generic_dot_vectors(sum, generic_registers(p));
+  *width = vectors * sum->dot_lanes;
+  if (!generic_split(p, stage, axis, *width * sum->dot->group, &blocks, &block)) return false;
+  if (!generic_split(p, stage, block, sum->dot->group, &lanes, &group)) return false;
+  if (schedule_rfactor(p->s, stage, schedule_leaf_position(&p->s->stages[stage], lanes), lane) != TN_OK) return false;
+  const schedule_stage *st = &p->s->stages[stage];
+  group = st->leaves[st->n_leaves - 1];
+  for (int i = 0; i + 1 < st->n_leaves; i++)
+    if (st->leaves[i] != lane) order[n++] = st->leaves[i];
+  if (vectors > 1 && !generic_split(p, stage, lane, sum->dot_lanes, &vector, &lane)) return false;
+  if (vector >= 0) order[n++] = vector;
+  order[n++] = lane, order[n++] = group;
+  st = &p->s->stages[stage];
+  out->tensors[out->n++] = st->tensors;
+  return generic_order(p, stage, n, order) && (vector < 0 || generic_annotate(p, stage, vector, SCHEDULE_UNROLL)) &&
+         schedule_set_scope(p->s, stage, "local") == TN_OK &&
+         schedule_tensorize(p->s, stage, schedule_leaf_position(st, lane),
+                            generic_dot_intrin(sum->dot, sum->dot_lanes)) == TN_OK;
+}
+
 /* Parts the reduction along AXIS into lanes of vectors. *WIDTH: how many. */
 static bool part_row(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *sum, int axis, int64_t *width,
                      generic_parts *out) {
   int stage = generic_stage(p, tensor), registers = generic_registers(p);
   const schedule_stage *st = &p->s->stages[stage];
+  if (p->by_dots && sum->dot) return part_dots(p, tensor, sum, axis, width, out);
   int64_t vectors = vectors_of_sum(&p->machine, sum, registers, p->together);
   int64_t beside = beside_of_sum(&p->machine, sum, vectors, registers, p->together);
   *width = vectors * sum->lanes;
@@ -262,6 +308,16 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
   return generic_row_sum_of(d, tensor, &sum) ? sum.extent : 0;
 }
 
+/* Rows that go together load what they share once. Signed bytes are shifted, and what that adds is summed up and taken away. */
+double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int registers, int together) {
+  enum { FOR_SIGNS = 2 };
+  double vectors = (double)generic_dot_vectors(sum, registers), rows = RUNTIME_MAX(together, 1);
+  double steps = sum->rows * (double)sum->extent / (double)(sum->dot_lanes * sum->dot->group);
+  double work = cost_dot(m, sum->dot->group) + (sum->dot->is_signed ? FOR_SIGNS * cost_fma(m, m->vector_bytes) : 0);
+  double step = fmax((1 + 1 / rows) * m->costs.load, work);
+  return steps * (step + fmax(m->costs.chain / (vectors * rows) - step, 0));
+}
+
 /* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer
  * rest. Vectors that run in chunks have their sums in memory, which is no plan. */
 double generic_rows_waits(const tn_machine *m, int64_t lanes, int vectors, int together, int values) {
@@ -285,7 +341,7 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
 /* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
   double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
-  return rows * steps * fmax(values * m->costs.ends / together, (ops - (values == 1)) * cost_fma(m, LAST_BYTES));
+  return rows * steps * fmax(values * m->costs.ends / together, ops * cost_fma(m, LAST_BYTES));
 }
 
 double generic_wide_ends(const tn_machine *m, const tn_tensor *results, const generic_row_sum *sum) {
