@@ -153,6 +153,7 @@ typedef struct reduce_facts {
   bool is_output;         /* the results are */
   double read;            /* bytes, each once */
   double memory_ns;       /* that these take to come in */
+  double shared_ns;       /* of arithmetic with what rows that go together share */
   bool has_dots;          /* rows are sums of products that can go by dot products */
   int64_t placed;         /* rows of argmax that can go by value first; 0: none */
   double placed_lanes;    /* of a vector of their values */
@@ -170,6 +171,18 @@ static bool has_places(const generic_draft *d, const generic_group *g, const gen
   bool is_plain = dtype == TN_F32 || dtype == TN_F64 || (!tn_dtype_is_float(dtype) && dtype != TN_BOOL);
   return is_plain && dtype == d->s->stages[stage].tensors[values].dtype && r->ops == 1 &&
          generic_row_axis(d, stage) == r->n_data && r->extent[r->n_data] >= 8 && !body->u.reduce->has_where;
+}
+
+/* Loads, and what widens them, of what all rows along the last data axis read again. */
+static double shared_ns(const generic_draft *d, const generic_reads *r) {
+  double ops = 0, points = 1;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  for (int i = 0; i < r->n && r->n_data > 0; i++) {
+    const generic_read *read = &r->reads[i];
+    bool is_narrow = tn_dtype_bytes(read->tensor->dtype) < tn_dtype_bytes(r->tensor->dtype);
+    if (read->is_known[r->n_data - 1] && read->stride[r->n_data - 1] == 0) ops += is_narrow ? 2 : 1;
+  }
+  return points * ops / (d->machine.vector_bytes / 4.0) * cost_fma(&d->machine, d->machine.vector_bytes);
 }
 
 /* One stage with a reduction that is no tile. */
@@ -204,6 +217,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   if (f->has_columns || op->n_axes == 0 || op->n_outputs > 1) f->sum.is_wide = false;
   f->wide_ns = g->ns + generic_wide_ends(&f->machine, g->root, &f->sum);
   f->has_dots = !f->has_columns && f->sum.dot;
+  f->shared_ns = f->read > 0 ? shared_ns(d, &reads) : 0;
   f->memory_ns = f->read > 0 ? generic_memory_ns(d, &reads) : 0;
   f->in_lanes = in_lanes ? op->axes[op->n_axes - 1]->extent : 0;
   f->columns = f->has_columns ? op->axes[op->n_axes - 1]->extent : 0;
@@ -325,6 +339,7 @@ static double dots_cost(const reduce_facts *f, const int32_t *c) {
 }
 
 static double cost(const void *facts, const int32_t *c) {
+  static const double KEEPS_PACE = 2; /* arithmetic is counted one operation after the other */
   const reduce_facts *f = facts;
   if (c[REDUCE_DOTS]) return dots_cost(f, c);
   if (c[REDUCE_PLACES]) return places_cost(f, c);
@@ -334,10 +349,12 @@ static double cost(const void *facts, const int32_t *c) {
   int rows = f->has_columns ? 1 : c[REDUCE_TOGETHER];
   if (rows > 1 && rows > f->in_lanes) return INFINITY;
   if (rows > 1 && rows * c[REDUCE_VECTORS] * f->values > f->machine.vector_registers / 2) return INFINITY;
-  /* One row of one value keeps pace with memory, which guesses best what follows in one row. */
-  if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2) return INFINITY;
+  /* One row of one value that keeps pace with memory: this guesses best what follows in one row. */
+  bool keeps_pace = f->ns <= KEEPS_PACE * f->memory_ns;
+  if (rows > 1 && f->values == 1 && cost_level(&f->machine, f->read) > 2 && keeps_pace) return INFINITY;
   double waits = f->has_columns ? 1 : generic_rows_waits(&f->machine, f->lanes, c[REDUCE_VECTORS], rows, f->values);
-  double ns = f->ns * (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  double ns = fmax(f->ns - f->shared_ns * (1 - 1.0 / rows), fmin(f->memory_ns, f->ns)) *
+              (waits + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
   if (f->in_lanes > 0) ns += generic_row_sum_waits(&f->machine, &f->sum, c[REDUCE_VECTORS], rows);
   if (f->in_lanes > 0)
     ns += generic_rows_ends(&f->machine, f->results, c[REDUCE_VECTORS], rows, f->values, f->combined);

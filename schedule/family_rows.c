@@ -40,13 +40,12 @@ static bool arrange_member(generic_draft *p, const tn_tensor *tensor) {
 /* ---- the root's loops -------------------------------------------------------------------------------------------- */
 
 /* Cuts the last of the N common loops into blocks of rows that go together; the last block is moved back. *ROW: a block's
- * rows, unrolled; -1: rows go one by one. */
+ * rows; -1: they go one by one. */
 static bool put_together(generic_draft *p, int stage, int n, int *common, int *row) {
   *row = -1;
   if (p->together <= 1) return true;
   if (n == 0 || p->s->stages[stage].axes[common[n - 1]].extent < p->together) return false;
-  return generic_split_as(p, stage, common[n - 1], p->together, TN_TAIL_OVERLAP, &common[n - 1], row) &&
-         generic_annotate(p, stage, *row, SCHEDULE_UNROLL);
+  return generic_split_as(p, stage, common[n - 1], p->together, TN_TAIL_OVERLAP, &common[n - 1], row);
 }
 
 /* Fuses the last of the root's axes, none of which is common, where rows leave a rest and every read goes on from row to row. *LAST:
@@ -75,6 +74,7 @@ bool generic_is_by_columns(const generic_draft *p, const generic_group *g) {
 typedef struct root_loops {
   int n_common, common[TN_MAX_RANK + 1]; /* outermost */
   int row;                               /* rows that go together, inside a reduction and outside of other loops */
+  bool ends;                             /* they are a vector of sums */
   int first;                             /* blocks of columns that go outside of the rows that are not common */
   generic_columns columns;               /* the vectors */
   bool has_vectors;
@@ -103,24 +103,31 @@ static bool order_root(generic_draft *p, int stage, const root_loops *l) {
   int order[SCHEDULE_MAX_AXES], n = 0;
   for (int i = 0; i < l->n_common; i++) order[n++] = l->common[i];
   if (l->first >= 0) order[n++] = l->first;
-  if (l->row >= 0 && st->op->n_reduce > 0) order[n++] = l->row;
+  if (l->row >= 0 && st->op->n_reduce > 0 && !l->ends) order[n++] = l->row;
   for (int i = 0; i < st->n_leaves; i++)
     if (!is_listed(l, st->leaves[i])) order[n++] = st->leaves[i];
-  if (l->row >= 0 && st->op->n_reduce == 0) order[n++] = l->row;
+  if (l->row >= 0 && (st->op->n_reduce == 0 || l->ends)) order[n++] = l->row;
   if (l->has_vectors && l->columns.vector >= 0) order[n++] = l->columns.vector;
   if (l->has_vectors) order[n++] = l->columns.lane;
   return generic_order(p, stage, n, order) &&
+         (l->row < 0 || generic_annotate(p, stage, l->row, l->ends ? SCHEDULE_VECTORIZE : SCHEDULE_UNROLL)) &&
          (!l->has_vectors || generic_annotate(p, stage, l->columns.lane, SCHEDULE_VECTORIZE));
 }
 
-/* *LOOP: the last common one. COLUMNS: the group's vectors go along a common axis, cut into blocks. */
-static bool arrange_root(generic_draft *p, const generic_group *g, bool by_columns, int64_t block, bool by_lanes,
-                         int *loop) {
+/* Blocks of a common axis that vectors go along. */
+typedef struct column_blocks {
+  int64_t length;
+  bool by_lanes;
+} column_blocks;
+
+/* *LOOP: the last common one. BLOCKS NULL: vectors go along none of these. ENDS: rows that go together are a vector of sums. */
+static bool arrange_root(generic_draft *p, const generic_group *g, const column_blocks *blocks, bool ends, int *loop) {
   int stage = generic_stage(p, g->root), n_fused, last = g->root->ndim - 1;
   const te_op *op = p->s->stages[stage].op;
-  bool in_row = last >= 0 && !g->is_common[last] && op->n_reduce == 0;
-  root_loops l = {.row = -1, .first = -1, .has_vectors = by_columns || in_row, .columns = {-1, -1, last}};
-  if (by_columns && (p->together > 1 || !generic_split_columns(p, stage, last, block, by_lanes, &l.columns)))
+  bool in_row = last >= 0 && !g->is_common[last] && op->n_reduce == 0, by_columns = blocks != NULL;
+  root_loops l = {.ends = ends, .row = -1, .first = -1, .has_vectors = by_columns || in_row, .columns = {-1, -1, last}};
+  if (by_columns &&
+      (p->together > 1 || !generic_split_columns(p, stage, last, blocks->length, blocks->by_lanes, &l.columns)))
     return false;
   if (in_row && !p->columns_first && !join_columns(p, g, stage, &last)) return false;
   if (in_row && !generic_split_vector(p, stage, last, generic_registers(p), &l.columns.block, &l.columns.lane))
@@ -145,8 +152,11 @@ typedef struct row_list {
   struct {
     const tn_tensor *tensor;
     bool is_part;
-    int row; /* of a part: the axis that goes along with the root's last common one */
+    int row;        /* of a part: the axis that goes along with the root's last common one */
+    int64_t folded; /* as of generic_parts */
+    bool ends;      /* adds up what is folded: its rows are a vector */
   } rows[GENERIC_MAX_STAGES * 2];
+  bool root_ends; /* so does the root */
 } row_list;
 
 /* The last axis that the root shares with all members; -1: none. */
@@ -169,18 +179,23 @@ static bool is_last_common(const generic_group *g, const tn_tensor *tensor) {
 static bool part_member(generic_draft *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
-  if (!generic_part_lanes(p, tensor, !is_last_common(g, tensor), &parts)) return false;
   const int8_t *map = generic_map_of(g, tensor);
   int row = last_common(g);
   if (map && row >= 0) row = map[row];
+  bool folds = p->together > 1 && row == tensor->ndim - 1;
+  if (!generic_part_lanes(p, tensor, !is_last_common(g, tensor), folds, &parts)) return false;
+  bool ends = parts.n > 0 && parts.folded[0] > 0;
+  if (tensor == g->root) list->root_ends = ends;
   if (tensor != g->root) {
     list->rows[list->n].tensor = tensor;
     list->rows[list->n].row = row;
+    list->rows[list->n].ends = ends;
     list->rows[list->n++].is_part = parts.n > 0;
   }
   for (int i = 0; i < parts.n; i++) {
     list->rows[list->n].tensor = parts.tensors[i];
     list->rows[list->n].row = row;
+    list->rows[list->n].folded = parts.folded[i];
     list->rows[list->n++].is_part = true;
   }
   return true;
@@ -197,6 +212,25 @@ static bool put_rows_inside(generic_draft *p, int stage, int row) {
   for (int i = inner; i < st->n_leaves; i++)
     if (st->leaves[i] != row) order[n++] = st->leaves[i];
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_UNROLL);
+}
+
+/* The same of what adds up the lanes of such rows: they are a vector. */
+static bool put_rows_last(generic_draft *p, int stage, int row) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != row) order[n++] = st->leaves[i];
+  order[n++] = row;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_VECTORIZE);
+}
+
+/* A stage of LIST, by what it is. */
+static bool put_loops(generic_draft *p, const row_list *list, int i) {
+  const tn_tensor *tensor = list->rows[i].tensor;
+  int stage = generic_stage(p, tensor);
+  if (list->rows[i].folded > 0) return generic_put_folded(p, stage, list->rows[i].folded);
+  if (list->rows[i].ends) return put_rows_last(p, stage, list->rows[i].row);
+  return list->rows[i].is_part ? put_rows_inside(p, stage, list->rows[i].row) : arrange_member(p, tensor);
 }
 
 /* Of a root that is reduced by columns, the sums become a member, which the root copies. GROUP: a copy of the root's. */
@@ -216,15 +250,16 @@ static bool make_sums_member(generic_draft *p, generic_group *g) {
 static bool by_columns(generic_draft *p, const generic_group *given) {
   generic_group g = *given;
   int loop, last = g.root->ndim - 1;
-  bool by_lanes;
+  column_blocks blocks;
   if (!make_sums_member(p, &g)) return false;
   int64_t lanes = generic_lanes(p, generic_stage(p, g.root));
-  int64_t block = generic_column_block(g.root->shape[last], lanes, generic_registers(p), &by_lanes);
-  if (!arrange_root(p, &g, true, block, by_lanes, &loop)) return false;
+  blocks.length = generic_column_block(g.root->shape[last], lanes, generic_registers(p), &blocks.by_lanes);
+  if (!arrange_root(p, &g, &blocks, false, &loop)) return false;
   for (int i = 0; i < g.n; i++) {
     const tn_tensor *tensor = g.members[i];
-    if (!generic_arrange_columns(p, generic_stage(p, tensor), g.maps[i][last], by_lanes)) return false;
-    if (!make_local(p, &g, tensor, block) || (loop >= 0 && !generic_attach(p, tensor, g.root, loop))) return false;
+    if (!generic_arrange_columns(p, generic_stage(p, tensor), g.maps[i][last], blocks.by_lanes)) return false;
+    if (!make_local(p, &g, tensor, blocks.length) || (loop >= 0 && !generic_attach(p, tensor, g.root, loop)))
+      return false;
   }
   return true;
 }
@@ -291,12 +326,12 @@ bool generic_rows(generic_draft *p, const generic_group *g) {
   if (!part_member(p, g, g->root, &list)) return false;
   for (int i = 0; i < g->n; i++)
     if (!part_member(p, g, g->members[i], &list)) return false;
-  if (!arrange_root(p, g, false, 0, false, &loop)) return false;
+  if (!arrange_root(p, g, NULL, list.root_ends, &loop)) return false;
   for (int i = 0; i < list.n; i++) {
     const tn_tensor *tensor = list.rows[i].tensor;
-    bool ok = list.rows[i].is_part ? put_rows_inside(p, generic_stage(p, tensor), list.rows[i].row)
-                                   : arrange_member(p, tensor);
-    if (!ok || !make_local(p, g, tensor, 1) || (loop >= 0 && !generic_attach(p, tensor, g->root, loop))) return false;
+    if (!put_loops(p, &list, i) || !make_local(p, g, tensor, 1) ||
+        (loop >= 0 && !generic_attach(p, tensor, g->root, loop)))
+      return false;
   }
   return !p->asks_ahead || ask_ahead(p, g, &list, loop);
 }

@@ -376,6 +376,7 @@ bool generic_part_wide(generic_draft *p, const tn_tensor *tensor, const generic_
 typedef struct generic_parts {
   int n;
   const tn_tensor *tensors[8];
+  int64_t folded[8]; /* of sums of several rows in one vector: lanes of each row; 0: they are of one row */
 } generic_parts;
 /* Every WIDTH-th step along a reduction axis of TENSOR's stage, whose data loops are untouched, becomes a partial sum: the last
  * data axis of a new stage, whose tensor is returned; NULL: refused. The loop over what is left of them runs in full blocks, then over
@@ -384,8 +385,11 @@ const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, i
 /* Adds such sums, in a vector of WIDTH, to OUT. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
 /* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. OUT's N 0: it stays whole.
- * CAN_BE_WIDE: sums of elements may stand in front (generic_row_sum). */
-bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, generic_parts *out);
+ * CAN_BE_WIDE: sums of elements may stand in front (generic_row_sum). FOLDS: lanes of rows that go together, the last data axis, are halved
+ * by turns, those of several rows in one vector. */
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, bool folds, generic_parts *out);
+/* The loops of such a stage, whose last data axes are rows and WIDTH lanes of each. */
+bool generic_put_folded(generic_draft *p, int stage, int64_t width);
 /* Nanoseconds that each sum waits for the one before it, with so many registers a vector and rows at a time. */
 double generic_row_sum_waits(const tn_machine *m, const generic_row_sum *sum, int registers, int together);
 /* How long the rows are that TENSOR's reduction goes along in lanes; 0: it does not. */

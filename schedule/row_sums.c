@@ -269,7 +269,49 @@ static bool part_row(generic_draft *p, const tn_tensor *tensor, const generic_ro
          part_beside(p, stage, beside, sum->extent, *width, out);
 }
 
-bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, generic_parts *out) {
+/* Rows that go together, of one value each, nearly fill a vector when their lanes are halved by turns. Of fewer the halvings wait for each
+ * other longer than the sums of each row alone. */
+static bool folds_rows(double lanes, int rows, int values) { return values == 1 && 2 * rows >= lanes; }
+
+/* Of WIDTH lanes a row: all are powers of two. */
+static bool can_fold(const generic_draft *p, const generic_row_sum *sum, int64_t width) {
+  int64_t rows = p->together;
+  return folds_rows((double)sum->lanes, p->together, sum->values) && (rows & (rows - 1)) == 0 &&
+         (width & (width - 1)) == 0 && width > 2 && width <= sum->lanes;
+}
+
+/* Sums of WIDTH lanes of each row become sums of half as many, until these are two. */
+static bool fold_lanes(generic_draft *p, const tn_tensor *tensor, int64_t width, generic_parts *out) {
+  while (width > 2 && out->n < RUNTIME_COUNT(out->tensors)) {
+    int stage = generic_stage(p, tensor);
+    const schedule_stage *st = &p->s->stages[stage];
+    width /= 2;
+    if (!factor(p, stage, st->n_leaves - 1, width, st->op->n_axes)) return false;
+    st = &p->s->stages[stage];
+    out->folded[out->n] = width, out->tensors[out->n++] = st->tensors;
+    if (schedule_set_scope(p->s, stage, "local") != TN_OK) return false;
+  }
+  return true;
+}
+
+bool generic_put_folded(generic_draft *p, int stage, int64_t width) {
+  int lane = p->s->stages[stage].op->n_axes - 1, row = lane - 1, others = -1, order[SCHEDULE_MAX_AXES], n = 0, vector;
+  int64_t together = RUNTIME_MIN(p->together, RUNTIME_MAX(generic_lanes(p, stage) / width, 1));
+  if (together < p->together && !generic_split(p, stage, row, together, &others, &row)) return false;
+  const schedule_stage *st = &p->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++) {
+    int leaf = st->leaves[i];
+    if (leaf != row && leaf != lane && schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL) order[n++] = leaf;
+  }
+  int step = st->leaves[st->n_leaves - 1];
+  order[n++] = step, order[n++] = row, order[n++] = lane;
+  const int pair[] = {row, lane};
+  return generic_order(p, stage, n, order) && generic_fuse(p, stage, 2, pair, &vector) &&
+         (others < 0 || generic_annotate(p, stage, others, SCHEDULE_UNROLL)) &&
+         generic_annotate(p, stage, step, SCHEDULE_UNROLL) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
+}
+
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_wide, bool folds, generic_parts *out) {
   const tn_tensor *wide;
   int stage = generic_stage(p, tensor), axis = generic_row_axis(p, stage);
   int64_t lanes = generic_lanes(p, stage), width;
@@ -286,7 +328,8 @@ bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_w
   if (!join_reduction(p, stage, &axis) || !part_row(p, tensor, &sum, axis, &width, out)) return false;
   while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
     int64_t next = width > lanes && width % lanes == 0 ? lanes : LAST_LANES;
-    if (width % next || width == next) break;
+    if (folds && can_fold(p, &sum, width) && !fold_lanes(p, tensor, width, out)) return false;
+    if (out->folded[out->n - 1] > 0 || width % next || width == next) break;
     stage = generic_stage(p, tensor);
     if (!generic_part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out))
       return false;
@@ -294,7 +337,9 @@ bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, bool can_be_w
   }
   for (int i = 0, j = out->n - 1; i < j; i++, j--) { /* the last made is the first that is read */
     const tn_tensor *t = out->tensors[i];
+    int64_t width_of = out->folded[i];
     out->tensors[i] = out->tensors[j], out->tensors[j] = t;
+    out->folded[i] = out->folded[j], out->folded[j] = width_of;
   }
   stage = generic_stage(p, tensor);
   const schedule_stage *st = &p->s->stages[stage];
@@ -338,9 +383,18 @@ double generic_rows_alone(const generic_draft *d, const tn_tensor *tensor) {
   return points * ((r.ops + r.taken) * cost_fma(&d->machine, 4) + waits);
 }
 
+/* Of ROWS rows in vectors of LANES each, whose halves are added up by turns: a step for each vector of two halves, two shuffles and a sum. */
+static double folding_steps(double lanes, double rows) {
+  double steps = 0;
+  for (double width = lanes / 2; width >= 1; width /= 2) steps += 3 * ceil(rows * width / lanes);
+  return steps;
+}
+
 /* Rows that go together wait side by side; what combines two sums beside that operation is computed for each. */
 double generic_rows_ends(const tn_machine *m, double rows, int vectors, int together, int values, double ops) {
   double lanes = m->vector_bytes / 4.0, steps = vectors + lanes / LAST_LANES + LAST_LANES;
+  if (folds_rows(lanes, together, values))
+    return rows * (folding_steps(lanes, together) / together + vectors - 1) * ops * cost_fma(m, m->vector_bytes);
   return rows * steps * fmax(values * m->costs.ends / together, ops * cost_fma(m, LAST_BYTES));
 }
 

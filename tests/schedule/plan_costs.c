@@ -583,6 +583,28 @@ static void tiles_ask_in_turns(void **state) {
   assert_true(cost_on(&m, FEW_ROWS, TURN("1", "1", "128")) > cost_on(&m, FEW_ROWS, TURN("1", "1", "64")));
 }
 
+#define BY_DOTS(vectors, together, dots)                                                                             \
+  "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":" vectors ",\"parts\":1,\"threads\":0,\"together\":" together \
+  ",\"wide\":0,\"places\":0,\"dots\":" dots "}]"
+#define OF_ROWS(x, a, sum, steps) \
+  "input x: " x "[" steps "], A: " a "[2048," steps "]\nY[j<2048] = sum[k<" steps "](" sum "(x[k]) * " sum "(A[j,k]))"
+
+/* Of what comes from the third cache one row at a time keeps pace, unless what all rows share has to be widened again for each. Dot products
+ * take as many vectors as divide a row. Lanes of rows that nearly fill a vector are folded, not added up one by one. */
+static void rows_share_what_is_widened(void **state) {
+  (void)state;
+  tn_machine m = plain_machine;
+  m.costs.ends = 0.6, m.costs.fma16 = m.costs.fma64 = 0.27, m.costs.line3 = m.costs.beside = 0.65, m.costs.line2 = 0.1;
+  assert_true(isinf(cost_on(&m, OF_ROWS("f32", "f32", "f32", "1024"), BY_DOTS("2", "4", "0"))));
+  assert_true(cost_on(&m, OF_ROWS("f16", "f16", "f32", "4096"), BY_DOTS("2", "4", "0")) <
+              0.9 * cost_on(&m, OF_ROWS("f16", "f16", "f32", "4096"), BY_DOTS("2", "1", "0")));
+  assert_true(isinf(cost_on(&m, OF_ROWS("u8", "i8", "i32", "192"), BY_DOTS("2", "1", "1"))));
+  assert_true(cost_on(&m, OF_ROWS("u8", "i8", "i32", "256"), BY_DOTS("4", "4", "1")) <
+              cost_on(&m, OF_ROWS("i8", "i8", "i32", "256"), BY_DOTS("4", "4", "1")));
+  assert_true(cost_on(&m, OF_ROWS("u8", "i8", "i32", "64"), BY_DOTS("1", "8", "1")) <
+              cost_on(&m, OF_ROWS("u8", "i8", "i32", "64"), BY_DOTS("1", "4", "1")));
+}
+
 int test_plan_costs(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(last_cache_loses),
                                             cmocka_unit_test(windows_by_two),
@@ -612,6 +634,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(floats_in_lanes),
                                             cmocka_unit_test(steps_beside_columns),
                                             cmocka_unit_test(tiles_ask_in_turns),
-                                            cmocka_unit_test(stores_span_lines)};
+                                            cmocka_unit_test(stores_span_lines),
+                                            cmocka_unit_test(rows_share_what_is_widened)};
   return CHECK_TESTS("costs of plans", tests);
 }

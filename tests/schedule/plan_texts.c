@@ -40,6 +40,23 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":2,\"threads\":0}]"},
     {"patches_and_means", "input X: f32[400,64,128]\nY[c<400, y<8, x<16] = sum[r<8, s<8](X[c,8*y+r,8*x+s])/64",
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":4,\"threads\":1}]"},
+    {"rows_by_dots", "input x: u8[256], A: i8[300,256]\nY[j<300] = sum[k<256](i32(x[k]) * i32(A[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":2,\"wide\":0,"
+     "\"places\":0,\"dots\":1}]"},
+    {"rows_by_shorter_dots", "input x: i8[96], A: i8[300,96]\nY[j<300] = sum[k<96](i32(x[k]) * i32(A[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0,"
+     "\"places\":0,\"dots\":1}]"},
+    {"rows_by_dots_and_more",
+     "input x: bf16[64], A: bf16[300,64], b: f32[300]\nS[j<300] = sum[k<64](f32(x[k]) * f32(A[j,k]))\n"
+     "Y[j<300] = max(S[j] + b[j], 0)",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":2,\"threads\":0,\"stream\":0,\"together\":4,\"columns\":0,"
+     "\"ahead\":0,\"blocks\":0,\"dots\":1}]"},
+    {"rows_folded_together", "Y[j<30000] = sum[k<128](A[j,k])",
+     "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":1,\"together\":8,\"wide\":0,"
+     "\"places\":0,\"dots\":0}]"},
+    {"rows_folded_for_more", "S[j<300] = sum[k<64](A[j,k])\nY[j<300, k<64] = A[j,k] - S[j]",
+     "[{\"stage\":\"Y\",\"family\":\"rows\",\"vectors\":1,\"threads\":0,\"stream\":0,\"together\":8,\"columns\":0,"
+     "\"ahead\":0,\"blocks\":0,\"dots\":0}]"},
     {"spread", "Y[b<50000, n<7, i<4] = sum[k<4](X[b,n,k] * M[k,i])",
      "[{\"stage\":\"Y\",\"family\":\"spread\",\"rows\":8,\"threads\":1}]"},
     {"spread_and_more",
