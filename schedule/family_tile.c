@@ -567,8 +567,8 @@ static extras step_extras(const tile_facts *f, const int32_t *c, double v, doubl
     add_operand(f, c, i, along * (moves(f, i, f->u) ? r : 1) * (moves(f, i, f->u2) ? r2 : 1), &e);
   }
   if (!c[TILE_DOT]) return e;
-  if (f->dot_signed) e.converted += v;              /* sums of what is too much */
-  if (f->dot_halves) e.converted += 2 * v + r * r2; /* both halves of each operand */
+  if (f->dot_signed) e.converted += c[TILE_LANES] ? v * (1 + r * r2) : v; /* sums of what is too much */
+  if (f->dot_halves) e.converted += 2 * v + r * r2;                       /* both halves of each operand */
   return e;
 }
 
@@ -606,15 +606,15 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
 /* Vectors along the last reduction axis, whose rest is one more. */
 static double lane_steps(const tile_facts *f, const int32_t *c) {
   int64_t extent = f->reads.extent[f->reads.n_axes - 1];
-  return f->reduced / (double)extent * (double)tile_ceil_div(extent, tile_lanes(f, c));
+  int64_t group = c[TILE_DOT] ? f->dot_group : 1;
+  return f->reduced / (double)extent * (double)tile_ceil_div(extent, tile_lanes(f, c) * group);
 }
 
-/* The sum of a vector's lanes, as tile_realize.c makes it: parts of a few lanes are added, then these lanes, each with a shuffle, and
- * each sum begins at zero and is put beside the others. */
+/* The sum of a vector's lanes, as tile_realize.c makes it: they are halved again and again, a shuffle and an addition each time, and each
+ * sum begins at zero and is put beside the others. */
 static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
-  enum { LAST = 4, MOVES = 4 };
-  double instructions = 2 * ((double)tile_lanes(f, c) / LAST + LAST) + MOVES;
-  return instructions * cost_fma(&f->machine, LAST * 4);
+  enum { BYTES = 16, MOVES = 4 };
+  return (2 * log2((double)tile_lanes(f, c)) + MOVES) * cost_fma(&f->machine, BYTES);
 }
 
 /* Vectors of steps that lie beside each other, of which the last has a rest. */
@@ -878,7 +878,9 @@ static bool has_full_vectors(const tile_facts *f, const int32_t *c) {
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
-  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  if (c[TILE_LANES] == 1 && !c[TILE_DOT] && !f->can_lane) return false;
+  if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_LEFT] && tile_is_beside(c)) return false;

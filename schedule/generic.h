@@ -382,6 +382,9 @@ typedef struct generic_parts {
  * data axis of a new stage, whose tensor is returned; NULL: refused. The loop over what is left of them runs in full blocks, then over
  * the rest. */
 const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width);
+/* The same by dot products of groups: WIDTH lanes, which with their groups divide the axis, are the last data axis of the new stage, the
+ * steps of a group its innermost loop. */
+const tn_tensor *generic_part_groups(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, int group);
 /* Adds such sums, in a vector of WIDTH, to OUT. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
 /* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. OUT's N 0: it stays whole.

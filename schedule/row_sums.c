@@ -230,27 +230,34 @@ static bool part_beside(generic_draft *p, int stage, int64_t beside, int64_t ext
          generic_annotate(p, stage + 1, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL) && take_part(p, stage + 1, out);
 }
 
-/* The same by dot products: the lanes of some vectors, each of groups of products along AXIS. */
+const tn_tensor *generic_part_groups(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, int group) {
+  int stage = generic_stage(p, tensor), n_data = p->s->stages[stage].op->n_axes, blocks, block, lanes, steps;
+  if (!generic_split(p, stage, axis, width * group, &blocks, &block)) return NULL;
+  if (!generic_split(p, stage, block, group, &lanes, &steps)) return NULL;
+  int at = schedule_leaf_position(&p->s->stages[stage], lanes);
+  if (schedule_rfactor(p->s, stage, at, n_data) != TN_OK) return NULL;
+  return schedule_set_scope(p->s, stage, "local") == TN_OK ? p->s->stages[stage].tensors : NULL;
+}
+
+/* A row's sums by dot products: the lanes of some vectors, each of groups of products along AXIS. */
 static bool part_dots(generic_draft *p, const tn_tensor *tensor, const generic_row_sum *sum, int axis, int64_t *width,
                       generic_parts *out) {
-  int stage = generic_stage(p, tensor), lane = p->s->stages[stage].op->n_axes, order[SCHEDULE_MAX_AXES], n = 0;
-  int blocks, block, lanes, group, vector = -1;
+  int order[SCHEDULE_MAX_AXES], n = 0, vector = -1;
   int64_t vectors = generic_dot_vectors(sum, generic_registers(p));
   *width = vectors * sum->dot_lanes;
-  if (!generic_split(p, stage, axis, *width * sum->dot->group, &blocks, &block)) return false;
-  if (!generic_split(p, stage, block, sum->dot->group, &lanes, &group)) return false;
-  if (schedule_rfactor(p->s, stage, schedule_leaf_position(&p->s->stages[stage], lanes), lane) != TN_OK) return false;
+  const tn_tensor *parts = generic_part_groups(p, tensor, axis, *width, sum->dot->group);
+  if (!parts) return false;
+  int stage = generic_stage(p, parts), lane = p->s->stages[stage].op->n_axes - 1;
   const schedule_stage *st = &p->s->stages[stage];
-  group = st->leaves[st->n_leaves - 1];
+  int group = st->leaves[st->n_leaves - 1];
   for (int i = 0; i + 1 < st->n_leaves; i++)
     if (st->leaves[i] != lane) order[n++] = st->leaves[i];
   if (vectors > 1 && !generic_split(p, stage, lane, sum->dot_lanes, &vector, &lane)) return false;
   if (vector >= 0) order[n++] = vector;
   order[n++] = lane, order[n++] = group;
+  out->tensors[out->n++] = parts;
   st = &p->s->stages[stage];
-  out->tensors[out->n++] = st->tensors;
   return generic_order(p, stage, n, order) && (vector < 0 || generic_annotate(p, stage, vector, SCHEDULE_UNROLL)) &&
-         schedule_set_scope(p->s, stage, "local") == TN_OK &&
          schedule_tensorize(p->s, stage, schedule_leaf_position(st, lane),
                             generic_dot_intrin(sum->dot, sum->dot_lanes)) == TN_OK;
 }

@@ -488,30 +488,49 @@ static bool turn_operand(const tiling *t, const tn_tensor *reader) {
 }
 
 /* The loops of the partial sums: the reduction's around the accumulators', a vector of steps, LANE, innermost. SETS: the loop over such
- * vectors that follow each other; -1: there is none. */
-static bool order_lanes(const tiling *t, int stage, int sets, int lane) {
+ * vectors that follow each other; GROUP: over the steps of a lane's dot product; -1: there is none. */
+static bool order_lanes(const tiling *t, int stage, int sets, int lane, int group) {
   const tile_facts *f = t->f;
   const schedule_stage *st = &t->d->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0;
   for (int a = 0; a < f->reads.n_data; a++)
     if (a != f->v && a != f->u && a != f->u2) order[n++] = a;
   for (int i = 0; i < st->n_leaves; i++)
-    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group) order[n++] = st->leaves[i];
   put(&n, order, sets), put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
+  put(&n, order, group);
   return generic_order(t->d, stage, n, order);
 }
 
-/* The reduction in lanes of a vector, these in a few lanes, these one by one: all in the loop around a tile. */
-static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
-  enum { LAST_LANES = 4 };
-  generic_parts parts = {0};
-  if (!generic_part_once(t->d, sums, t->f->reads.n_axes - 1, t->lanes, &parts)) return false;
-  int stage = generic_stage(t->d, parts.tensors[0]);
-  if (!order_lanes(t, stage, -1, t->d->s->stages[stage].op->n_axes - 1)) return false;
-  stage = generic_stage(t->d, sums);
+/* The same of dot products: each lane has a group of steps. */
+static bool part_dots(const tiling *t, const tn_tensor *sums, generic_parts *parts) {
+  const tn_tensor *part = generic_part_groups(t->d, sums, t->f->reads.n_axes - 1, t->lanes, t->f->dot_group);
+  if (!part) return false;
+  int stage = generic_stage(t->d, part), lane = t->d->s->stages[stage].op->n_axes - 1;
   const schedule_stage *st = &t->d->s->stages[stage];
-  bool again = t->lanes > LAST_LANES;
-  if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;
+  parts->tensors[parts->n++] = part;
+  if (!order_lanes(t, stage, -1, lane, st->leaves[st->n_leaves - 1])) return false;
+  return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], lane), t->f->dot) == TN_OK;
+}
+
+/* Steps in the lanes of vectors: the sums of a tile for each. */
+static bool part_lanes(const tiling *t, const tn_tensor *sums, generic_parts *parts) {
+  if (t->c[TILE_DOT]) return part_dots(t, sums, parts);
+  if (!generic_part_once(t->d, sums, t->f->reads.n_axes - 1, t->lanes, parts)) return false;
+  int stage = generic_stage(t->d, parts->tensors[0]);
+  return order_lanes(t, stage, -1, t->d->s->stages[stage].op->n_axes - 1, -1);
+}
+
+/* The reduction in lanes of a vector, these halved again and again: all in the loop around a tile. */
+static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
+  generic_parts parts = {0};
+  if (!part_lanes(t, sums, &parts)) return false;
+  int stage = generic_stage(t->d, sums);
+  const schedule_stage *st = &t->d->s->stages[stage];
+  for (int64_t width = t->lanes / 2; width > 1; width /= 2) {
+    st = &t->d->s->stages[stage = generic_stage(t->d, sums)];
+    if (!generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], width, &parts)) return false;
+  }
   st = &t->d->s->stages[stage = generic_stage(t->d, sums)];
   if (!generic_annotate(t->d, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL)) return false;
   if (!generic_attach(t->d, sums, t->root, loop)) return false;
@@ -524,7 +543,7 @@ static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
 static bool order_beside(const tiling *t, int stage, int step) {
   int sets = -1, lane;
   if (t->c[TILE_VECTORS] > 1 && !generic_split(t->d, stage, step, t->c[TILE_LANES], &sets, &step)) return false;
-  return order_lanes(t, stage, sets, step) && generic_fuse(t->d, stage, 2, (int[]){t->f->v, step}, &lane) &&
+  return order_lanes(t, stage, sets, step, -1) && generic_fuse(t->d, stage, 2, (int[]){t->f->v, step}, &lane) &&
          generic_annotate(t->d, stage, lane, SCHEDULE_VECTORIZE);
 }
 

@@ -86,7 +86,8 @@ void tile_space(const void *facts, plan_space *s) {
     plan_add(s, TILE_WIDTH, width);
   add_vectors(f, s);
   add_rows(f, s);
-  if (f->far < 0 || f->can_lane || f->apart[f->far] > 0) plan_add(s, TILE_PACK, 0);
+  bool can_lane = f->can_lane || f->dots_lie;
+  if (f->far < 0 || can_lane || f->apart[f->far] > 0) plan_add(s, TILE_PACK, 0);
   /* What other reads of the tensor need is more than a block. */
   bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
   if (is_alone) plan_add(s, TILE_PACK, 1);
@@ -103,7 +104,7 @@ void tile_space(const void *facts, plan_space *s) {
     plan_add(s, TILE_INNER, i);
     if (i == 0 || can_prefetch(f)) plan_add(s, TILE_PREFETCH, i);
     if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
-    if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
+    if (i == 0 || can_lane) plan_add(s, TILE_LANES, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
     if (i == 0 || f->n_parities) plan_add(s, TILE_PARITY, i);
