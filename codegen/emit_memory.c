@@ -487,12 +487,14 @@ void codegen_store_run(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRe
 /* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
  * instructions that LLVM makes good code of. */
 /* A fixed place in a small buffer of one's own, all of whose lanes are there, masked or not. */
-static bool is_in_a_tile(const access *a) {
+static bool is_in_a_tile(codegen_emitter *m, const access *a) {
   enum { MOST_BYTES = 4096 };
   int64_t base;
   const tir_buffer *b = a->buffer;
   if (b->scope == NULL || strcmp(b->scope, "local") != 0 || b->ndim != 1 || a->index->op != TIR_RAMP) return false;
-  return tir_is_int(a->index->arg[0], &base) && base >= 0 && base + a->lanes <= b->shape[0] &&
+  int64_t n = masked_lanes(m, a, a->lanes),
+          lanes = (a->lanes + n - 1) / n * n; /* the last piece goes on behind what is stored */
+  return tir_is_int(a->index->arg[0], &base) && base >= 0 && base + lanes <= b->shape[0] &&
          b->shape[0] * a->align <= MOST_BYTES;
 }
 
@@ -511,7 +513,7 @@ static void store_in_a_tile(codegen_emitter *m, const access *a, LLVMValueRef va
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   LLVMValueRef count;
   bool is_row = a->linear && a->stride == 1;
-  if (a->predicate != NULL && is_row && is_in_a_tile(a)) {
+  if (a->predicate != NULL && is_row && is_in_a_tile(m, a)) {
     store_in_a_tile(m, a, value);
   } else if (a->predicate != NULL && is_row && !codegen_has_cheap_masks(m->target) &&
              codegen_leading_lanes(m, a->predicate, &count)) {

@@ -636,7 +636,7 @@ static double turned_ns(const tile_facts *f, double bytes) {
   enum { LEAST = 4 };
   double lanes = m->vector_bytes / bytes;
   if (bytes < LEAST) return 0.4 * m->costs.gather;
-  return (2 * m->costs.load + log2(lanes) * cost_fma(m, m->vector_bytes)) / lanes;
+  return fmax(2 * m->costs.load, log2(lanes) * cost_fma(m, m->vector_bytes)) / lanes;
 }
 
 /* Copying the operand that is turned for vectors along the reduction, or for dot products. */
@@ -879,7 +879,6 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
-  if (c[TILE_LANES] == 1 && !c[TILE_DOT] && !f->can_lane) return false;
   if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;

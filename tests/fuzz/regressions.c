@@ -37,6 +37,11 @@ static const struct regression {
     {"48 lanes, a mask at the end", "C[i<3, j<100] = sum[k<5](A[i,k] * B[k,j])",
      "cache_write(C, local); tile(C, i, j, 3, 48, tail=mask); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
      "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)"},
+    /* A masked store of three lanes goes by four, and the last of a tile has no fourth. */
+    {"three lanes at the end of a tile", "S[y<8, x<7] = sum[s<1](A[y, x + s])",
+     "cache_write(S, local); split(S, y, 4, 8); split(S, x, 1, 6); reorder(S, y.0, x.0, y.1, x.1, y.2, x.2); "
+     "split(S.local, y.c, 2, 7, tail=peel); split(S.local, x.c, 1, 3, tail=peel); compute_at(S.local, S, x.1); "
+     "vectorize(S.local, x.c.2)"},
     {"48 lanes of several types, reversed and scattered",
      "input A: i64[96], B: f64[96], D: bool[96]; C[j<96] = select(D[95 - j], f64(A[j]) + B[j*5 % 96], B[95 - j]); "
      "E[i<2, j<96] = C[j] > f64(i); output C, E",

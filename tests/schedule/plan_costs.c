@@ -601,6 +601,15 @@ static void rows_share_what_is_widened(void **state) {
   assert_true(isinf(cost_on(&m, OF_ROWS("u8", "i8", "i32", "192"), BY_DOTS("2", "1", "1"))));
   assert_true(cost_on(&m, OF_ROWS("u8", "i8", "i32", "256"), BY_DOTS("4", "4", "1")) <
               cost_on(&m, OF_ROWS("i8", "i8", "i32", "256"), BY_DOTS("4", "4", "1")));
+#define BYTES_OF_FEW_ROWS \
+  "input X: u8[4,1024], A: i8[2048,1024]\nY[b<4, j<2048] = sum[k<1024](i32(X[b,k]) * i32(A[j,k]))"
+#define IN_LANES(dot)                                                                                                \
+  "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1," \
+  "\"block\":0,\"order\":0,\"inner\":0,\"dot\":" dot                                                                 \
+  ",\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,"                                                           \
+  "\"padding\":0,\"parity\":0,\"left\":0}]"
+  m.costs.dot4 = 0.27;
+  assert_true(3 * cost_on(&m, BYTES_OF_FEW_ROWS, IN_LANES("1")) < cost_on(&m, BYTES_OF_FEW_ROWS, IN_LANES("0")));
   assert_true(cost_on(&m, OF_ROWS("u8", "i8", "i32", "64"), BY_DOTS("1", "8", "1")) <
               cost_on(&m, OF_ROWS("u8", "i8", "i32", "64"), BY_DOTS("1", "4", "1")));
 }

@@ -40,6 +40,10 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":2,\"threads\":0}]"},
     {"patches_and_means", "input X: f32[400,64,128]\nY[c<400, y<8, x<16] = sum[r<8, s<8](X[c,8*y+r,8*x+s])/64",
      "[{\"stage\":\"Y\",\"family\":\"patch\",\"vectors\":4,\"threads\":1}]"},
+    {"dots_in_lanes", "input X: i8[4,128], W: i8[30,128]\nY[b<4, j<30] = sum[k<128](i32(X[b,k]) * i32(W[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_by_dots", "input x: u8[256], A: i8[300,256]\nY[j<300] = sum[k<256](i32(x[k]) * i32(A[j,k]))",
      "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":2,\"wide\":0,"
      "\"places\":0,\"dots\":1}]"},
