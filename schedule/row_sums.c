@@ -363,11 +363,13 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
 /* Rows that go together load what they share once. Signed bytes are shifted, and what that adds is summed up and taken away. */
 double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int registers, int together) {
   enum { FOR_SIGNS = 2 };
+  static const double longer =
+      1.5; /* a dot product waits for the one before it than a multiply-add does (vdpbf16ps, Zen 4) */
   double vectors = (double)generic_dot_vectors(sum, registers), rows = RUNTIME_MAX(together, 1);
   double steps = sum->rows * (double)sum->extent / (double)(sum->dot_lanes * sum->dot->group);
   double work = cost_dot(m, sum->dot->group) + (sum->dot->is_signed ? FOR_SIGNS * cost_fma(m, m->vector_bytes) : 0);
   double step = fmax((1 + 1 / rows) * m->costs.load, work);
-  return steps * (step + fmax(m->costs.chain / (vectors * rows) - step, 0));
+  return steps * (step + fmax(longer * m->costs.chain / (vectors * rows) - step, 0));
 }
 
 /* A sum waits for the one before it: more registers, and more rows, are more sums in flight; long vectors leave a longer

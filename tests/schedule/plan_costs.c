@@ -608,6 +608,9 @@ static void rows_share_what_is_widened(void **state) {
   "\"block\":0,\"order\":0,\"inner\":0,\"dot\":" dot                                                                 \
   ",\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,"                                                           \
   "\"padding\":0,\"parity\":0,\"left\":0}]"
+  m.costs.dot2 = 0.27, m.costs.chain = 1.08; /* one vector's dot products wait longer than memory does */
+#define LONG_ROW "input A: bf16[1048576], B: bf16[1048576]\nY = sum[k<1048576](f32(A[k]) * f32(B[k]))"
+  assert_true(cost_on(&m, LONG_ROW, BY_DOTS("2", "1", "1")) < 0.9 * cost_on(&m, LONG_ROW, BY_DOTS("1", "1", "1")));
   m.costs.dot4 = 0.27;
   assert_true(3 * cost_on(&m, BYTES_OF_FEW_ROWS, IN_LANES("1")) < cost_on(&m, BYTES_OF_FEW_ROWS, IN_LANES("0")));
   assert_true(cost_on(&m, OF_ROWS("u8", "i8", "i32", "64"), BY_DOTS("1", "8", "1")) <
