@@ -1,4 +1,4 @@
-/* dots.c: which products of narrow numbers processors have dot products for, and which rows can be summed up by them. */
+/* dots.c: which products of narrow numbers processors have dot products for, and the intrinsics of these. */
 #include "schedule/generic.h"
 
 static const generic_dot dots[] = {

@@ -214,22 +214,12 @@ static bool put_rows_inside(generic_draft *p, int stage, int row) {
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_UNROLL);
 }
 
-/* The same of what adds up the lanes of such rows: they are a vector. */
-static bool put_rows_last(generic_draft *p, int stage, int row) {
-  const schedule_stage *st = &p->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != row) order[n++] = st->leaves[i];
-  order[n++] = row;
-  return generic_order(p, stage, n, order) && generic_annotate(p, stage, row, SCHEDULE_VECTORIZE);
-}
-
 /* A stage of LIST, by what it is. */
 static bool put_loops(generic_draft *p, const row_list *list, int i) {
   const tn_tensor *tensor = list->rows[i].tensor;
   int stage = generic_stage(p, tensor);
   if (list->rows[i].folded > 0) return generic_put_folded(p, stage, list->rows[i].folded);
-  if (list->rows[i].ends) return put_rows_last(p, stage, list->rows[i].row);
+  if (list->rows[i].ends) return generic_put_vector_last(p, stage, list->rows[i].row);
   return list->rows[i].is_part ? put_rows_inside(p, stage, list->rows[i].row) : arrange_member(p, tensor);
 }
 

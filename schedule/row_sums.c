@@ -364,7 +364,7 @@ int64_t generic_rows_in_lanes(const generic_draft *d, const tn_tensor *tensor) {
 double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int registers, int together) {
   enum { FOR_SIGNS = 2 };
   static const double longer =
-      1.5; /* a dot product waits for the one before it than a multiply-add does (vdpbf16ps, Zen 4) */
+      1.5; /* a dot product waits for the one before it longer than a multiply-add (vdpbf16ps, Zen 4) */
   double vectors = (double)generic_dot_vectors(sum, registers), rows = RUNTIME_MAX(together, 1);
   double steps = sum->rows * (double)sum->extent / (double)(sum->dot_lanes * sum->dot->group);
   double work = cost_dot(m, sum->dot->group) + (sum->dot->is_signed ? FOR_SIGNS * cost_fma(m, m->vector_bytes) : 0);
