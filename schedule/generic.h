@@ -362,11 +362,11 @@ typedef struct generic_row_sum {
    * element of these rows becomes a sum of its own. JOINS: all rows are one then. */
   bool is_wide, joins;
   const generic_dot *dot; /* of products that an instruction sums up in groups; NULL: they are none */
-  int64_t dot_lanes;      /* of a vector of such sums, whose elements together divide a row */
+  int64_t dot_lanes;      /* of a vector of such sums; the last of a row may go beyond it */
 } generic_row_sum;
 /* False: TENSOR is reduced in another way, or not at all. */
 bool generic_row_sum_of(const generic_draft *d, const tn_tensor *tensor, generic_row_sum *out);
-/* How many vectors of dot products, REGISTERS at most, divide a row. */
+/* How many vectors of dot products, REGISTERS at most, divide those of a row. */
 int64_t generic_dot_vectors(const generic_row_sum *sum, int registers);
 /* Nanoseconds of a row sum's dot products, with so many registers a vector, as far as they divide a row, and rows at a time. */
 double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int registers, int together);
@@ -382,8 +382,7 @@ typedef struct generic_parts {
  * data axis of a new stage, whose tensor is returned; NULL: refused. The loop over what is left of them runs in full blocks, then over
  * the rest. */
 const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width);
-/* The same by dot products of groups: WIDTH lanes, which with their groups divide the axis, are the last data axis of the new stage, the
- * steps of a group its innermost loop. */
+/* The same by dot products of groups: WIDTH lanes are the last data axis of the new stage, the steps of a group its innermost loop. */
 const tn_tensor *generic_part_groups(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, int group);
 /* Adds such sums, in a vector of WIDTH, to OUT. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);

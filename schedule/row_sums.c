@@ -31,6 +31,9 @@ static bool peel_rest(generic_draft *p, int stage, int axis, int64_t extent, int
   return extent % width == 0 || extent < 2 * width || generic_split(p, stage, axis, extent / width, &first, &second);
 }
 
+/* Steps of WIDTH; the last may go beyond the end. */
+static int64_t steps_of(int64_t extent, int64_t width) { return (extent + width - 1) / width; }
+
 const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width) {
   int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis);
   int64_t extent = p->s->stages[stage].axes[axis].extent;
@@ -39,7 +42,7 @@ const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, i
   const schedule_stage *part = &p->s->stages[stage];
   int outer = -1;
   for (int i = n_data + 1; i < part->n_leaves; i++)
-    if (schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
+    if (schedule_leaf(part, i)->extent == steps_of(extent, width)) outer = part->leaves[i];
   return outer < 0 || peel_rest(p, stage, outer, extent, width) ? p->s->stages[stage].tensors : NULL;
 }
 
@@ -107,6 +110,19 @@ static bool is_wide(const generic_draft *d, const generic_reads *r, int axis, in
   return out->extent < 2 * out->lanes || pieces > out->rows * vectors * 2 * m->costs.load / WIDE_STEPS;
 }
 
+/* Lanes of a row's dot products, MOST at most: as many as divide it, unless that takes more than half as many steps again. 0: the row
+ * is shorter than LAST_LANES of them. */
+static int64_t lanes_of_dots(int64_t extent, int64_t most, int64_t group) {
+  while (most >= LAST_LANES && most * group > extent) most /= 2;
+  if (most < LAST_LANES) return 0;
+  int64_t best = most, steps = steps_of(extent, most * group);
+  for (int64_t lanes = most / 2; lanes >= LAST_LANES && extent % (best * group) != 0; lanes /= 2) {
+    int64_t more = steps_of(extent, lanes * group);
+    if (extent % (lanes * group) == 0 && 2 * more <= 3 * steps) best = lanes;
+  }
+  return best;
+}
+
 /* A sum of products of two numbers each, which lie side by side along AXIS, a row's only loop. */
 static void describe_dot(const generic_draft *d, const generic_reads *r, int axis, int first, generic_row_sum *out) {
   const tir_expr *body = r->op->body;
@@ -116,13 +132,13 @@ static void describe_dot(const generic_draft *d, const generic_reads *r, int axi
   const generic_dot *dot =
       generic_find_dot(r->reads[0].tensor->dtype, r->reads[1].tensor->dtype, r->op->outputs[0].dtype);
   if (!dot || generic_dot_has_halves(&d->machine, dot)) return;
-  for (int64_t lanes = generic_dot_lanes(&d->machine, dot); lanes >= LAST_LANES && !out->dot; lanes /= 2)
-    if (out->extent % (lanes * dot->group) == 0) out->dot = dot, out->dot_lanes = lanes;
+  out->dot_lanes = lanes_of_dots(out->extent, generic_dot_lanes(&d->machine, dot), dot->group);
+  out->dot = out->dot_lanes > 0 ? dot : NULL;
 }
 
 int64_t generic_dot_vectors(const generic_row_sum *sum, int registers) {
-  int64_t n = 1;
-  while (2 * n <= registers && sum->extent % (2 * n * sum->dot_lanes * sum->dot->group) == 0) n *= 2;
+  int64_t n = 1, width = sum->dot_lanes * sum->dot->group, steps = steps_of(sum->extent, width);
+  while (2 * n <= registers && 2 * n * width <= sum->extent && steps % (2 * n) == 0) n *= 2;
   return n;
 }
 
@@ -232,10 +248,13 @@ static bool part_beside(generic_draft *p, int stage, int64_t beside, int64_t ext
 
 const tn_tensor *generic_part_groups(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, int group) {
   int stage = generic_stage(p, tensor), n_data = p->s->stages[stage].op->n_axes, blocks, block, lanes, steps;
+  int64_t extent = p->s->stages[stage].axes[axis].extent;
   if (!generic_split(p, stage, axis, width * group, &blocks, &block)) return NULL;
   if (!generic_split(p, stage, block, group, &lanes, &steps)) return NULL;
   int at = schedule_leaf_position(&p->s->stages[stage], lanes);
   if (schedule_rfactor(p->s, stage, at, n_data) != TN_OK) return NULL;
+  at = p->s->stages[stage].n_leaves - 2; /* of blocks, around the steps of a group */
+  if (extent % (width * group) != 0 && schedule_pragma_partition(p->s, stage, at) != TN_OK) return NULL;
   return schedule_set_scope(p->s, stage, "local") == TN_OK ? p->s->stages[stage].tensors : NULL;
 }
 
@@ -366,7 +385,7 @@ double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int regi
   static const double longer =
       1.5; /* a dot product waits for the one before it longer than a multiply-add (vdpbf16ps, Zen 4) */
   double vectors = (double)generic_dot_vectors(sum, registers), rows = RUNTIME_MAX(together, 1);
-  double steps = sum->rows * (double)sum->extent / (double)(sum->dot_lanes * sum->dot->group);
+  double steps = sum->rows * (double)steps_of(sum->extent, sum->dot_lanes * sum->dot->group);
   double work = cost_dot(m, sum->dot->group) + (sum->dot->is_signed ? FOR_SIGNS * cost_fma(m, m->vector_bytes) : 0);
   double step = fmax((1 + 1 / rows) * m->costs.load, work);
   return steps * (step + fmax(longer * m->costs.chain / (vectors * rows) - step, 0));

@@ -349,7 +349,7 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
   f->dot_halves = generic_dot_has_halves(&f->machine, dot);
   f->dot_signed = dot->is_signed && !f->dot_halves;
   f->dots_lie = !is_turned && right->stride[k] == 1 && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
-                r->extent[k] % (lanes * dot->group) == 0;
+                r->extent[k] >= lanes * dot->group;
 }
 
 /* Whether an iteration of the axis reads something else. */

@@ -34,8 +34,10 @@ typedef struct matcher {
   int n_loops;
   nest_loop loops[MAX_LOOPS];
   const tir_stmt *store;
-  bool resets;                  /* the nest is compared with the start of the reduction, not with its update */
-  bool is_part;                 /* the nest may end its reduction earlier */
+  bool resets;    /* the nest is compared with the start of the reduction, not with its update */
+  bool is_part;   /* the nest may end its reduction earlier */
+  bool is_masked; /* its source may be zero from some step on: */
+  const tir_expr *mask;
   int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
   tir_intrin_match *out;
   int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
@@ -209,7 +211,8 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
     return differ_at(
         m, p, e,
         runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
-  if (e->has_predicate) return differ_at(m, p, e, "a read that could leave its tensor");
+  bool is_live = m->is_masked && e->has_predicate && m->mask && tir_equal(tir_predicate(e), m->mask);
+  if (e->has_predicate && !is_live) return differ_at(m, p, e, "a read that could leave its tensor");
   if (e->u.buffer == m->store->u.store.buffer) return differ_at(m, p, e, "it reads what the loops store");
   if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
@@ -328,6 +331,29 @@ static bool match_start(matcher *m) {
   return tir_equal(start, value) || differ_at(m, start, value, "another start of the reduction");
 }
 
+/* Whether steps, or whole groups of them, are on as far as a constant. */
+static bool match_mask(matcher *m, const tir_expr *mask) {
+  tir_place at;
+  int64_t lane, step = 0, end, group = m->intrin->axes[1].extent;
+  if (mask->op != TIR_LT || mask->lanes != 1 || !tir_is_int(mask->arg[1], &end)) return false;
+  if (!read_place(m, mask, mask, NULL, mask->arg[0], &at) || !at.stride[0]) return false;
+  if (!tir_is_int(at.stride[0], &lane) || (at.stride[1] && !tir_is_int(at.stride[1], &step))) return false;
+  bool is_whole = lane == 1 && step == 0;
+  if (!is_whole && (lane != group || step != 1)) return false;
+  const tir_expr *times = tir_int(m->arena, (tn_dtype)at.base->dtype, is_whole ? group : 1);
+  m->mask = mask;
+  m->out->live = tir_simplify(m->arena, m->env, tir_binary(m->arena, TIR_MUL, at.base, times));
+  m->out->end = tir_simplify(m->arena, m->env, tir_binary(m->arena, TIR_MUL, mask->arg[1], times));
+  return true;
+}
+
+/* What is chosen by a mask, else SOURCE itself. */
+static const tir_expr *unmasked(matcher *m, const tir_expr *source) {
+  bool chooses = m->is_masked && source->op == TIR_SELECT && match_mask(m, source->arg[0]);
+  const tir_expr *zero = tir_identity(m->arena, m->intrin->combiner, (tn_dtype)source->dtype);
+  return chooses && zero != NULL && tir_equal(zero, source->arg[2]) ? source->arg[1] : source;
+}
+
 /* The update may be written acc + source or source + acc. */
 static bool match_value(matcher *m) {
   static const tir_op ops[TIR_COMBINER_COUNT] = {
@@ -339,7 +365,7 @@ static bool match_value(matcher *m) {
   if (source == NULL)
     return differ(m, "the pattern updates its output by %s, the loops store %s",
                   tir_op_table[ops[m->intrin->combiner]].text, printed(m, value));
-  m->out->source = source;
+  m->out->source = source = unmasked(m, source);
   return match_expr(m, m->intrin->source, source);
 }
 
@@ -392,6 +418,12 @@ static bool match(matcher *m, const tir_stmt *nest) {
 bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                       tir_intrin_match *out) {
   matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out};
+  return match(&m, nest);
+}
+
+bool tir_match_masked(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                      tir_intrin_match *out) {
+  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .is_masked = true};
   return match(&m, nest);
 }
 

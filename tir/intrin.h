@@ -75,7 +75,8 @@ typedef struct tir_intrin_match {
   const tir_stmt *loops[TIR_INTRIN_AXES]; /* of the nest, by axis; NULL: the axis has one iteration */
   const tir_stmt *store;                  /* inside them */
   const tir_expr *source;                 /* what it stores, or combines with what is there */
-  const char *why_not;                    /* the first difference, with both sides; in the arena */
+  const tir_expr *live, *end; /* of a masked one: which step the first is, and the first that is off; or NULL */
+  const char *why_not;        /* the first difference, with both sides; in the arena */
 } tir_intrin_match;
 
 /* Whether NEST, flat loop IR that stands in ENV, does what the pattern says: loops of constant extent around one store,
@@ -86,6 +87,9 @@ bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin
 /* Whether NEST stores what the pattern's reduction starts from to a place of the output's form (out->output). */
 bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                      tir_intrin_match *out);
+/* The same of sums of products, of which those from some step on may be left out: select(live + lane * group + step < end, product, 0). */
+bool tir_match_masked(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                      tir_intrin_match *out);
 /* Whether NEST does a part of it: its reduction ends earlier. A loop that would have one iteration need not be there. For
  * patterns with one reduction axis. */
 bool tir_match_part(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,

@@ -73,6 +73,12 @@ static const tir_expr *first_of_groups(runtime_arena *arena, tn_dtype dtype, int
   return tir_binary(arena, TIR_LT, place, tir_broadcast(arena, tir_int(arena, dtype, n), lanes));
 }
 
+/* Lanes of groups that come before the end of a masked match; NULL: all. */
+static const tir_expr *before_end(runtime_arena *arena, const tir_intrin_match *match, int lanes) {
+  if (match->end == NULL) return NULL;
+  return tir_binary(arena, TIR_LT, tir_ramp(arena, match->live, 1, lanes), tir_broadcast(arena, match->end, lanes));
+}
+
 /* Axis 0 is the lane, axis 1 counts within a group. An operand that all lanes share goes first. Of a part only the first elements
  * of a group are read; where there is no loop along it they are taken for neighbours, which is one way to read one. */
 static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
@@ -86,7 +92,9 @@ static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, 
     tn_dtype dtype = (tn_dtype)place->base->dtype;
     const tir_expr *step = match->loops[1] != NULL ? place->stride[1] : tir_int(arena, dtype, 1);
     const tir_expr *index = grouped(arena, place->base, place->stride[0], step, lanes * group, group);
-    operand[i] = tir_load(arena, place->buffer, 1, &index, first_of_groups(arena, dtype, lanes * group, group, n));
+    const tir_expr *on = match->end != NULL ? before_end(arena, match, lanes * group)
+                                            : first_of_groups(arena, dtype, lanes * group, group, n);
+    operand[i] = tir_load(arena, place->buffer, 1, &index, on);
   }
   const tir_place *to = &match->output;
   const tir_expr *index = strided(arena, to->base, to->stride[0], lanes);
@@ -313,7 +321,9 @@ static const tir_stmt *settle_rest(const state *at, const tir_intrin *intrin, co
 /* A whole block, the rest of one, or what stays loops. */
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
-  bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
+  bool is_dot = intrin != NULL && intrin->form == TIR_INTRIN_DOT;
+  bool matches =
+      intrin != NULL && (is_dot ? tir_match_masked : tir_match_intrin)(at->p->arena, at->env, intrin, nest, &match);
   if (matches && (match.why_not = objection(at, intrin, &match)) != NULL) matches = false;
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;

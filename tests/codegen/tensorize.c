@@ -47,6 +47,13 @@ typedef struct tensor_row {
          "split(C.local, j.c, 16, tail=pad); split(C.local, k, 4, tail=peel); reorder(C.local, k.outer, i.c, " \
          "j.c.outer, j.c.inner, k.inner); tensorize(C.local, j.c.inner, dot4_u8i8)"
 
+/* Steps of a row as lanes, each of a group. */
+#define ROWS(block, group)                                                               \
+  "split(C, k, " block "); split(C, k.inner, " group                                     \
+  "); rfactor(C, k.inner.outer, 2); "                                                    \
+  "set_scope(C.rf, local); reorder(C.rf, i, j, k.outer, k.inner.outer, k.inner.inner); " \
+  "compute_at(C.rf, C, j); pragma(C.rf, k.outer, loop_partition_hint, 1); "
+
 static const tensor_row tensor_rows[] = {
     {"u8 i8", "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
      LOOPS("4") "tensorize(C, j.inner, dot4_u8i8)", "vpdpbusd", 0},
@@ -101,6 +108,14 @@ static const tensor_row tensor_rows[] = {
     {"an init of its own",
      "input A: u8[8,32], B: i8[32,32], S: i32[32]\nC[i<8, j<32] = sum[k<32 init = S[j] + i](i32(A[i,k]) * i32(B[k,j]))",
      LOOPS("4") "tensorize(C, j.inner, dot4_u8i8)", "vpdpbusd", 0},
+    {"lanes along a row that they do not divide",
+     "input A: u8[9,203], B: i8[3,203]\nC[i<9, j<3] = sum[k<203](i32(A[i,k]) * i32(B[j,k]))",
+     ROWS("64", "4") "tensorize(C.rf, k.inner.outer, dot4_u8i8)", "vpdpbusd", 2},
+    {"the same of whole groups",
+     "input A: i8[9,200], B: i8[3,200]\nC[i<9, j<3] = sum[k<200](i32(A[i,k]) * i32(B[j,k]))",
+     ROWS("64", "4") "tensorize(C.rf, k.inner.outer, dot4_i8i8)", "vpdpbusd", 4},
+    {"the same of bf16", "input A: bf16[9,77], B: bf16[3,77]\nC[i<9, j<3] = sum[k<77](f32(A[i,k]) * f32(B[j,k]))",
+     ROWS("32", "2") "tensorize(C.rf, k.inner.outer, dot2_bf16)", "vdpbf16ps", 0},
     {"columns as lanes", "input A: u8[16,32], B: i8[32,5]\nC[i<16, j<5] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, k, 4); reorder(C, j, k.outer, i, k.inner); tensorize(C, i, dot4_u8i8)", "vpdpbusd", 0},
 };

@@ -50,6 +50,17 @@ static const said_case said[] = {
     {"rows_by_shorter_dots", "input x: i8[96], A: i8[300,96]\nY[j<300] = sum[k<96](i32(x[k]) * i32(A[j,k]))",
      "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":1,\"wide\":0,"
      "\"places\":0,\"dots\":1}]"},
+    {"rows_by_dots_and_a_rest", "input x: i8[75], A: i8[300,75]\nY[j<300] = sum[k<75](i32(x[k]) * i32(A[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":4,\"wide\":0,"
+     "\"places\":0,\"dots\":1}]"},
+    {"rows_shorter_than_dots", "input x: u8[40], A: i8[300,40]\nY[j<300] = sum[k<40](i32(x[k]) * i32(A[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":1,\"parts\":1,\"threads\":0,\"together\":4,\"wide\":0,"
+     "\"places\":0,\"dots\":1}]"},
+    {"dots_in_lanes_and_a_rest",
+     "input X: u8[4,150], W: i8[30,150]\nY[b<4, j<30] = sum[k<150](i32(X[b,k]) * i32(W[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_by_dots_and_more",
      "input x: bf16[64], A: bf16[300,64], b: f32[300]\nS[j<300] = sum[k<64](f32(x[k]) * f32(A[j,k]))\n"
      "Y[j<300] = max(S[j] + b[j], 0)",
