@@ -87,7 +87,8 @@ typedef struct tile_facts {
   const char *dot;          /* the intrinsic's name; NULL: none fits */
   int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
   int dot_group;            /* elements of k in a lane */
-  bool dots_lie;            /* vectors of them along the reduction: both operands lie so, and whole ones divide it */
+  bool dots_lie;            /* vectors of them along the reduction: both operands lie so */
+  bool dots_across;         /* vectors of them across the columns, which are as many as lanes */
   bool dot_signed;          /* it takes registers and instructions of its own */
   bool dot_halves;          /* so does each operand, whose halves are multiplied one after the other */
   int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */

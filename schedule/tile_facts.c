@@ -334,7 +334,7 @@ bool generic_is_against_the_grain(const generic_draft *d, int stage) {
 static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
   int k = r->n_axes - 1;
-  if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data || !f->can_pack) return;
+  if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data) return;
   const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
   bool is_turned = left->stride[k] != 1;
   if (left->tensor == right->tensor || left->stride[f->v] != 0 || right->dim[k] < 0 ||
@@ -342,7 +342,7 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
     return;
   const generic_dot *dot = generic_find_dot(left->tensor->dtype, right->tensor->dtype, r->op->outputs[0].dtype);
   int lanes = dot ? generic_dot_lanes(&f->machine, dot) : 0;
-  if (lanes < 8 || right->plain[right->dim[k]] != k || r->extent[k] < dot->group || r->extent[f->v] < lanes) return;
+  if (lanes < 8 || right->plain[right->dim[k]] != k || r->extent[k] < dot->group) return;
   f->dot = generic_dot_intrin(dot, lanes);
   f->dot_group = dot->group;
   f->dot_turned = is_turned ? 1 - f->shared : -1;
@@ -350,6 +350,8 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
   f->dot_signed = dot->is_signed && !f->dot_halves;
   f->dots_lie = !is_turned && right->stride[k] == 1 && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
                 r->extent[k] >= lanes * dot->group;
+  f->dots_across = f->can_pack && r->extent[f->v] >= lanes;
+  if (!f->dots_lie && !f->dots_across) f->dot = NULL;
 }
 
 /* Whether an iteration of the axis reads something else. */

@@ -61,6 +61,11 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
      "\"parity\":0,\"left\":0}]"},
+    {"dots_of_fewer_columns_than_lanes",
+     "input X: bf16[80,64], W: bf16[9,64]\nY[b<80, j<9] = sum[k<64](f32(X[b,k]) * f32(W[j,k]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_by_dots_and_more",
      "input x: bf16[64], A: bf16[300,64], b: f32[300]\nS[j<300] = sum[k<64](f32(x[k]) * f32(A[j,k]))\n"
      "Y[j<300] = max(S[j] + b[j], 0)",
