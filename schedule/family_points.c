@@ -6,6 +6,7 @@
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 #include "tir/linear.h"
+#include "tir/passes.h"
 
 int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even) {
   int first = r->n_data - 1;
@@ -140,7 +141,13 @@ typedef struct points_loops {
   int columns; /* 1: some columns of all rows at a time; 2: of all of AXIS */
   int axis;
   points_fold fold;
+  bool unrolls; /* a row's vectors are written out, so that what all rows share stays in registers */
 } points_loops;
+
+/* Whether loop AT was made of a row that is cut into vectors. */
+static bool is_of_vectors(const schedule_stage *st, const int *loops, int at) {
+  return at >= 0 && loops[at] >= st->op->n_axes && st->axes[loops[at + 1]].annotation == SCHEDULE_VECTORIZE;
+}
 
 static bool arrange_alone(generic_draft *p, const generic_group *g, const points_loops *l) {
   int n, n_shared, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
@@ -150,8 +157,10 @@ static bool arrange_alone(generic_draft *p, const generic_group *g, const points
   if (!arrange(p, stage, l->columns != 1, &n, loops)) return false;
   if (l->columns == 1 && !put_columns_first(p, stage, n, loops)) return false;
   if (l->columns == 2 && !put_inside(p, stage, n, loops, l->axis)) return false;
+  bool unrolls = l->unrolls && is_of_vectors(&p->s->stages[stage], loops, n - 2);
+  if (unrolls && !generic_annotate(p, stage, loops[n - 2], SCHEDULE_UNROLL)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
-  return generic_parallel(p, stage, n - ends_in_vector - (l->columns == 2), loops, g->ns, &loop, &n_fused);
+  return generic_parallel(p, stage, n - ends_in_vector - unrolls - (l->columns == 2), loops, g->ns, &loop, &n_fused);
 }
 
 bool generic_injective(generic_draft *p, const generic_group *g) { return arrange_alone(p, g, &(points_loops){0}); }
@@ -170,7 +179,8 @@ typedef struct points_facts {
   double points, ns, far_ns, parts; /* ns: of one thread; of reads against the grain; parts: what threads can share */
   double read, written;             /* bytes */
   bool can_stream;                  /* vectors may go past the caches */
-  double steady_ns;                 /* of what is the same for all points of a column */
+  double steady_ns;                 /* of what is the same for all points of a column: */
+  int steady_values;                /* as many values */
   double steady_along_ns;           /* of what is the same for all points along an axis in front of the rows */
   int along;                        /* this axis; -1: there is none */
   bool is_around;                   /* it is right in front of the rows */
@@ -181,7 +191,8 @@ typedef struct points_facts {
   int64_t lanes;
   generic_folded folded; /* how they are read */
   int n_reads;
-  double idle; /* what rests of rows take longer, in parts */
+  int64_t bytes; /* of an element that is written */
+  double idle;   /* what rests of rows take longer, in parts */
 } points_facts;
 
 /* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a
@@ -313,11 +324,14 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->parts = points / (double)RUNTIME_MAX(RUNTIME_MIN(row, wanted), 1);
   f->can_stream = generic_can_stream(d, stage, row, f->read + f->written);
   double lanes = d->machine.vector_bytes / 4.0;
-  f->row = (double)r.extent[r.n_data - 1] * (double)tn_dtype_bytes(g->root->dtype);
+  f->bytes = (int64_t)tn_dtype_bytes(g->root->dtype);
+  f->row = (double)(r.extent[r.n_data - 1] * f->bytes);
   f->pieces = points / (double)r.extent[r.n_data - 1];
   f->idle = ceil((double)row / (double)f->lanes) * (double)f->lanes / (double)row - 1;
   double op_ns = points / lanes * cost_fma(&d->machine, d->machine.vector_bytes);
-  f->steady_ns = op_ns * generic_steady_ops(d, stage, 0, r.n_data - 1);
+  generic_steady steady = generic_steady_of(d, stage, 0, r.n_data - 1);
+  f->steady_ns = op_ns * steady.ops, f->steady_values = steady.values;
+  f->ns = fmax(f->ns - op_ns * steady.counted, fmin(f->ns, generic_memory_ns(d, &r)));
   describe_along(d, stage, (int)first, (double)row * (double)tn_dtype_bytes(g->root->dtype), op_ns, f);
   return f;
 }
@@ -348,12 +362,34 @@ static void space(const void *facts, plan_space *s) {
 /* Whether the loop over the axis along which most stays the same is around one vector without being put there. */
 static bool is_inside(const points_facts *f, double width) { return f->is_around && width >= f->row_along; }
 
-/* Of whole rows one after the other: what is the same for all of them. Where a row is one vector, it stays in registers. */
+/* Elements of the vectors that rows are cut into. */
+static int64_t length_of(const points_facts *f, const int32_t *c) {
+  return generic_vector_length((int64_t)f->row / f->bytes, f->machine.vector_bytes / f->bytes, c[POINTS_VECTORS]);
+}
+
+/* Whether what is the same for all points of a column is done once: where vectors are not cut into chunks, and rows are written out or
+ * columns stand outside. */
+static bool keeps_steady(const points_facts *f, const int32_t *c) {
+  int64_t row = (int64_t)f->row / f->bytes, lanes = f->machine.vector_bytes / f->bytes;
+  if (length_of(f, c) > TIR_MAX_LANES) return false;
+  return c[POINTS_COLUMNS] == 1 || row <= c[POINTS_VECTORS] * lanes;
+}
+
+/* What registers have no room for is loaded again. */
+static double kept_ns(const points_facts *f, const int32_t *c) {
+  enum { OTHERS = 4 };
+  double lanes = (double)(f->machine.vector_bytes / f->bytes), row = f->row / (double)f->bytes;
+  double kept = f->steady_values * fmin(ceil(row / lanes), c[POINTS_VECTORS]),
+         room = f->machine.vector_registers - OTHERS;
+  return kept <= room ? 0 : (1 - room / kept) * f->steady_values * f->points / lanes * f->machine.costs.load;
+}
+
+/* Of whole rows one after the other: what is the same for all of them. */
 static double again_ns(const points_facts *f, const int32_t *c, double width) {
-  double all = c[POINTS_COLUMNS] == 1 || width >= f->row ? 0 : f->steady_ns;
+  double all = f->steady_ns == 0 ? 0 : keeps_steady(f, c) ? kept_ns(f, c) : f->steady_ns;
   double along = f->along < 0 || is_inside(f, width) ? 0 : f->steady_along_ns;
   if (c[POINTS_COLUMNS] == 2) return along / f->extent_along;
-  return c[POINTS_COLUMNS] == 1 ? fmax(along - f->steady_ns, 0) : fmax(all, along);
+  return c[POINTS_COLUMNS] == 1 ? all + fmax(along - f->steady_ns, 0) : fmax(all, along);
 }
 
 /* The estimate of the reads, less what is done once for a column, with a hint of preference for the usual length of vectors. */
@@ -367,7 +403,8 @@ static double cost(const void *facts, const int32_t *c) {
   if (c[POINTS_FOLD]) ns *= 1 + twice(f, c[POINTS_FOLD]);
   if (!c[POINTS_FOLD]) ns += again_ns(f, c, width);
   double row = c[POINTS_COLUMNS] == 2 ? f->row_along : f->row;
-  if (c[POINTS_COLUMNS]) ns += cost_pieces(&f->machine, f->pieces * f->row / row, width, row, f->read + f->written);
+  double piece = c[POINTS_COLUMNS] == 1 ? (double)(length_of(f, c) * f->bytes) : width;
+  if (c[POINTS_COLUMNS]) ns += cost_pieces(&f->machine, f->pieces * f->row / row, piece, row, f->read + f->written);
   ns *= 1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS);
   ns = cost_overlap(ns, cost_stream(&f->machine, f->read, f->written, c[POINTS_THREADS], c[POINTS_STREAM]));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
@@ -380,8 +417,11 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   generic_group group = *g;
   with.registers = c[POINTS_VECTORS];
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
-  return arrange_alone(&with, &group, &(points_loops){c[POINTS_COLUMNS], f->along, {c[POINTS_FOLD], f->first}}) &&
-         (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
+  points_loops loops = {c[POINTS_COLUMNS],
+                        f->along,
+                        {c[POINTS_FOLD], f->first},
+                        f->steady_ns > 0 && !c[POINTS_COLUMNS] && keeps_steady(f, c)};
+  return arrange_alone(&with, &group, &loops) && (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }
 
 static const plan_field fields[POINTS_FIELD_COUNT] = {

@@ -97,8 +97,14 @@ int64_t generic_rows_of_fold(int64_t columns, int64_t lanes);
 bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r);
 /* Whether indices stand in reads only: elsewhere they would have to be made from those of fused loops. */
 bool generic_is_of_reads(const generic_draft *p, int stage);
-/* Operations of one point that data axes from FIRST to END, behind which the last one is, have no part in, the last one's loop outside of
- * theirs: they are done once for all of these. 0: they are cheap ones. */
+/* What data axes from FIRST to END, behind which the last one is, have no part in, the last one's loop outside of theirs: it is done once
+ * for all of these. All 0: these are cheap operations. */
+typedef struct generic_steady {
+  double ops, counted; /* operations of one point, by what they take; as generic_reads counts them */
+  int values;          /* that loops inside keep */
+} generic_steady;
+generic_steady generic_steady_of(const generic_draft *p, int stage, int first, int end);
+/* Its operations. */
 double generic_steady_ops(const generic_draft *p, int stage, int first, int end);
 /* Operations of a point that change along the last axis, reductions behind data: what a loop over it has. */
 double generic_moving_ops(const generic_draft *p, int stage, const generic_reads *r);

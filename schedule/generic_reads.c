@@ -218,7 +218,7 @@ static tir_walk count_costly(void *user, const tir_expr *e) {
 typedef struct steady {
   const te_op *op;
   int first, end;
-  double ops;
+  generic_steady found;
 } steady;
 
 static tir_walk count_steady(void *user, const tir_expr *e) {
@@ -228,15 +228,23 @@ static tir_walk count_steady(void *user, const tir_expr *e) {
     moves = s->op->axes[a]->extent > 1 && tir_uses_var(e, &s->op->axes[a]->var);
   if (moves) return TIR_WALK_ON;
   if (!tir_uses_var(e, &s->op->axes[s->op->n_axes - 1]->var)) return TIR_WALK_PRUNE; /* no loop at all changes it */
-  (void)tir_walk_expr(e, count_costly, &s->ops);
+  s->found.values++;
+  (void)(tir_walk_expr(e, count_costly, &s->found.ops) && tir_walk_expr(e, count_op, &s->found.counted));
   return TIR_WALK_PRUNE;
 }
 
-double generic_steady_ops(const generic_draft *p, int stage, int first, int end) {
+generic_steady generic_steady_of(const generic_draft *p, int stage, int first, int end) {
   const te_op *op = p->s->stages[stage].op;
-  const tir_expr *body = op->n_reduce == 0 && first < end ? generic_body(p, stage) : NULL;
+  bool runs = false;
+  for (int a = first; a < end; a++) runs |= op->axes[a]->extent > 1;
+  const tir_expr *body = op->n_reduce == 0 && runs ? generic_body(p, stage) : NULL;
   steady s = {.op = op, .first = first, .end = end};
-  return body && tir_walk_expr(body, count_steady, &s) && s.ops >= COSTLY_OP ? s.ops : 0;
+  bool is_worth = body && tir_walk_expr(body, count_steady, &s) && s.found.ops >= COSTLY_OP;
+  return is_worth ? s.found : (generic_steady){0};
+}
+
+double generic_steady_ops(const generic_draft *p, int stage, int first, int end) {
+  return generic_steady_of(p, stage, first, end).ops;
 }
 
 /* What does not change along an axis is computed before the loop over it. */

@@ -173,6 +173,26 @@ static void costs_what_it_moves(void **state) {
           ",\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]")
   assert_true(BY_ROWS("64", "2") > 1.3 * BY_ROWS("64", "8"));
   assert_true(BY_ROWS("256", "2") < 1.1 * BY_ROWS("256", "8"));
+  /* Or is written out; but vectors that are cut into chunks are loops, and registers hold so much. */
+  assert_true(BY_ROWS("96", "4") > 1.3 * BY_ROWS("96", "8"));
+  assert_true(BY_ROWS("128", "8") > 2 * BY_ROWS("96", "8"));
+#define BY_PARTS(rows, columns, vectors)                                 \
+  cost_of("Y[i<" rows ", j<" columns "] = X[i,j] * rsqrt(V[j])",         \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
+          ",\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]")
+  assert_true(BY_PARTS("64", "256", "8") > 1.3 * BY_PARTS("64", "256", "4"));
+  assert_true(1.28 * BY_PARTS("20000", "100", "4") > 1.03 * BY_PARTS("20000", "128", "2")); /* 16 lanes each, and 32 */
+#define WHOLE(program)                                                                        \
+  cost_of(program,                                                                            \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0," \
+          "\"columns\":0,\"fold\":0}]")
+  assert_true(BY_PARTS("64", "256", "4") < 1.2 * WHOLE("Y[i<64, j<256] = X[i,j] * V[j]"));
+  tn_machine many = plain_machine;
+  many.vector_registers = 64;
+#define KEPT "Y[i<256, j<96] = ((X[i,j] - A[j]) * rsqrt(V[j]) * G[j] + B[j]) * C[j] + D[j] - E[j]"
+#define WRITTEN_OUT \
+  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":8,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]"
+  assert_true(cost_of(KEPT, WRITTEN_OUT) > 1.05 * cost_on(&many, KEPT, WRITTEN_OUT));
   assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
   assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
   /* Of a result of two values one waits for the other: rows go together. */

@@ -199,6 +199,8 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":16}]"},
     {"points_by_columns", "Y[i<300, j<100] = X[i,j] * rsqrt(V[j])",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":2,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
+    {"points_of_rows_written_out", "Y[i<3000, j<43] = X[i,j] * rsqrt(V[j])",
+     "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]"},
     {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
      "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":1}]"},
     {"rows_at_a_time", "S[j<2048] = sum[k<2048](A[k,j])",

@@ -212,6 +212,19 @@ static void plan_refused(void **state) {
   space_free(&f);
 }
 
+/* Columns go first for what all rows share: of one row nothing is shared. */
+static void one_row_shares_nothing(void **state) {
+  (void)state;
+  space_fixture f = space_make("Y[i<1, j<2048] = exp(X[i,j])");
+  autotune_search *search = autotune_search_new(f.task, f.model, 1);
+  const char *plan =
+      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]";
+  assert_int_equal(autotune_search_check_plan(search, plan), TN_ERROR_RECORD);
+  check_fails(f.ctx, TN_ERROR_RECORD, "plan: \"columns\" of Y is 1, and family points has 0 there");
+  autotune_search_free(search);
+  space_free(&f);
+}
+
 /* Records of before hold plans that are not normal: with an order of two loops of which there is one. */
 static void plans_that_are_not_normal_apply(void **state) {
   (void)state;
@@ -340,14 +353,12 @@ static void structures_are_tried(void **state) {
 }
 
 int run_planned_tests(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent),
-                                     cmocka_unit_test(ranked_are_distinct),
-                                     cmocka_unit_test(plans_that_are_not_normal_apply),
-                                     cmocka_unit_test(too_much_is_dropped),
-                                     cmocka_unit_test(what_flash_cannot_hold_is_dropped),
-                                     cmocka_unit_test(a_time_out_is_learned_from),
-                                     cmocka_unit_test(first_round_is_planned),
-                                     cmocka_unit_test(structures_are_tried)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(other_plan_is_no_parent),    cmocka_unit_test(ranked_are_distinct),
+      cmocka_unit_test(one_row_shares_nothing),     cmocka_unit_test(plans_that_are_not_normal_apply),
+      cmocka_unit_test(too_much_is_dropped),        cmocka_unit_test(what_flash_cannot_hold_is_dropped),
+      cmocka_unit_test(a_time_out_is_learned_from), cmocka_unit_test(first_round_is_planned),
+      cmocka_unit_test(structures_are_tried)};
   return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
          CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
          CHECK_TABLE("changed plans stay legal", programs, changes_stay_legal) +
