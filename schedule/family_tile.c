@@ -51,15 +51,15 @@ static void push_outer(const tile_facts *f, const int32_t *c, nest *n, bool is_i
 /* Blocks of the reduction, one after the other, and what they all go over. */
 static void push_blocks(const tile_facts *f, const tile_cut *cut, nest *n) {
   for (int a = f->reads.n_data; a < cut->axis; a++) push(n, a, (double)f->reads.extent[a]);
-  push(n, cut->axis, (double)tile_ceil_div(f->reads.extent[cut->axis], cut->steps));
+  push(n, cut->axis, (double)generic_ceil_div(f->reads.extent[cut->axis], cut->steps));
   n->depth = n->n - 1;
 }
 
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
-  double panels = (double)tile_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c));
-  double tiles = (double)tile_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
-  double tiles2 = (double)tile_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
+  double panels = (double)generic_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c));
+  double tiles = (double)generic_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
+  double tiles2 = (double)generic_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
   tile_cut cut;
   bool is_cut = tile_cut_of(&f->reads, c[TILE_DEPTH], &cut);
@@ -164,7 +164,7 @@ typedef struct stream {
 
 /* The axis of the innermost loop around a tile. */
 static int innermost_axis(const tile_facts *f, const int32_t *c) {
-  int64_t panels = RUNTIME_MIN(c[TILE_PANELS], tile_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c)));
+  int64_t panels = RUNTIME_MIN(c[TILE_PANELS], generic_ceil_div(tile_extent_of(f, f->v), tile_columns(f, c)));
   return c[TILE_INNER] || panels == 1 ? f->u : f->v;
 }
 
@@ -607,7 +607,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
 static double lane_steps(const tile_facts *f, const int32_t *c) {
   int64_t extent = f->reads.extent[f->reads.n_axes - 1];
   int64_t group = c[TILE_DOT] ? f->dot_group : 1;
-  return f->reduced / (double)extent * (double)tile_ceil_div(extent, tile_lanes(f, c) * group);
+  return f->reduced / (double)extent * (double)generic_ceil_div(extent, tile_lanes(f, c) * group);
 }
 
 /* The sum of a vector's lanes, as tile_realize.c makes it: they are halved again and again, a shuffle and an addition each time, and each
@@ -620,7 +620,7 @@ static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
 /* Vectors of steps that lie beside each other, of which the last has a rest. */
 static double beside_steps(const tile_facts *f, const int32_t *c) {
   int64_t extent = f->reads.extent[f->reads.n_axes - 1], steps = (int64_t)c[TILE_LANES] * c[TILE_VECTORS];
-  return f->reduced / (double)extent * (double)tile_ceil_div(extent, steps);
+  return f->reduced / (double)extent * (double)generic_ceil_div(extent, steps);
 }
 
 /* Adding up one vector of such sums by columns: each step is taken out by a shuffle, which every other multiply-add could be done
@@ -687,7 +687,7 @@ static double test_ns(const tile_facts *f, const int32_t *c) {
 /* Vectors of a rest of COLUMNS. The last has no more lanes than it needs (tir/pass_dead_lanes.c) and counts as what it takes. */
 static double rest_vectors(const tile_facts *f, const int32_t *c, int64_t columns) {
   int64_t lanes = c[TILE_LANES] ? 1 : tile_lanes(f, c), part = columns % lanes;
-  if (part == 0 || c[TILE_DOT]) return (double)tile_ceil_div(columns, lanes);
+  if (part == 0 || c[TILE_DOT]) return (double)generic_ceil_div(columns, lanes);
   int bytes = 16;
   while (bytes < part * f->bytes) bytes *= 2;
   return (double)(columns / lanes) + cost_fma(&f->machine, bytes) / cost_fma(&f->machine, c[TILE_WIDTH]);
@@ -966,15 +966,15 @@ static bool has_padding_loop(const tile_facts *f, const int32_t *c) {
 static void normalize(const void *facts, const plan_space *s, int32_t *c) {
   const tile_facts *f = facts;
   int64_t columns = f->block ? RUNTIME_MIN(tile_columns(f, c), f->block) : tile_columns(f, c);
-  int64_t panels = tile_ceil_div(tile_extent_of(f, f->v), columns),
-          tiles = tile_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
+  int64_t panels = generic_ceil_div(tile_extent_of(f, f->v), columns),
+          tiles = generic_ceil_div(tile_extent_of(f, f->u), c[TILE_ROWS]);
   bool is_whole = c[TILE_PANELS] >= panels;
   if (is_whole) set(s, c, TILE_PANELS, least_panels(s, panels));
   int64_t least = c[TILE_THREADS] ? 1 : 2; /* a loop of one iteration is fused with others that threads share */
   if (is_whole || !has_outer_loop(f, c, -1, least)) set(s, c, TILE_ORDER, 0);
   if (c[TILE_BLOCK] >= tiles) set(s, c, TILE_BLOCK, 0);
   int64_t in_block = c[TILE_BLOCK] ? c[TILE_BLOCK] : tiles;
-  int64_t tiles2 = tile_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
+  int64_t tiles2 = generic_ceil_div(tile_extent_of(f, f->u2), c[TILE_ROWS2]);
   bool is_alone = in_block == 1 && (c[TILE_ROWS2] == 1 || tiles2 == 1);
   if (is_alone || RUNTIME_MIN(c[TILE_PANELS], panels) == 1) set(s, c, TILE_INNER, 0);
   if (c[TILE_PACK] == 1 && is_whole && !has_outer_loop(f, c, f->shared, 1)) set(s, c, TILE_PACK, 2);

@@ -91,6 +91,8 @@ typedef struct generic_folded {
 } generic_folded;
 /* Whether each read that goes along the axes ROWS and COLUMNS is of these, and some run through both. */
 bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out);
+/* A, B > 0. */
+static inline int64_t generic_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* The least number of rows of so many COLUMNS, at least two, that are whole vectors. */
 int64_t generic_rows_of_fold(int64_t columns, int64_t lanes);
 /* Whether rows of what is written or read are apart, as far as a call says. */

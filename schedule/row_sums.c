@@ -31,9 +31,6 @@ static bool peel_rest(generic_draft *p, int stage, int axis, int64_t extent, int
   return extent % width == 0 || extent < 2 * width || generic_split(p, stage, axis, extent / width, &first, &second);
 }
 
-/* Steps of WIDTH; the last may go beyond the end. */
-static int64_t steps_of(int64_t extent, int64_t width) { return (extent + width - 1) / width; }
-
 const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width) {
   int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis);
   int64_t extent = p->s->stages[stage].axes[axis].extent;
@@ -42,7 +39,7 @@ const tn_tensor *generic_part_steps(generic_draft *p, const tn_tensor *tensor, i
   const schedule_stage *part = &p->s->stages[stage];
   int outer = -1;
   for (int i = n_data + 1; i < part->n_leaves; i++)
-    if (schedule_leaf(part, i)->extent == steps_of(extent, width)) outer = part->leaves[i];
+    if (schedule_leaf(part, i)->extent == generic_ceil_div(extent, width)) outer = part->leaves[i];
   return outer < 0 || peel_rest(p, stage, outer, extent, width) ? p->s->stages[stage].tensors : NULL;
 }
 
@@ -115,9 +112,9 @@ static bool is_wide(const generic_draft *d, const generic_reads *r, int axis, in
 static int64_t lanes_of_dots(int64_t extent, int64_t most, int64_t group) {
   while (most >= LAST_LANES && most * group > extent) most /= 2;
   if (most < LAST_LANES) return 0;
-  int64_t best = most, steps = steps_of(extent, most * group);
+  int64_t best = most, steps = generic_ceil_div(extent, most * group);
   for (int64_t lanes = most / 2; lanes >= LAST_LANES && extent % (best * group) != 0; lanes /= 2) {
-    int64_t more = steps_of(extent, lanes * group);
+    int64_t more = generic_ceil_div(extent, lanes * group);
     if (extent % (lanes * group) == 0 && 2 * more <= 3 * steps) best = lanes;
   }
   return best;
@@ -137,7 +134,7 @@ static void describe_dot(const generic_draft *d, const generic_reads *r, int axi
 }
 
 int64_t generic_dot_vectors(const generic_row_sum *sum, int registers) {
-  int64_t n = 1, width = sum->dot_lanes * sum->dot->group, steps = steps_of(sum->extent, width);
+  int64_t n = 1, width = sum->dot_lanes * sum->dot->group, steps = generic_ceil_div(sum->extent, width);
   while (2 * n <= registers && 2 * n * width <= sum->extent && steps % (2 * n) == 0) n *= 2;
   return n;
 }
@@ -385,7 +382,7 @@ double generic_dots_ns(const tn_machine *m, const generic_row_sum *sum, int regi
   static const double longer =
       1.5; /* a dot product waits for the one before it longer than a multiply-add (vdpbf16ps, Zen 4) */
   double vectors = (double)generic_dot_vectors(sum, registers), rows = RUNTIME_MAX(together, 1);
-  double steps = sum->rows * (double)steps_of(sum->extent, sum->dot_lanes * sum->dot->group);
+  double steps = sum->rows * (double)generic_ceil_div(sum->extent, sum->dot_lanes * sum->dot->group);
   double work = cost_dot(m, sum->dot->group) + (sum->dot->is_signed ? FOR_SIGNS * cost_fma(m, m->vector_bytes) : 0);
   double step = fmax((1 + 1 / rows) * m->costs.load, work);
   return steps * (step + fmax(longer * m->costs.chain / (vectors * rows) - step, 0));

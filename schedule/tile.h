@@ -130,8 +130,6 @@ static inline const tile_parity *tile_parity_of(const tile_facts *f, int axis) {
 static inline int64_t tile_extent_of(const tile_facts *f, int axis) { return axis < 0 ? 1 : f->reads.extent[axis]; }
 /* A vector times a matrix: there is no tile of rows, only sums of columns. */
 static inline bool tile_is_single_row(const tile_facts *f) { return tile_extent_of(f, f->u) == 1; }
-/* A, B > 0. */
-static inline int64_t tile_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
 /* Where every read goes along the vectors, a filter's steps from this axis on are written out: all, or those of its last axes. The

@@ -181,8 +181,6 @@ static bool place_left(const tiling *t, const tn_tensor *copy) {
 
 /* ---- loops around tiles ------------------------------------------------------------------------------------------ */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Cuts the rows into blocks of tiles of rows; an axis that the plan does not cut is -1. False: a primitive refused. */
 static bool split_rows(tiling *t, int stage) {
   const tile_facts *f = t->f;
@@ -192,7 +190,7 @@ static bool split_rows(tiling *t, int stage) {
     return false;
   if (f->u < 0) return true;
   if (!generic_split(t->d, stage, t->axis[f->u], c[TILE_ROWS], &t->u_tile, &t->u_in)) return false;
-  int64_t tiles = ceil_div(f->reads.extent[f->u], c[TILE_ROWS]);
+  int64_t tiles = generic_ceil_div(f->reads.extent[f->u], c[TILE_ROWS]);
   if (c[TILE_BLOCK] == 0 || c[TILE_BLOCK] >= tiles) return true;
   return generic_split(t->d, stage, t->u_tile, c[TILE_BLOCK], &t->u_block, &t->u_tile);
 }
@@ -200,7 +198,8 @@ static bool split_rows(tiling *t, int stage) {
 /* Panels of one tile's columns, blocks of panels; where a tile is several short vectors these are a
  * loop of their own. */
 static bool split_columns(tiling *t, int stage) {
-  int64_t panels = ceil_div(t->f->reads.extent[t->f->v], t->columns), in_block = RUNTIME_MIN(t->c[TILE_PANELS], panels);
+  int64_t panels = generic_ceil_div(t->f->reads.extent[t->f->v], t->columns),
+          in_block = RUNTIME_MIN(t->c[TILE_PANELS], panels);
   t->v_block = t->v_sub = -1;
   if (!generic_split(t->d, stage, t->axis[t->f->v], t->columns, &t->v_panel, &t->v_in)) return false;
   if (in_block < panels && !generic_split(t->d, stage, t->v_panel, in_block, &t->v_block, &t->v_panel)) return false;
@@ -588,7 +587,8 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   const tn_tensor *sums, *copy = NULL, *left = NULL;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
-  int64_t whole = value[TILE_PACK] && !lanes ? ceil_div(extent, t.lanes) * t.lanes : extent; /* panels are padded */
+  int64_t whole =
+      value[TILE_PACK] && !lanes ? generic_ceil_div(extent, t.lanes) * t.lanes : extent; /* panels are padded */
   t.columns = RUNTIME_MIN(tile_columns(f, value), whole);
   if (f->block && f->block < t.columns) t.columns = f->block;
   bool is_narrow = value[TILE_WIDTH] < f->machine.vector_bytes && t.columns > t.lanes;

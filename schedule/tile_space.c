@@ -8,7 +8,7 @@ enum { MAX_VECTORS = 4, MAX_THIN = 8, MAX_ROWS = 30 };
 static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
   for (int64_t n = 1; n <= RUNTIME_MIN(count, most); n = n < 4 ? n + 1 : n * 3 / 2) plan_add(s, field, n);
   for (int64_t parts = 1; parts <= 16 && parts <= count; parts++)
-    if (tile_ceil_div(count, parts) <= most) plan_add(s, field, tile_ceil_div(count, parts));
+    if (generic_ceil_div(count, parts) <= most) plan_add(s, field, generic_ceil_div(count, parts));
 }
 
 /* Rows of the shared operand that lie apart, which the processor does not guess. */
@@ -24,7 +24,8 @@ bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out) {
   for (int a = r->n_axes - 1; depth > 0 && a >= r->n_data; whole *= r->extent[a--]) {
     if (depth >= whole * r->extent[a]) continue;
     if (depth % whole != 0) return false;
-    *out = (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)tile_ceil_div(r->extent[a] * whole, depth)};
+    *out =
+        (tile_cut){.axis = a, .steps = depth / whole, .blocks = (double)generic_ceil_div(r->extent[a] * whole, depth)};
     for (int b = r->n_data; b < a; b++) out->blocks *= (double)r->extent[b];
     return true;
   }
@@ -95,7 +96,7 @@ void tile_space(const void *facts, plan_space *s) {
   int64_t columns = tile_extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
   if (f->can_lane && columns <= MAX_THIN)
     plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
-  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : tile_ceil_div(columns, lanes), 64);
+  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : generic_ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
   add_depths(f, s);

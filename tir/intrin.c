@@ -417,13 +417,7 @@ static bool match(matcher *m, const tir_stmt *nest) {
 
 bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                       tir_intrin_match *out) {
-  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out};
-  return match(&m, nest);
-}
-
-bool tir_match_masked(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
-                      tir_intrin_match *out) {
-  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .is_masked = true};
+  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .is_masked = intrin->form == TIR_INTRIN_DOT};
   return match(&m, nest);
 }
 

@@ -81,15 +81,13 @@ typedef struct tir_intrin_match {
 
 /* Whether NEST, flat loop IR that stands in ENV, does what the pattern says: loops of constant extent around one store,
  * one loop for each axis of the pattern that is longer than 1, in any order. Expressions agree up to the order of
- * commutative operands, accesses up to offsets and strides; an input that does not depend on an axis has stride 0. */
+ * commutative operands, accesses up to offsets and strides; an input that does not depend on an axis has stride 0. Of a dot product the
+ * steps from some one on may be left out: select(live + lane * group + step < end, product, 0), with reads that have this condition. */
 bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                       tir_intrin_match *out);
 /* Whether NEST stores what the pattern's reduction starts from to a place of the output's form (out->output). */
 bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                      tir_intrin_match *out);
-/* The same of sums of products, of which those from some step on may be left out: select(live + lane * group + step < end, product, 0). */
-bool tir_match_masked(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
-                      tir_intrin_match *out);
 /* Whether NEST does a part of it: its reduction ends earlier. A loop that would have one iteration need not be there. For
  * patterns with one reduction axis. */
 bool tir_match_part(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,

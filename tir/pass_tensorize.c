@@ -321,9 +321,7 @@ static const tir_stmt *settle_rest(const state *at, const tir_intrin *intrin, co
 /* A whole block, the rest of one, or what stays loops. */
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
-  bool is_dot = intrin != NULL && intrin->form == TIR_INTRIN_DOT;
-  bool matches =
-      intrin != NULL && (is_dot ? tir_match_masked : tir_match_intrin)(at->p->arena, at->env, intrin, nest, &match);
+  bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
   if (matches && (match.why_not = objection(at, intrin, &match)) != NULL) matches = false;
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;

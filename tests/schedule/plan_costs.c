@@ -103,6 +103,46 @@ static void small_tables(void **state) {
   assert_true(isinf(cost_table(&m, 4, 16)));
 }
 
+/* What is the same for all rows, a root, is computed once where a row stays in registers, or columns go first. */
+static void rows_share_roots(void **state) {
+  (void)state;
+  /* What is the same for all rows is computed once where a row is one vector. */
+#define BY_ROWS(columns, vectors)                                        \
+  cost_of("Y[i<256, j<" columns "] = X[i,j] * rsqrt(V[j])",              \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
+          ",\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]")
+  assert_true(BY_ROWS("64", "2") > 1.3 * BY_ROWS("64", "8"));
+  assert_true(BY_ROWS("256", "2") < 1.1 * BY_ROWS("256", "8"));
+  /* Or is written out; but vectors that are cut into chunks are loops, and registers hold so much. */
+  assert_true(BY_ROWS("96", "4") > 1.3 * BY_ROWS("96", "8"));
+  assert_true(BY_ROWS("128", "8") > 2 * BY_ROWS("96", "8"));
+#define BY_PARTS(rows, columns, vectors)                                 \
+  cost_of("Y[i<" rows ", j<" columns "] = X[i,j] * rsqrt(V[j])",         \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
+          ",\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]")
+  assert_true(BY_PARTS("64", "256", "8") > 1.3 * BY_PARTS("64", "256", "4"));
+  assert_true(1.28 * BY_PARTS("20000", "100", "4") > 1.03 * BY_PARTS("20000", "128", "2")); /* 16 lanes each, and 32 */
+#define WHOLE(program)                                                                        \
+  cost_of(program,                                                                            \
+          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0," \
+          "\"columns\":0,\"fold\":0}]")
+  assert_true(BY_PARTS("64", "256", "4") < 1.2 * WHOLE("Y[i<64, j<256] = X[i,j] * V[j]"));
+  tn_machine many = plain_machine;
+  many.vector_registers = 64;
+#define KEPT "Y[i<256, j<96] = ((X[i,j] - A[j]) * rsqrt(V[j]) * G[j] + B[j]) * C[j] + D[j] - E[j]"
+#define WRITTEN_OUT \
+  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":8,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]"
+  assert_true(cost_of(KEPT, WRITTEN_OUT) > 1.05 * cost_on(&many, KEPT, WRITTEN_OUT));
+  /* Only whole rows go past the caches. */
+#define SCALED "Y[i<65536, j<1024] = X[i,j] * rsqrt(V[j])"
+#define BY_COLUMNS(stream)                                                                 \
+  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream \
+  ",\"columns\":1,\"fold\":"                                                               \
+  "0}]"
+  assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
+  assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
+}
+
 static void costs_what_it_moves(void **state) {
   (void)state;
   const char *move =
@@ -160,41 +200,6 @@ static void costs_what_it_moves(void **state) {
 #define POINTS(stream) "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream "}]"
   assert_true(cost_of(COPY("4096"), POINTS("1")) < cost_of(COPY("4096"), POINTS("0")));
   assert_true(cost_of(COPY("2048"), POINTS("1")) >= cost_of(COPY("2048"), POINTS("0")));
-  /* Only whole rows go past the caches. */
-#define SCALED "Y[i<65536, j<1024] = X[i,j] * rsqrt(V[j])"
-#define BY_COLUMNS(stream)                                                                 \
-  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":" stream \
-  ",\"columns\":1,\"fold\":"                                                               \
-  "0}]"
-  /* What is the same for all rows is computed once where a row is one vector. */
-#define BY_ROWS(columns, vectors)                                        \
-  cost_of("Y[i<256, j<" columns "] = X[i,j] * rsqrt(V[j])",              \
-          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
-          ",\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]")
-  assert_true(BY_ROWS("64", "2") > 1.3 * BY_ROWS("64", "8"));
-  assert_true(BY_ROWS("256", "2") < 1.1 * BY_ROWS("256", "8"));
-  /* Or is written out; but vectors that are cut into chunks are loops, and registers hold so much. */
-  assert_true(BY_ROWS("96", "4") > 1.3 * BY_ROWS("96", "8"));
-  assert_true(BY_ROWS("128", "8") > 2 * BY_ROWS("96", "8"));
-#define BY_PARTS(rows, columns, vectors)                                 \
-  cost_of("Y[i<" rows ", j<" columns "] = X[i,j] * rsqrt(V[j])",         \
-          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":" vectors \
-          ",\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]")
-  assert_true(BY_PARTS("64", "256", "8") > 1.3 * BY_PARTS("64", "256", "4"));
-  assert_true(1.28 * BY_PARTS("20000", "100", "4") > 1.03 * BY_PARTS("20000", "128", "2")); /* 16 lanes each, and 32 */
-#define WHOLE(program)                                                                        \
-  cost_of(program,                                                                            \
-          "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":4,\"threads\":0,\"stream\":0," \
-          "\"columns\":0,\"fold\":0}]")
-  assert_true(BY_PARTS("64", "256", "4") < 1.2 * WHOLE("Y[i<64, j<256] = X[i,j] * V[j]"));
-  tn_machine many = plain_machine;
-  many.vector_registers = 64;
-#define KEPT "Y[i<256, j<96] = ((X[i,j] - A[j]) * rsqrt(V[j]) * G[j] + B[j]) * C[j] + D[j] - E[j]"
-#define WRITTEN_OUT \
-  "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":8,\"threads\":0,\"stream\":0,\"columns\":0,\"fold\":0}]"
-  assert_true(cost_of(KEPT, WRITTEN_OUT) > 1.05 * cost_on(&many, KEPT, WRITTEN_OUT));
-  assert_true(isinf(cost_of(SCALED, BY_COLUMNS("1"))));
-  assert_true(isfinite(cost_of(SCALED, BY_COLUMNS("0"))));
   /* Of a result of two values one waits for the other: rows go together. */
 #define REDUCE(together) \
   "[{\"stage\":\"V\",\"family\":\"reduce\",\"vectors\":2,\"parts\":1,\"threads\":0,\"together\":" together "}]"
@@ -642,6 +647,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(windows_by_two),
                                             cmocka_unit_test(blocks_share),
                                             cmocka_unit_test(small_tables),
+                                            cmocka_unit_test(rows_share_roots),
                                             cmocka_unit_test(costs_what_it_moves),
                                             cmocka_unit_test(streams_whole_lines),
                                             cmocka_unit_test(streams_where_lines_are_lost),
