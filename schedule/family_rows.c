@@ -433,7 +433,8 @@ static void describe_column(const generic_draft *d, const generic_group *g, cons
   int own = 0;
   while (tensor == g->root && own < g->root->ndim && g->is_common[own]) own++;
   double ops = fmax(
-      generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_ops(d, stage, own, r.n_data - 1) : 0), 1);
+      generic_step_ops(d, stage, &r) - (tensor == g->root ? generic_steady_of(d, stage, own, r.n_data - 1).counted : 0),
+      1);
   c->ns = points / (double)f->lanes * (ops + r.taken) * cost_fma(&d->machine, d->machine.vector_bytes);
   for (int i = 0; i < r.n; i++)
     if (!is_of_group(g, r.reads[i].tensor))
