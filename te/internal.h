@@ -243,6 +243,12 @@ bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names, tn_arg body, int n_axes,
                       tn_axis *const *axes, te_access_fn visit, void *user);
 
+/* ---- narrow.c: reductions in fewer bits -------------------------------------------------------------------------- */
+
+/* A reduction of the same value in the fewest bits that hold all that it can be, to be cast to E's dtype; E itself: there is none, or no
+ * memory. */
+const tir_expr *te_narrow_reduction(runtime_arena *arena, const tir_expr *e);
+
 /* ---- lift.c: reductions inside expressions ----------------------------------------------------------------------- */
 
 /* The last part of the name given to a tensor that a user's combiner makes: "C.reduce". */

@@ -156,12 +156,13 @@ static const tir_expr *lift_reduction(void *user, const tir_expr *e) {
                    "it a tensor of its own and read that",
                    l->name, (int)TN_MAX_RANK),
            e;
-  tn_tensor *tensor = tensor_of(l, e, &f);
+  tn_tensor *tensor = tensor_of(l, te_narrow_reduction(&l->site->ctx->arena, e), &f);
   for (int i = 0; i < f.n; i++) index[i] = tn_arg_axis((tn_axis *)f.axes[i]);
   tn_expr *read = tensor ? te_read(l->site, tensor, f.n, index) : NULL;
-  if (!read) return e;
+  const tir_expr *whole = read ? tir_cast(&l->site->ctx->arena, (tn_dtype)e->dtype, read->node) : NULL;
+  if (!read || !te_has_memory(l->site, whole)) return e;
   l->is_refused = false;
-  return read->node;
+  return whole;
 }
 
 static bool has_reduction(const tir_expr *e) { return tir_has_op(e, TIR_REDUCE); }
