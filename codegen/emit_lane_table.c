@@ -295,17 +295,24 @@ static int element_of(const table *t, int i, const int64_t *start, int length) {
   return row * length + (int)(t->offset[i] - start[row]);
 }
 
-/* N rows one behind the other, doubling; then the lanes out of them. */
-static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, const table *t, const int64_t *start,
-                              int length) {
-  int from[MAX_LANES], all = 1;
+/* N rows one behind the other, doubling: there is nothing behind the last. */
+static LLVMValueRef append_all(codegen_emitter *m, LLVMValueRef *rows, int n, int length) {
+  int all = 1;
   while (all < n) all *= 2;
   for (int i = n; i < all; i++) rows[i] = LLVMGetPoison(LLVMTypeOf(rows[0]));
   for (int width = length; all > 1; all /= 2, width *= 2) {
     for (int i = 0; i < all / 2; i++) rows[i] = append(m, rows[2 * i], rows[2 * i + 1], width);
   }
+  return rows[0];
+}
+
+/* The lanes out of N rows. */
+static LLVMValueRef join_rows(codegen_emitter *m, LLVMValueRef *rows, int n, const table *t, const int64_t *start,
+                              int length) {
+  int from[MAX_LANES];
+  LLVMValueRef all = append_all(m, rows, n, length);
   for (int i = 0; i < t->lanes; i++) from[i] = element_of(t, i, start, length);
-  return codegen_shuffle(m, rows[0], NULL, t->lanes, from);
+  return codegen_shuffle(m, all, NULL, t->lanes, from);
 }
 
 /* All that the lanes take lies among no more elements than there are lanes, or of some lanes than a register has: one row with gaps, a
@@ -381,26 +388,42 @@ static LLVMValueRef load_runs(codegen_emitter *m, const source *s, const table *
   return value;
 }
 
+/* NULL: the lanes are no groups, rows or runs. */
+static LLVMValueRef load_lanes(codegen_emitter *m, const source *s, const table *t, tir_interval range) {
+  int64_t start[MAX_ROWS], bytes = codegen_element_bytes(s->buffer), most = m->target->vector_bytes;
+  int length, group = group_of(t, (int)bytes), n_rows = find_rows(t, start, &length);
+  if (group == 0 && n_rows == 0)
+    n_rows = find_gaps(t, range, s->buffer->ndim == 1 ? s->buffer->shape[0] : -1, most / bytes, start, &length);
+  if (group == 0 && n_rows == 0) n_rows = find_registers(t, bytes, most, start, &length);
+  int runs[MAX_RUNS], n_runs = group == 0 && n_rows == 0 && codegen_has_cheap_masks(m->target) ? find_runs(t, runs) : 0;
+  if (n_runs > 0) return load_runs(m, s, t, n_runs, runs);
+  if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, s, t, group, NULL);
+  return n_rows > 0 ? load_rows(m, s, t, n_rows, start, length) : NULL;
+}
+
+/* A vector of several registers, each by itself. */
+static LLVMValueRef load_registers(codegen_emitter *m, const source *s, const table *t, tir_interval range) {
+  int lanes = (int)m->target->vector_bytes / (int)codegen_element_bytes(s->buffer), from[MAX_LANES];
+  int n = t->lanes / lanes;
+  LLVMValueRef parts[MAX_ROWS];
+  if (n < 2 || n > MAX_ROWS || t->lanes % lanes != 0) return NULL;
+  for (int i = 0; i < n; i++) {
+    table part = {.lanes = lanes, .chooses = t->chooses, .factor = t->factor};
+    memcpy(part.offset, t->offset + i * lanes, sizeof *t->offset * (size_t)lanes);
+    if ((parts[i] = load_lanes(m, s, &part, range)) == NULL) return NULL;
+  }
+  for (int i = 0; i < t->lanes; i++) from[i] = i;
+  return codegen_shuffle(m, append_all(m, parts, n, lanes), NULL, t->lanes, from);
+}
+
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index) {
   table t;
-  int64_t start[MAX_ROWS];
-  int length;
   tir_interval range;
   if (!open_table(m, index, &t, &range)) return NULL;
-  int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
-  if (group == 0 && n_rows == 0)
-    n_rows = find_gaps(&t, range, buffer->ndim == 1 ? buffer->shape[0] : -1,
-                       m->target->vector_bytes / (int64_t)codegen_element_bytes(buffer), start, &length);
-  if (group == 0 && n_rows == 0)
-    n_rows = find_registers(&t, codegen_element_bytes(buffer), m->target->vector_bytes, start, &length);
-  int runs[MAX_RUNS],
-      n_runs = group == 0 && n_rows == 0 && codegen_has_cheap_masks(m->target) ? find_runs(&t, runs) : 0;
-  if (group == 0 && n_rows == 0 && n_runs == 0) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
-  if (n_runs > 0) return load_runs(m, &s, &t, n_runs, runs);
-  if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group, NULL);
-  return load_rows(m, &s, &t, n_rows, start, length);
+  LLVMValueRef value = load_lanes(m, &s, &t, range);
+  return value != NULL ? value : load_registers(m, &s, &t, range);
 }
 
 /* ---- with a mask that is known ------------------------------------------------------------------------------------ */
