@@ -228,14 +228,71 @@ def windows(r):
     return text, f"{kind}-{a}x{b}-{h}x{w}"
 
 
+# ---- what lies behind the edges of an image --------------------------------------------------------------------------
+
+
+def behind(mode, index, n):
+    """INDEX of a dimension of N as it is read, and the conditions of a read that there is one."""
+    if mode == "clamp":
+        return f"min(max({index},0),{n - 1})", []
+    if mode == "wrap":
+        return f"({index}+{n})%{n}", []
+    return index, [f"{index}>=0", f"{index}<{n}"]
+
+
+def edges(r):
+    """Filters, extrema, crosses and images of half or twice the size, of one plane, of several, or of colours, that read over the edges."""
+    h, w = length(r, r.choice(["tiny", "short", "long"])), length(r, r.choice(["short", "long", "long"]))
+    k, c, mode = r.choice([3, 3, 5]), r.choice([1, 1, 3, 3, 4, 8, 32]), r.choice(["clamp", "zero", "zero", "select", "wrap"])
+    kind, t = r.choice(["filter", "filter", "sum", "max", "cross", "twice", "half"]), r.choice(["f32", "f32", "f32", "u8"])
+    is_plane = c > 1 and r.random() < 0.5
+    if not 1 << 12 <= h * w * c <= 1 << 20:
+        return edges(r)
+    shape = f"{h},{w}" if c == 1 else f"{c},{h},{w}" if is_plane else f"{h},{w},{c}"
+
+    def read(y, x):
+        (y, of_y), (x, of_x) = behind(mode, y, h), behind(mode, x, w)
+        index = f"{y},{x}" if c == 1 else f"c,{y},{x}" if is_plane else f"{y},{x},c"
+        whole, where = (f"u32(X[{index}])" if t == "u8" else f"X[{index}]"), " && ".join(of_y + of_x)
+        zero = "u32(0)" if t == "u8" else "0.0"
+        return (f"select({where}, {whole}, {zero})", "") if where and mode == "select" else (whole, f" where {where}" if where else "")
+
+    def out(text, m=1, d=1):
+        axes = [f"y<{h * m // d}", f"x<{w * m // d}"]
+        axes = axes if c == 1 else [f"c<{c}"] + axes if is_plane else axes + [f"c<{c}"]
+        return f"input X: {t}[{shape}]\n" + ("input W: f32[%d,%d]\n" % (k, k) if "W[" in text else "") + f"Y[{', '.join(axes)}] = {text}"
+
+    if kind == "cross" or (kind in ("twice", "half") and mode in ("zero", "select")):
+        taps = [read(y, x)[0] for y, x in (("y", "x"), ("y-1", "x"), ("y+1", "x"), ("y", "x-1"), ("y", "x+1"))]
+        if mode == "zero":
+            mode = "select"
+            taps = [read(y, x)[0] for y, x in (("y", "x"), ("y-1", "x"), ("y+1", "x"), ("y", "x-1"), ("y", "x+1"))]
+        text = f"({' + '.join(taps)})"
+        return out(f"u8({text} // 5)" if t == "u8" else f"{text} * 0.2"), f"cross-{mode}-{t}x{c}-{h}x{w}"
+    if kind == "twice":
+        a, b = read("y//2", "x//2")[0], read("y//2", "x//2+x%2*2-1")[0]
+        return out(f"u8(({a}*3 + {b} + 2) >> 2)" if t == "u8" else f"{a}*0.75 + {b}*0.25", 2), f"twice-{mode}-{t}x{c}-{h}x{w}"
+    if kind == "half":
+        taps = [read(f"2*y{i}", f"2*x{j}")[0] for i in ("", "+1") for j in ("-1", "", "+1")]
+        text = f"({' + '.join(taps)})"
+        return out(f"u8({text} // 6)" if t == "u8" else f"{text} * 0.125", 1, 2), f"half-{mode}-{t}x{c}-{h}x{w}"
+    value, where = read(f"y+r-{k // 2}", f"x+s-{k // 2}")
+    window = f"[r<{k}, s<{k}{where}]"
+    if kind == "filter" and t == "f32":
+        return out(f"sum{window}({value}*W[r,s])"), f"filter{k}-{mode}-{t}x{c}-{h}x{w}"
+    if kind == "max":
+        return out(f"u8(max{window}({value}))" if t == "u8" else f"max{window}({value})"), f"max{k}-{mode}-{t}x{c}-{h}x{w}"
+    return out(f"u8(sum{window}({value}) // {k * k})" if t == "u8" else f"sum{window}({value}) * {1 / k / k:.4f}"), f"sum{k}-{mode}-{t}x{c}-{h}x{w}"
+
+
 def draw(group, n, seed):
-    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows, or turns and windows, which count as pipelines."""
+    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows, or turns, windows and edges, which count as pipelines."""
     for i in range(n):
         r = random.Random(f"{group}-{seed}-{i}")
         if group == "pipeline":
             yield f"pipeline-{seed}-{i}", group, pipeline(r)
-        elif group in ("turns", "windows"):
-            text, what = (turns if group == "turns" else windows)(r)
+        elif group in ("turns", "windows", "edges"):
+            text, what = {"turns": turns, "windows": windows, "edges": edges}[group](r)
             yield f"{seed}-{i}-{what}", "pipeline", text
         else:
             text, what = (product if group == "product" else rows)(r)
