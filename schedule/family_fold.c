@@ -75,7 +75,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   if (g->n > 0 || g->n_windows > 0 || g->anchor || op->n_reduce == 0 || op->n_axes == 0) return NULL;
   if (op->n_axes + 2 > TN_MAX_RANK || !generic_read_all(d, stage, &r) || op->body->op != TIR_REDUCE) return NULL;
   generic_folded folded;
-  bool is_folded = generic_is_folded(&r, r.n_axes - 1, r.n_data - 1, &folded) && folded.n_spread == 0;
+  bool is_folded = generic_is_folded(&r, r.n_axes - 1, r.n_data - 1, &folded) && folded.n_spread + folded.n_apart == 0;
   fold_facts *f = is_folded ? RUNTIME_NEW(d->arena, fold_facts) : NULL;
   if (!f) return NULL;
   *f = (fold_facts){.machine = d->machine,

@@ -22,6 +22,7 @@ enum {
 typedef struct phase_way {
   int64_t turns[TN_MAX_RANK]; /* by axis; 1: it has none; the axis' extent: all of it is written out */
   int v, first;               /* the axis that vectors go along; the first of those that are one loop with it */
+  bool has_borders;           /* along V: the loop around vectors is parted there */
   int64_t row;                /* elements of that loop without its turns */
   double written_out;         /* turns of all axes together */
   double ns;                  /* of all points, without what memory takes */
@@ -187,8 +188,9 @@ static bool add_way(const generic_draft *d, int stage, const finding *f, bool ot
   generic_reads r = *f->reads;
   int last = r.n_data - 1;
   bool is_whole = f->turns[last] == r.extent[last] && r.n_data > 1 && f->turns[last] > 1;
-  const tir_expr *body = generic_body(d, stage);
   *way = (phase_way){.v = is_whole ? last - 1 : last, .written_out = 1};
+  way->has_borders = generic_has_borders(d, stage, way->v);
+  const tir_expr *body = way->has_borders ? generic_body_inside(d, stage) : generic_body(d, stage);
   for (int a = 0; a < r.n_data; a++) {
     bool counts = a == last || (others && (a != way->v || !is_whole || f->turns[a] == 1)) || is_between(&r, way->v, a);
     way->turns[a] = counts ? f->turns[a] : 1;
@@ -273,6 +275,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   int64_t length = f->lanes * c[PHASE_VECTORS];
   if (way->row > length && !generic_split_as(d, stage, vector, length, TN_TAIL_OVERLAP, &vectors, &vector))
     return false;
+  if (way->has_borders && !generic_part_borders(d, stage, vectors)) return false;
   for (int a = 0; a < n_axes; a++)
     if (outer[a] >= 0 && (a < way->first || a > way->v)) order[n++] = outer[a];
   int n_shared = n;

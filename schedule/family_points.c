@@ -260,7 +260,7 @@ static void describe_fold(const generic_draft *d, int stage, generic_reads *r, p
   if (last < 1 || r->n_axes > r->n_data || r->extent[last] < 2 || generic_has_strides(d, stage, r)) return;
   generic_folded folded;
   if (!generic_is_of_reads(d, stage) || !generic_is_folded(r, last - 1, last, &folded)) return;
-  if (folded.n_steady + folded.n_spread == 0) return;
+  if (folded.n_steady + folded.n_spread + folded.n_apart == 0) return;
   f->folded = folded;
   f->n_reads = r->n, f->columns = r->extent[last], f->first = last - 1;
   for (int64_t n = most_rows(f); f->first > 0 && r->extent[f->first] % n != 0 && generic_joins(r, f->first); f->first--)
@@ -280,6 +280,14 @@ static bool folds(const points_facts *f, int64_t n) {
 static double twice(const points_facts *f, int64_t n) {
   double done = ceil((double)f->rows / (double)n) * (double)n;
   return folds_twice(&(points_fold){n, f->first}, f->rows) ? done / (double)f->rows - 1 : 0;
+}
+
+/* Where some reads leave rows between: what lies there is loaded, too, and left out by a shuffle for each register more. */
+static double apart_ns(const points_facts *f, int64_t n) {
+  double lanes = (double)(n * f->columns), registers = ceil(lanes / (double)f->lanes),
+         more = (double)f->folded.apart - 1;
+  double one = f->machine.costs.load + cost_fma(&f->machine, f->machine.vector_bytes);
+  return f->points / lanes * registers * f->folded.n_apart * more * one;
 }
 
 /* Where some reads are spread: a load and a shuffle for each register of theirs. The last register of a vector that does not fill
@@ -317,7 +325,9 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
   for (int a = 0; a < r.n_data; a++) f->points *= (double)r.extent[a];
   double points = f->points;
-  for (int i = 0; i < r.n; i++) f->far_ns += points * lane_ns(f, &r, &r.reads[i]);
+  generic_reads inside = r; /* blocks of columns are parted at borders */
+  if (generic_has_borders(d, stage, r.n_data - 1) && !generic_read_inside(d, stage, &inside)) return f;
+  for (int i = 0; i < inside.n; i++) f->far_ns += points * lane_ns(f, &inside, &inside.reads[i]);
   describe_fold(d, stage, &r, f);
   int64_t wanted = wanted_extent(d, stage), first = generic_first_joined(d, stage, &r, 0, wanted, true),
           row = r.extent[first];
@@ -399,7 +409,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (c[POINTS_COLUMNS] && c[POINTS_STREAM]) return INFINITY; /* only whole rows go past the caches */
   if (c[POINTS_COLUMNS] == 2 && (f->along < 0 || is_inside(f, width))) return INFINITY;
   if (c[POINTS_FOLD] && (c[POINTS_COLUMNS] || !folds(f, c[POINTS_FOLD]))) return INFINITY;
-  ns += f->far_ns + (c[POINTS_FOLD] ? spread_ns(f, c[POINTS_FOLD]) : ns * f->idle);
+  ns += f->far_ns + (c[POINTS_FOLD] ? spread_ns(f, c[POINTS_FOLD]) + apart_ns(f, c[POINTS_FOLD]) : ns * f->idle);
   if (c[POINTS_FOLD]) ns *= 1 + twice(f, c[POINTS_FOLD]);
   if (!c[POINTS_FOLD]) ns += again_ns(f, c, width);
   double row = c[POINTS_COLUMNS] == 2 ? f->row_along : f->row;

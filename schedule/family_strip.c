@@ -222,6 +222,14 @@ static double stored_ns(const strip_facts *f, const strip_shape *shape, const st
   return lost * rows * lines * (cost_line(m, 2, false) + m->costs.write2);
 }
 
+/* Masks of a block of N registers, in the mean: all that it computes has them at both ends of a row. A block that is a whole row of no
+ * whole registers has its lanes masked one by one. */
+static double masks(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double n) {
+  double blocks = ceil((double)f->columns / shape->vector), lanes = (double)f->lanes;
+  bool is_odd = blocks == 1 && fmod(shape->vector, lanes) != 0;
+  return s->limits * n * fmin(2 / blocks, 1) * (is_odd ? lanes : 1);
+}
+
 /* Loads and arithmetic of a block of registers of one stage, and RELOADS registers besides. Of loads that begin at any element the part that touches two lines
  * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double reloads) {
@@ -233,7 +241,8 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double stored = !is_root && s->is_local ? 0 : n * (is_whole ? 1 : 1 + apart);
   double taps = s->near * n + s->columns * shape->vectors, rows = s->rows * shape->together + s->more_rows;
   double spans = apart * (s->near_spans * n + s->columns_spans * shape->vectors);
-  double ops = s->once * n + (s->ops - s->once) * shape->vectors; /* the first row shares nothing */
+  double ops =
+      s->once * n + (s->ops - s->once) * shape->vectors + masks(f, shape, s, n); /* the first row shares nothing */
   double ns = fmax((taps + spans + s->fixed + reloads + stored) * load, ops * fma) + s->near_apart * n +
               s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;

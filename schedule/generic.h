@@ -77,6 +77,10 @@ int64_t generic_grain(const generic_reads *r, int axis);
  * False: it does not go on evenly. */
 bool generic_stride_in_grain(const generic_reads *r, const generic_read *read, int axis, int64_t grain,
                              int64_t *stride);
+/* The body, and what it reads, between the borders at which an index is limited or begins anew: X[y-1] of X[max(y-1, 0)]. R: as
+ * generic_read_all found it. */
+const tir_expr *generic_body_inside(const generic_draft *p, int stage);
+bool generic_read_inside(const generic_draft *p, int stage, generic_reads *r);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
 /* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be
@@ -85,9 +89,11 @@ bool generic_joins(const generic_reads *r, int axis);
 int generic_first_joined(const generic_draft *p, int stage, generic_reads *r, int least, int64_t wanted, bool even);
 /* How reads go along two axes, rows of few columns, that become one vector. */
 typedef struct generic_folded {
-  int n_along;  /* run through both as through one row */
-  int n_steady; /* run through the columns alone: the same for all rows */
-  int n_spread; /* run through the rows alone, by no more elements a row than there are columns: a pixel's opacity */
+  int n_along;   /* run through both as through one row */
+  int n_steady;  /* run through the columns alone: the same for all rows */
+  int n_spread;  /* run through the rows alone, by no more elements a row than there are columns: a pixel's opacity */
+  int n_apart;   /* run through both, and leave rows between: every second pixel */
+  int64_t apart; /* rows from one to the next, at most */
 } generic_folded;
 /* Whether each read that goes along the axes ROWS and COLUMNS is of these, and some run through both. */
 bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out);
@@ -99,6 +105,12 @@ int64_t generic_rows_of_fold(int64_t columns, int64_t lanes);
 bool generic_has_strides(const generic_draft *p, int stage, const generic_reads *r);
 /* Whether indices stand in reads only: elsewhere they would have to be made from those of fused loops. */
 bool generic_is_of_reads(const generic_draft *p, int stage);
+/* The same but for conditions that part borders off, which blocks between these are computed without (generic_part_borders). */
+bool generic_is_of_reads_inside(const generic_draft *p, int stage);
+/* A remainder or quotient that goes on for many elements; what begins anew every few of them does so in each vector. */
+bool generic_is_ring(const tir_expr *e);
+/* Whether CONDITION compares indices by their order alone: what it parts lies on one side of a border. */
+bool generic_is_of_borders(const tir_expr *condition);
 /* What data axes from FIRST to END, behind which the last one is, have no part in, the last one's loop outside of theirs: it is done once
  * for all of these. All 0: these are cheap operations. */
 typedef struct generic_steady {

@@ -38,9 +38,10 @@ int64_t generic_channels(const generic_draft *p, int stage) {
   generic_reads r;
   if (!generic_is_computed(st) || st->op->n_outputs != 1 || st->op->n_axes < 3 || short_axes(p, st->tensors) != 1)
     return 0;
-  if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads(p, stage)) return 0;
+  if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads_inside(p, stage)) return 0;
   int last = r.n_data - 1;
-  return generic_joins(&r, last) && !generic_has_strides(p, stage, &r) && r.extent[last] > 1 ? r.extent[last] : 0;
+  bool joins = generic_read_inside(p, stage, &r) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
+  return joins && r.extent[last] > 1 ? r.extent[last] : 0;
 }
 
 /* Two reads of one tensor, or a window's steps. */

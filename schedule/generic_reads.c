@@ -191,6 +191,9 @@ static double ops_of(const tir_expr *e) {
   return rule == TIR_RULE_FLOAT ? COSTLY_OP : is_one ? 1 : 0;
 }
 
+/* Those that there are: room for others is not cleared and not copied, which would take more time than all the rest. */
+static size_t bytes_of_reads(int n) { return offsetof(generic_reads, reads) + sizeof(generic_read) * (size_t)n; }
+
 /* Equal reads count once for memory, each time for operations. */
 static tir_walk collect(void *user, const tir_expr *e) {
   generic_reads *r = user;
@@ -306,9 +309,6 @@ static double taken_ops(const te_op *op, double combined) {
   const tir_tuple_combiner *tuple = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
   return tuple && tuple->takes_position ? 1 + tuple->n_values : combined;
 }
-
-/* Those that there are: room for others is not cleared and not copied, which would take more time than all the rest. */
-static size_t bytes_of_reads(int n) { return offsetof(generic_reads, reads) + sizeof(generic_read) * (size_t)n; }
 
 /* Whether a stage that OP reads is inlined: then what is read depends on the schedule. */
 static bool reads_inlined(const generic_draft *p, const te_op *op) {
@@ -495,18 +495,46 @@ bool generic_joins(const generic_reads *r, int axis) {
   return true;
 }
 
+/* An index that a constant limits, or that begins anew after many steps, is the index itself between the borders. */
+static const tir_expr *without_limit(void *user, const tir_expr *e) {
+  (void)user;
+  int64_t limit;
+  if (generic_is_ring(e) && e->op == TIR_FLOORMOD) return e->arg[0];
+  if (tir_class_of(e) != TIR_CLASS_EXTREMUM || tn_dtype_is_float((tn_dtype)e->dtype)) return e;
+  return tir_is_int(e->arg[1], &limit) ? e->arg[0] : tir_is_int(e->arg[0], &limit) ? e->arg[1] : e;
+}
+
+const tir_expr *generic_body_inside(const generic_draft *p, int stage) {
+  tir_rewriter rewriter = {p->arena, NULL, without_limit, NULL};
+  const tir_expr *whole = generic_body(p, stage);
+  return whole ? tir_rewrite_expr(&rewriter, whole) : NULL;
+}
+
+bool generic_read_inside(const generic_draft *p, int stage, generic_reads *r) {
+  const tir_expr *body = generic_body_inside(p, stage);
+  double ops = r->ops;
+  if (body == NULL || body == generic_body(p, stage)) return body != NULL;
+  r->n = 0;
+  bool is_whole = tir_walk_expr(body, collect, r);
+  r->ops = ops;
+  return is_whole;
+}
+
 bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out) {
   *out = (generic_folded){0};
   for (int i = 0; i < r->n; i++) {
     int64_t row, column, width = r->extent[columns];
     if (!generic_stride(&r->reads[i], rows, &row) || !generic_stride(&r->reads[i], columns, &column)) return false;
     bool is_spread = column == 0 && row > 0 && row <= width && r->reads[i].block[columns] == 0;
-    if (column < 0 || column > 1 || (row != 0 && row != column * width && !is_spread)) return false;
-    out->n_along += column == 1 && row != 0;
+    bool is_apart = column == 1 && row > width && row % width == 0 && row / width <= COST_MOST_APART;
+    if (column < 0 || column > 1 || (row != 0 && row != column * width && !is_spread && !is_apart)) return false;
+    out->n_along += column == 1 && row == width;
     out->n_steady += column == 1 && row == 0;
     out->n_spread += is_spread;
+    out->n_apart += is_apart;
+    if (is_apart) out->apart = RUNTIME_MAX(out->apart, row / width);
   }
-  return out->n_along > 0;
+  return out->n_along + out->n_apart > 0;
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
@@ -531,4 +559,26 @@ static tir_walk stop_at_index(void *user, const tir_expr *e) {
 bool generic_is_of_reads(const generic_draft *p, int stage) {
   const tir_expr *body = generic_body(p, stage);
   return body && tir_walk_expr(body, stop_at_index, NULL);
+}
+
+static tir_walk find_inner_condition(void *user, const tir_expr *e) {
+  (void)user;
+  bool is_inner = e->op == TIR_READ || e->op == TIR_EQ || e->op == TIR_NE || tir_class_of(e) == TIR_CLASS_DIVISION;
+  return is_inner ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool generic_is_of_borders(const tir_expr *condition) { return tir_walk_expr(condition, find_inner_condition, NULL); }
+
+/* Two conditions: of a select, and of a reduction. */
+static tir_walk stop_at_index_inside(void *user, const tir_expr *e) {
+  const tir_expr *where = tir_reduce_where(e), *condition = e->op == TIR_SELECT ? e->arg[0] : where;
+  if (condition == NULL || !generic_is_of_borders(condition)) return stop_at_index(user, e);
+  for (int i = 0; i < e->n_args; i++)
+    if (e->arg[i] != condition && !tir_walk_expr(e->arg[i], stop_at_index_inside, user)) return TIR_WALK_STOP;
+  return TIR_WALK_PRUNE;
+}
+
+bool generic_is_of_reads_inside(const generic_draft *p, int stage) {
+  const tir_expr *body = generic_body(p, stage);
+  return body && tir_walk_expr(body, stop_at_index_inside, NULL);
 }

@@ -21,6 +21,7 @@ typedef struct strip_stage {
   double taps;      /* steps of its reduction */
   double ops, once; /* operations of a point, all taps; those of them that rows of a block do not share */
   double roots;     /* and quotients of floats, besides these */
+  double limits;    /* conditions of a point that part borders off: blocks between these do without them */
   double near, columns, fixed;      /* loads, above */
   double near_spans, columns_spans; /* those of these loads that may begin anywhere in a line */
   double row_spans;                 /* the same of the rows below, a part of 1 */

@@ -16,7 +16,8 @@ static const double most_again[STRIP_LEVELS] = {2, 4, 8, 16, 32, 64, INFINITY};
 
 typedef struct operations {
   double sums, products, others;
-  double roots; /* and divisions, which a unit of their own makes */
+  double roots;  /* and divisions, which a unit of their own makes */
+  double limits; /* conditions that part borders off */
 } operations;
 
 /* Roots and quotients of floats; the reciprocal of a root is one of each. Of 64 bits they take twice as long. */
@@ -141,6 +142,11 @@ static const tn_axis *tap_of(const te_op *op, const tir_expr *body, const tir_va
 static tir_walk count_operation(void *user, const tir_expr *e) {
   counting *c = user;
   if (e->op == TIR_READ || e->n_args == 0 || was_met(c, e)) return TIR_WALK_PRUNE;
+  if (e->op == TIR_SELECT && generic_is_of_borders(e->arg[0])) { /* blocks between borders are computed without it */
+    c->n.limits++;
+    (void)(tir_walk_expr(e->arg[1], count_operation, c) && tir_walk_expr(e->arg[2], count_operation, c));
+    return TIR_WALK_PRUNE;
+  }
   if (c->n_met < MAX_INLINED_OPS) c->met[c->n_met++] = e;
   add_operation(&c->n, e);
   if (c->tap && slides(e, c->row, c->tap)) add_operation(&c->sliding, e);
@@ -150,9 +156,15 @@ static tir_walk count_operation(void *user, const tir_expr *e) {
 /* The sum of a reduction among them. */
 static void count_operations(counting *c, const tir_expr *body) {
   bool reduces = body->op == TIR_REDUCE;
+  const tir_expr *where = reduces ? tir_reduce_where(body) : NULL;
   c->n = c->sliding = (operations){0};
-  for (int i = 0; i < (reduces ? body->n_args : 1); i++)
-    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, c);
+  for (int i = 0; i < (reduces ? body->n_args : 1); i++) {
+    const tir_expr *e = reduces ? body->arg[i] : body;
+    if (e != where || !generic_is_of_borders(e))
+      tir_walk_expr(e, count_operation, c);
+    else
+      c->n.limits++;
+  }
   if (reduces) c->n.sums++;
 }
 
@@ -410,8 +422,9 @@ static void count_ops(const generic_draft *d, const te_op *op, const tir_expr *b
   count_operations(&block->all, e);
   count_operations(&block->once, e);
   operations n = block->once.n, sliding = block->once.sliding;
-  operations rest = {n.sums - sliding.sums, n.products - sliding.products, n.others - sliding.others, 0};
+  operations rest = {n.sums - sliding.sums, n.products - sliding.products, n.others - sliding.others, 0, 0};
   out->roots = out->taps * n.roots;
+  out->limits = out->taps * block->all.n.limits;
   out->ops = out->taps * instructions(&block->all.n);
   out->once = out->taps * instructions(&n);
   if (tap) out->once = out->taps * (instructions(&rest) + instructions(&sliding) / (double)tap->extent);
