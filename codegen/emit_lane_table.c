@@ -333,7 +333,7 @@ static int find_gaps(const table *t, tir_interval range, int64_t elements, int64
 /* All that the lanes take lies among the elements of a few registers, which is where rows of few columns are spread over them: rows with
  * gaps, the last of which ends with the greatest. */
 static int find_registers(const table *t, int64_t bytes, int64_t most, int64_t *start, int *length) {
-  enum { MOST_REGISTERS = 4 };
+  enum { MOST_REGISTERS = MAX_ROWS };
   int64_t low = t->offset[0], high = t->offset[0], lanes = t->lanes;
   for (int i = 0; i < lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
   int64_t n = (high - low + lanes) / lanes;

@@ -152,13 +152,22 @@ static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueR
   return width > lanes ? codegen_shuffle(m, result, NULL, lanes, from) : result;
 }
 
+/* Whether that takes less than the lanes one by one. A longer stride needs a shuffle of any two registers for each it goes over. */
+static bool is_shuffled(const codegen_emitter *m, const access *a) {
+  enum { MOST = 8 };
+  if (a->stride < 2 || a->lanes < 4 || a->stride > MOST) return false;
+  bool has_any =
+      codegen_has_cheap_masks(m->target) && (codegen_element_bytes(a->buffer) > 1 || m->target->shuffles_bytes);
+  return a->stride <= MAX_SHUFFLED_STRIDE || (has_any && a->lanes >= 2 * a->stride);
+}
+
 /* base + stride * lane for any stride, without a mask. */
 static LLVMValueRef load_linear(codegen_emitter *m, const access *a) {
   LLVMValueRef base = codegen_linear_base(m, a->index);
   if (a->stride == 0) return codegen_splat(m, load_at(m, a, base, 1), a->lanes);
   if (a->stride == 1) return load_at(m, a, base, a->lanes);
   if (a->stride == -1) return codegen_reverse(m, load_at(m, a, offset(m, base, 1 - a->lanes), a->lanes), a->lanes);
-  if (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE && a->lanes >= 4) return load_strided(m, a, base);
+  if (is_shuffled(m, a)) return load_strided(m, a, base);
   LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
   for (int lane = 0; lane < a->lanes; lane++) {
     LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)lane, false);
