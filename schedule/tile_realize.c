@@ -304,7 +304,7 @@ static bool is_asked(const tiling *t, int axis) {
 static bool join_channels(const tiling *t, int stage) {
   const generic_reads *r = &t->f->reads;
   int last = r->n_axes - 1, fused;
-  if (t->f->n_parities || is_asked(t, last)) return true;
+  if (t->f->n_parities || is_asked(t, last) || is_asked(t, last - 1)) return true;
   if (r->n_axes - r->n_data < 2 || r->extent[last] > FEW_CHANNELS) return true;
   for (int i = 0; i < r->n; i++)
     if (r->reads[i].stride[last - 1] != r->reads[i].stride[last] * r->extent[last]) return true;

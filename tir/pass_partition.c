@@ -104,6 +104,11 @@ static bool branch_holds(question *q, const tir_stmt *s) {
   return holds_under(q, tir_env_cond(q->env, s->u.branch.cond), s->u.branch.then_body);
 }
 
+static tir_walk find_quotient(void *user, const tir_expr *e) {
+  const question *q = user;
+  return tir_class_of(e) == TIR_CLASS_DIVISION && tir_uses_var(e, q->var) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
 /* Stops at the first condition that is not proved. */
 static bool holds_throughout(question *q, const tir_stmt *s) {
   switch (s->kind) {
@@ -118,9 +123,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
     case TIR_ATTR: return holds_throughout(q, tir_body(s));
     case TIR_STORE:
       q->is_fused = false;
-      for (int i = 0; i < s->u.store.n_index; i++)
-        q->is_fused |= tir_uses_var(s->u.store.index[i], q->var) &&
-                       (tir_has_op(s->u.store.index[i], TIR_FLOORDIV) || tir_has_op(s->u.store.index[i], TIR_FLOORMOD));
+      for (int i = 0; i < s->u.store.n_index; i++) q->is_fused |= !tir_walk_expr(s->u.store.index[i], find_quotient, q);
       return !q->of_loads || tir_walk_expr(s->u.store.value, load_holds, q);
     case TIR_CALL:
     case TIR_PREFETCH:
