@@ -117,6 +117,7 @@ bool generic_inner_injective(generic_draft *p, int stage) {
 typedef struct points_fold {
   int64_t n; /* 0: none */
   int first;
+  bool has_borders; /* of rows, at which the loop around vectors is parted */
 } points_fold;
 
 /* The last of ROWS rows are done twice in part where N do not divide their number, and threads have an axis in front of them to
@@ -130,6 +131,7 @@ static bool fold(generic_draft *p, int stage, const points_fold *f, int *n_share
   if (!generic_fuse(p, stage, last - f->first, loops + f->first, &rows)) return false;
   bool is_twice = folds_twice(f, p->s->stages[stage].axes[rows].extent);
   if (!generic_split_as(p, stage, rows, f->n, is_twice ? TN_TAIL_OVERLAP : TN_TAIL_PEEL, &outer, &inner)) return false;
+  if (f->has_borders && !generic_part_borders(p, stage, outer)) return false;
   const int pair[] = {inner, last};
   int vector;
   loops[f->first] = outer, *n_shared = f->first + !is_twice;
@@ -188,6 +190,7 @@ typedef struct points_facts {
   double row, pieces;               /* bytes of a row, and how many rows there are, where columns may go first */
   int64_t columns, rows;            /* of rows that may be one vector; 0: they may not */
   int first;                        /* the first of the axes that they are joined of */
+  bool has_borders;                 /* between rows */
   int64_t lanes;
   generic_folded folded; /* how they are read */
   int n_reads;
@@ -259,11 +262,16 @@ static void describe_fold(const generic_draft *d, int stage, generic_reads *r, p
   f->lanes = generic_lanes(d, stage);
   if (last < 1 || r->n_axes > r->n_data || r->extent[last] < 2 || generic_has_strides(d, stage, r)) return;
   generic_folded folded;
-  if (!generic_is_of_reads(d, stage) || !generic_is_folded(r, last - 1, last, &folded)) return;
-  if (folded.n_steady + folded.n_spread + folded.n_apart == 0) return;
+  generic_reads inside = *r;
+  f->has_borders = generic_has_borders(d, stage, last - 1);
+  if (f->has_borders && !generic_read_inside(d, stage, &inside)) return;
+  if (!generic_is_of_reads_inside(d, stage) || !generic_is_folded(&inside, last - 1, last, &folded)) return;
+  if (folded.n_steady + folded.n_spread + folded.n_apart == 0 && !f->has_borders) return;
   f->folded = folded;
   f->n_reads = r->n, f->columns = r->extent[last], f->first = last - 1;
-  for (int64_t n = most_rows(f); f->first > 0 && r->extent[f->first] % n != 0 && generic_joins(r, f->first); f->first--)
+  bool goes_on = !f->has_borders; /* in the next image */
+  for (int64_t n = most_rows(f); goes_on && f->first > 0 && r->extent[f->first] % n != 0 && generic_joins(r, f->first);
+       f->first--)
     r->extent[f->first - 1] *= r->extent[f->first];
   f->rows = r->extent[f->first];
 }
@@ -279,7 +287,7 @@ static bool folds(const points_facts *f, int64_t n) {
 /* What is done twice, as a part of all. A mask that stands once is not counted. */
 static double twice(const points_facts *f, int64_t n) {
   double done = ceil((double)f->rows / (double)n) * (double)n;
-  return folds_twice(&(points_fold){n, f->first}, f->rows) ? done / (double)f->rows - 1 : 0;
+  return folds_twice(&(points_fold){n, f->first, f->has_borders}, f->rows) ? done / (double)f->rows - 1 : 0;
 }
 
 /* Where some reads leave rows between: what lies there is loaded, too, and left out by a shuffle for each register more. */
@@ -429,7 +437,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   group.ns = c[POINTS_THREADS] ? INFINITY : 0;
   points_loops loops = {c[POINTS_COLUMNS],
                         f->along,
-                        {c[POINTS_FOLD], f->first},
+                        {c[POINTS_FOLD], f->first, f->has_borders},
                         f->steady_ns > 0 && !c[POINTS_COLUMNS] && keeps_steady(f, c)};
   return arrange_alone(&with, &group, &loops) && (!c[POINTS_STREAM] || generic_stream(d, generic_stage(d, g->root)));
 }

@@ -229,7 +229,7 @@ static tir_walk count_steady(void *user, const tir_expr *e) {
   bool moves = false;
   for (int a = s->first; !moves && a < s->end; a++)
     moves = s->op->axes[a]->extent > 1 && tir_uses_var(e, &s->op->axes[a]->var);
-  if (moves) return TIR_WALK_ON;
+  if (moves) return e->op == TIR_READ ? TIR_WALK_PRUNE : TIR_WALK_ON; /* an index is no operation of the point */
   if (!tir_uses_var(e, &s->op->axes[s->op->n_axes - 1]->var)) return TIR_WALK_PRUNE; /* no loop at all changes it */
   s->found.values++;
   (void)(tir_walk_expr(e, count_costly, &s->found.ops) && tir_walk_expr(e, count_op, &s->found.counted));
