@@ -142,6 +142,19 @@ static const stride_row stride_rows[] = {
      "input X: f32[8,512]\nC[i<8, j<512] = select(X[i,j] > 0, X[i, (j+1)%512], 0.5)", RING, "znver4", "vmovups",
      "vpextrd"},
     {"steps of five stay", "input X: f32[640]\nC[j<128] = X[5*j]", ROW("8"), "haswell", "vinsertps", NULL},
+    {"steps of five of wide registers", "input X: f32[640]\nC[j<128] = X[5*j]", ROW("16"), "znver4", "vpermt2ps",
+     "vinsertps"},
+    {"steps of nine stay", "input X: f32[1152]\nC[j<128] = X[9*j]", ROW("16"), "znver4", "vinsertps", NULL},
+    {"every sixth byte", "input X: u8[766]\nC[j<128] = X[6*j]", ROW("64"), "znver4", "vpermt2b", "vpinsrb"},
+    {"every sixth byte where bytes stay in blocks", "input X: u8[766]\nC[j<128] = X[6*j]", ROW("64"), "skylake-avx512",
+     "vpinsrb", NULL},
+    {"colours of twice the size, of several registers", "input X: f32[8,32,3]\nC[i<8, j<64, c<3] = X[i,j//2,c]",
+     "reorder(C, i, c, j); unroll(C, c); vectorize(C, j)", "znver4", "vperm", "vinsertps"},
+    {"every second pixel of three colours", "input X: f32[8,64,3]\nC[i<8, j<32, c<3] = X[i,2*j,c] + X[i,2*j+1,c]",
+     PIXELS("16"), "znver4", "vperm", "vinsertps"},
+    {"pixels that go on at the other end of their row", "input X: f32[8,64,3]\nC[i<8, j<64, c<3] = X[i,(j+7)%64,c]",
+     "split(C, j, 16); pragma(C, j.outer, loop_partition_hint, 1); fuse(C, j.inner, c); vectorize(C, j.inner.c.fused)",
+     "znver4", "vmovups", "vpextr"},
 
     {"pairs", TURNS("2", "f32"), WEAVE("8"), "haswell", "vunpckhps", "vextractps"},
     {"pairs of f64", TURNS("2", "f64"), WEAVE("8"), "haswell", "vunpckhpd", "vmovhp"},
@@ -174,6 +187,10 @@ static const stride_row stride_rows[] = {
 /* Bytes and halves that are widened, computed with, and cut again. */
 #define OF_BYTES(value) "input X: u8[128], Y: u8[128]\nC[i<128] = " value
 #define WHOLE "split(C, i, 32); vectorize(C, i.inner)"
+#define OF_NINE(times)                                                                                                \
+  "input X: u8[136]\nC[i<128] = u8((u32(X[i]) + u32(X[i+1]) + u32(X[i+2]) + u32(X[i+3]) + u32(X[i+4]) + u32(X[i+5]) " \
+  "+ "                                                                                                                \
+  "u32(X[i+6]) + u32(X[i+7]) + u32(X[i+8])) * " times " // 256)"
 
 static const stride_row narrow_rows[] = {
     {"a weighted sum", OF_BYTES("u8((u32(X[i])*77 + u32(Y[i])*150) // 256)"), WHOLE, "haswell", "vpmullw", "vpmulld"},
@@ -195,6 +212,8 @@ static const stride_row narrow_rows[] = {
      WHOLE, "haswell", "vpmullw", "vpmulld"},
     {"what is greatest between its ends", OF_BYTES("u8((u32(X[i])*(255 - u32(X[i]))*5 + u32(Y[i])) // 512)"), WHOLE,
      "haswell", "vpmovzxbd", NULL},
+    {"nine bytes", OF_NINE("1"), WHOLE, "haswell", "vpmovzxbw", "vpmovzxbd"},
+    {"nine that need 17 bits", OF_NINE("29"), WHOLE, "haswell", "vpmovzxbd", NULL},
     {"a sum that is shifted", OF_BYTES("u8((u32(X[i])*77 + u32(Y[i])*150) >> u32(8))"), WHOLE, "haswell", "vpmullw",
      "vpmulld"},
     {"a difference that is shifted", OF_BYTES("i16((i32(X[i]) - (i32(Y[i]) << 1)) >> 2)"), WHOLE, "haswell", "vpsraw",

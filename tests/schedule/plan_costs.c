@@ -616,6 +616,28 @@ static void tiles_ask_in_turns(void **state) {
 
 /* Of what comes from the third cache one row at a time keeps pace, unless what all rows share has to be widened again for each. Dot products
  * take as many vectors as divide a row. Lanes of rows that nearly fill a vector are folded, not added up one by one. */
+#define STRIPS(columns, vectors)                                                                                   \
+  "[{\"stage\":\"Y\",\"family\":\"strip\",\"rows\":28,\"columns\":" columns ",\"together\":4,\"vectors\":" vectors \
+  ",\"inlined\":0,\"parts\":0,\"stream\":0,\"rolls\":0,\"windows\":0}]"
+#define WINDOW_OF(columns, where) "Y[y<28, x<" columns "] = sum[r<3, s<3" where "](X[y+r,x+s] * W[r,s])"
+
+/* What a condition makes of the cost of strips with so many vectors in a row. */
+#define TIMES(columns, vectors, where)                                      \
+  (cost_of(WINDOW_OF(columns, " where " where), STRIPS(columns, vectors)) / \
+   cost_of(WINDOW_OF(columns, ""), STRIPS(columns, vectors)))
+#define BORDERED(columns, vectors) TIMES(columns, vectors, "y+r>=1 && x+s>=1 && y+r<29 && x+s<" columns)
+
+/* Conditions that part borders off count where a block has a border; a row that is one block of no whole registers has one
+ * throughout. */
+static void borders_are_parted(void **state) {
+  (void)state;
+  assert_true(BORDERED("2048", "2") < 1.15);
+  assert_true(BORDERED("64", "2") > 1.3);
+  assert_true(BORDERED("28", "1") < 3);
+  assert_true(BORDERED("28", "2") > 4);
+  assert_true(TIMES("2048", "2", "(x+s)%2 == 0") > 1.3);
+}
+
 static void rows_share_what_is_widened(void **state) {
   (void)state;
   tn_machine m = plain_machine;
@@ -673,6 +695,7 @@ int test_plan_costs(void) {
                                             cmocka_unit_test(steps_beside_columns),
                                             cmocka_unit_test(tiles_ask_in_turns),
                                             cmocka_unit_test(stores_span_lines),
-                                            cmocka_unit_test(rows_share_what_is_widened)};
+                                            cmocka_unit_test(rows_share_what_is_widened),
+                                            cmocka_unit_test(borders_are_parted)};
   return CHECK_TESTS("costs of plans", tests);
 }

@@ -88,6 +88,8 @@ static const plan_case cases[] = {
     {"colours of planes", "O[y<64, x<64, c<3] = I[c,y,x]", "O", "phase"},
     {"twice as large", "O[y<64, x<128] = select(x%2 == 0, I[y,x//2], I[y,x//2] * 0.5 + I[y,x//2+1] * 0.5)", "O",
      "phase"},
+    {"twice as large, with edges", "O[y<64, x<128] = A[y,x//2]*0.75 + A[y,min(max(x//2+x%2*2-1,0),63)]*0.25", "O",
+     "phase"},
     {"short rows of an array with strides", "input I: f32[64,3] strided\nO[y<64, c<3] = I[y,c] * 2", "O", "points"},
     {"channels last", "B[y<40, x<60, c<3] = max[r<3, s<3](I[y+r,x+s,c])\nO[y<38, x<60] = sum[c<3, r<3](B[y+r,x,c])",
      "O", "strip"},
@@ -673,6 +675,38 @@ static void ends_where_values_go(void **state) {
   }
 }
 
+/* Pixels of few colours are one vector where they are neighbours, or leave some between, and where the row has edges. */
+static void pixels_are_vectors(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *text; /* NULL: others */
+  } rows[] = {
+      {"O[y<60, x<90, c<3] = A[y,min(x+1,89),c] - A[y,x,c]",
+       "pragma(O, x.outer, loop_partition_hint, 1); fuse(O, x.inner, c)"},
+      {"O[y<60, x<90, c<3] = A[y,(x+7)%90,c] * A[y,x,c]",
+       "pragma(O, x.outer, loop_partition_hint, 1); fuse(O, x.inner, c)"},
+      {"O[y<60, x<90, c<3] = A[2*y,2*x,c] + A[2*y,2*x+1,c]", "); fuse(O, x.inner, c)"},
+      {"O[y<60, x<90, c<3] = A[y,4*x,c] * 2", "); fuse(O, x.inner, c)"},
+      {"O[y<60, x<90, c<3] = sum[r<3, s<3 where y+r>=1 && x+s>=1 && y+r<61 && x+s<91](I[y+r-1,x+s-1,c] * K[r,s])",
+       "cache_write(O, local)"},
+      {"O[y<60, x<90, c<3] = sum[r<3, s<3](I[min(max(y+r-1,0),59),min(max(x+s-1,0),89),c] * K[r,s])",
+       "cache_write(O, local)"},
+      {"O[y<60, x<90, c<3] = sum[r<3, s<3](I[(y+r)%60,(x+s)%90,c] * K[r,s])", "cache_write(O, local)"},
+      {"O[y<60, x<90, c<3] = sum[r<3, s<3 where (x+s)%2==0](I[y+r,x+s,c] * K[r,s])", NULL},
+      {"O[y<60, x<90, c<3] = A[y,5*x,c] * 2", NULL},
+      {"O[y<60, x<90, c<3] = A[y,2*x,2-c] * 2", NULL}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
+    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    bool is_one = strstr(text, "fuse(O, x.inner, c)") != NULL;
+    if (is_one != (rows[i].text != NULL) || (is_one && !strstr(text, rows[i].text)))
+      fail_msg("%s: %s", rows[i].program, text);
+    free(text);
+    fixture_free(&f);
+  }
+}
+
 #define BOX_OF(rows, columns, r, s, what) "B[y<" rows ", x<" columns "] = sum[r<" r ", s<" s "](" what ")"
 
 /* Sums of windows are taken apart where neighbours share much of them, rows first or columns first, and all that comes of it is
@@ -725,7 +759,8 @@ int test_plans(void) {
                                             cmocka_unit_test(sums_down_the_rows),
                                             cmocka_unit_test(streams_leave_a_cache),
                                             cmocka_unit_test(columns_together_or_apart),
-                                            cmocka_unit_test(shares_windows)};
+                                            cmocka_unit_test(shares_windows),
+                                            cmocka_unit_test(pixels_are_vectors)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
