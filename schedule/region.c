@@ -65,12 +65,13 @@ static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) 
   return (schedule_range){number(l, 0), by};
 }
 
-/* Between the constants that bound both, when there are. */
+/* Between the constants that bound both, when there are. Else, as each is at most as far from its end as the range is wide, from the least
+ * (or greatest) of both ends on as wide as the wider one: max(y - 1 + r, 0) is in [max(y - 1, 0), max(y - 1, 0) + R). */
 static schedule_range range_extremum(lowering *l, schedule_range a, schedule_range b, bool is_min) {
   int64_t a0, b0;
   if (!tir_is_int(tir_simplify(l->arena, l->env, a.min), &a0) ||
       !tir_is_int(tir_simplify(l->arena, l->env, b.min), &b0))
-    return unknown;
+    return (schedule_range){binary(l, is_min ? TIR_MIN : TIR_MAX, a.min, b.min), RUNTIME_MAX(a.extent, b.extent)};
   int64_t a1 = a0 + a.extent, b1 = b0 + b.extent;
   int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0),
           end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);

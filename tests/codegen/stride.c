@@ -152,7 +152,7 @@ static const stride_row stride_rows[] = {
      "reorder(C, i, c, j); unroll(C, c); vectorize(C, j)", "znver4", "vperm", "vinsertps"},
     {"every second pixel of three colours", "input X: f32[8,64,3]\nC[i<8, j<32, c<3] = X[i,2*j,c] + X[i,2*j+1,c]",
      PIXELS("16"), "znver4", "vperm", "vinsertps"},
-    {"pixels that go on at the other end of their row", "input X: f32[8,64,3]\nC[i<8, j<64, c<3] = X[i,(j+7)%64,c]",
+    {"pixels that go on at the other end of their row", "input X: f32[8,640,3]\nC[i<8, j<640, c<3] = X[i,(j+7)%640,c]",
      "split(C, j, 16); pragma(C, j.outer, loop_partition_hint, 1); fuse(C, j.inner, c); vectorize(C, j.inner.c.fused)",
      "znver4", "vmovups", "vpextr"},
 

@@ -707,6 +707,47 @@ static void pixels_are_vectors(void **state) {
   }
 }
 
+/* Loops around vectors of turns are parted at edges; a tile's condition on a step is asked outside of the steps that it is the same for. */
+static void edges_are_outside(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *has, *lacks;
+  } rows[] = {{"O[y<64, x<512] = A[y,x//2]*0.75 + A[y,min(max(x//2+x%2*2-1,0),255)]*0.25", "loop_partition_hint", "#"},
+              {"O[y<56, x<56, f<64] = sum[r<7, s<7, c<3 where y*2+r>=3 && x*2+s>=3](I[y*2+r-3,x*2+s-3,c] * W[r,s,c,f])",
+               "compute_at(O.local", "fuse(O.local, s, c)"},
+              {"O[y<56, x<56, f<64] = sum[r<7, s<7, c<3](I[y*2+r,x*2+s,c] * W[r,s,c,f])", "fuse(O.local, s, c)", "#"}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
+    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    if (!strstr(text, rows[i].has) || strstr(text, rows[i].lacks)) fail_msg("%s: %s", rows[i].program, text);
+    free(text);
+    fixture_free(&f);
+  }
+}
+
+/* What all rows share: quotients and roots, no index that an edge limits. */
+static void shares_no_index(void **state) {
+  (void)state;
+#define LIMITED(by) "A[y,min(max(x-" by ",0),1023)]"
+  static const struct {
+    const char *program;
+    bool is_some;
+  } rows[] = {{"O[y<64, x<1024] = " LIMITED("1") " + " LIMITED("2") " + " LIMITED("3") " + " LIMITED("4") " + " LIMITED(
+                   "5") " + " LIMITED("6"),
+               false},
+              {"O[y<64, x<1024] = A[y,x] / sqrt(V[x])", true}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    runtime_arena arena = {0};
+    planning p;
+    plan_stage(&f, "O", &arena, &p);
+    assert_int_equal(generic_steady_ops(&p.draft, schedule_find_stage(f.s, "O"), 0, 1) > 0, rows[i].is_some);
+    runtime_arena_free(&arena);
+    fixture_free(&f);
+  }
+}
+
 #define BOX_OF(rows, columns, r, s, what) "B[y<" rows ", x<" columns "] = sum[r<" r ", s<" s "](" what ")"
 
 /* Sums of windows are taken apart where neighbours share much of them, rows first or columns first, and all that comes of it is
@@ -760,7 +801,9 @@ int test_plans(void) {
                                             cmocka_unit_test(streams_leave_a_cache),
                                             cmocka_unit_test(columns_together_or_apart),
                                             cmocka_unit_test(shares_windows),
-                                            cmocka_unit_test(pixels_are_vectors)};
+                                            cmocka_unit_test(pixels_are_vectors),
+                                            cmocka_unit_test(edges_are_outside),
+                                            cmocka_unit_test(shares_no_index)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +

@@ -69,7 +69,11 @@ static const struct region {
      "P", "16"},
     {"modulo, not aligned", ONE("(i + 1) % 16"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "16"},
     {"a constant", ONE("7"), "compute_at(P, C, i)", "P", "1"},
-    {"clamped: unknown, so all", ONE("min(i + 1, 39)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "100"},
+    {"clamped", ONE("min(i + 1, 39)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "8"},
+    {"clamped at both ends", ONE("max(min(i - 1, 30), 4)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "8"},
+    {"the greater of two ways", ONE("max(i, 39 - i)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "8"},
+    {"the lesser of a point and a row", ONE("min(i//8*8, i + 1)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P",
+     "8"},
     {"from data: unknown, so all", "input I: i32[40]\n" ONE("I[i] % 100"), "compute_at(P, C, i)", "P", "100"},
 };
 

@@ -170,6 +170,8 @@ static const struct program_row {
      "input X: u8[64]\nC.sum = sum[r<64](i32(X[r])*4 + 4)\nC = f32(C.sum)\n"},
     {"more steps than a window has", "input X: u8[65]; C = f32(sum[r<65](i32(X[r])))",
      "input X: u8[65]\nC.sum = sum[r<65](i32(X[r]))\nC = f32(C.sum)\n"},
+    {"more steps along two axes", "input X: u8[9, 8]; C = f32(sum[r<9, s<8](i32(X[r,s])))",
+     "input X: u8[9, 8]\nC.sum = sum[r<9, s<8](i32(X[r, s]))\nC = f32(C.sum)\n"},
     {"signed bytes, with a condition", "input X: i8[9]; C[i<9] = f32(sum[r<3 where i+r < 9](i32(X[i+r])*2 - 1))",
      "input X: i8[9]\nC.sum[i<9] = sum[r<3 where i + r < 9](i16(X[i + r])*2 - 1)\nC[i<9] = f32(i32(C.sum[i]))\n"},
     {"the greatest of bytes", "input X: u8[9]; C[i<7] = max[r<3](u32(X[i+r])) * 1000",
