@@ -490,8 +490,24 @@ int test_memory_run(void) {
          CHECK_TESTS("scattered, booleans, alignment", tests);
 }
 
+/* A stage is computed where its reader's index is limited, or the lesser or the greater of two. */
+static void stages_between_limits(void **state) {
+  (void)state;
+  static const char *const rows[] = {"min(i + 1, 39)", "max(min(i - 3, 39), 0)", "min(i//8*8, i + 1)", "max(i, 39 - i)",
+                                     "min(max(i*2 - 20, 0), 39)"};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    char program[256];
+    snprintf(program, sizeof program, "P[i<40, j<16] = A[i,j] * 2\nC[i<40, j<16] = P[%s,j] + P[%s,15-j]", rows[i],
+             rows[i]);
+    kit_same_values(program, "split(C, i, 8); compute_at(P, C, i.outer)");
+    kit_same_values(program, "split(C, i, 7, tail=overlap); compute_at(P, C, i.outer); rolling_buffer(P)");
+    kit_same_values(program, "compute_at(P, C, i); vectorize(P, j)");
+  }
+}
+
 int test_memory(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(contracted), cmocka_unit_test(refuse_not_flat),
-                                            cmocka_unit_test(refuse_out_of_scope)};
+                                            cmocka_unit_test(refuse_out_of_scope),
+                                            cmocka_unit_test(stages_between_limits)};
   return test_memory_run() + CHECK_TESTS("memory, the rest", tests);
 }
