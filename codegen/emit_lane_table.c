@@ -162,6 +162,7 @@ typedef struct source {
   const tir_buffer *buffer;
   LLVMValueRef pointer, base; /* base: of lane 0, in elements */
   LLVMValueRef factor;        /* the table's; or NULL */
+  bool is_known; /* lane 0 is at a known place: such a buffer may stay in registers, and no part of it be loaded */
 } source;
 
 /* In elements from the buffer's start. */
@@ -332,12 +333,12 @@ static int find_gaps(const table *t, tir_interval range, int64_t elements, int64
 
 /* All that the lanes take lies among the elements of a few registers, which is where rows of few columns are spread over them: rows with
  * gaps, the last of which ends with the greatest. */
-static int find_registers(const table *t, int64_t bytes, int64_t most, int64_t *start, int *length) {
-  enum { MOST_REGISTERS = MAX_ROWS };
+static int find_registers(const table *t, int64_t bytes, int64_t most, bool is_known, int64_t *start, int *length) {
+  const int64_t most_registers = is_known ? MAX_ROWS / 2 : MAX_ROWS;
   int64_t low = t->offset[0], high = t->offset[0], lanes = t->lanes;
   for (int i = 0; i < lanes; i++) low = RUNTIME_MIN(low, t->offset[i]), high = RUNTIME_MAX(high, t->offset[i]);
   int64_t n = (high - low + lanes) / lanes;
-  if (t->factor != NULL || lanes * bytes != most || lanes < LEAST_ROW || n < 2 || n > MOST_REGISTERS) return 0;
+  if (t->factor != NULL || lanes * bytes != most || lanes < LEAST_ROW || n < 2 || n > most_registers) return 0;
   for (int64_t i = 0; i < n; i++) start[i] = RUNTIME_MIN(low + i * lanes, high - lanes + 1);
   *length = (int)lanes;
   return (int)n;
@@ -357,8 +358,9 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
 
 static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, const tir_expr *index,
                         const table *t) {
-  return (source){buffer, pointer, codegen_first_index(m, index),
-                  t->factor != NULL ? codegen_index(m, t->factor) : NULL};
+  LLVMValueRef base = codegen_first_index(m, index);
+  return (source){buffer, pointer, base, t->factor != NULL ? codegen_index(m, t->factor) : NULL,
+                  LLVMIsAConstantInt(base) != NULL};
 }
 
 /* Which lanes begin a run of neighbours, as a row that goes on at its other end has two. 0: there are too many runs. */
@@ -394,7 +396,7 @@ static LLVMValueRef load_lanes(codegen_emitter *m, const source *s, const table 
   int length, group = group_of(t, (int)bytes), n_rows = find_rows(t, start, &length);
   if (group == 0 && n_rows == 0)
     n_rows = find_gaps(t, range, s->buffer->ndim == 1 ? s->buffer->shape[0] : -1, most / bytes, start, &length);
-  if (group == 0 && n_rows == 0) n_rows = find_registers(t, bytes, most, start, &length);
+  if (group == 0 && n_rows == 0) n_rows = find_registers(t, bytes, most, s->is_known, start, &length);
   int runs[MAX_RUNS], n_runs = group == 0 && n_rows == 0 && codegen_has_cheap_masks(m->target) ? find_runs(t, runs) : 0;
   if (n_runs > 0) return load_runs(m, s, t, n_runs, runs);
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, s, t, group, NULL);
@@ -423,7 +425,7 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   if (!open_table(m, index, &t, &range)) return NULL;
   source s = source_of(m, buffer, pointer, index, &t);
   LLVMValueRef value = load_lanes(m, &s, &t, range);
-  return value != NULL ? value : load_registers(m, &s, &t, range);
+  return value != NULL || s.is_known ? value : load_registers(m, &s, &t, range);
 }
 
 /* ---- with a mask that is known ------------------------------------------------------------------------------------ */

@@ -10,13 +10,8 @@
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum {
-  MOST_DEPTH = 64,
-  MOST_NODES = 400,
-  MOST_LEAVES = 64,
-  MOST_ATOMS = 64,
-  MOST_CORNERS = 8
-}; /* CORNERS: atoms of a whole */
+/* IN_CORNERS: atoms of a whole whose corners are looked at; of more of them the interval is what each by itself makes of it. */
+enum { MOST_DEPTH = 64, MOST_NODES = 400, MOST_LEAVES = 64, MOST_ATOMS = 64, IN_CORNERS = 8, ANYWHERE = -1 };
 
 /* One cast's argument. */
 typedef struct narrowing {
@@ -83,11 +78,11 @@ static const tir_expr *narrow_terms(narrowing *n, polynomial *p, const tir_expr 
   return tir_binary(n->arena, (tir_op)e->op, x, y);
 }
 
-/* At CORNER, whose bits say which end of its interval each atom has; below 0: anywhere. *LEAF goes on from leaf to leaf. */
+/* At CORNER, whose bits say which end of its interval each atom has, or ANYWHERE. *LEAF goes on from leaf to leaf. */
 static tir_interval value_at(const polynomial *p, const tir_expr *e, int corner, int *leaf) {
   if (tir_class_of(e) != TIR_CLASS_SUM) {
     const int atom = p->atoms[(*leaf)++];
-    if (corner < 0) return p->ranges[atom];
+    if (corner == ANYWHERE) return p->ranges[atom];
     const int64_t end = (corner >> atom & 1) != 0 ? p->ranges[atom].hi : p->ranges[atom].lo;
     return (tir_interval){end, end};
   }
@@ -99,11 +94,11 @@ static const tir_expr *narrow_whole(narrowing *n, const tir_expr *e, int depth, 
   polynomial p = {.n = 0};
   const tir_expr *done = narrow_terms(n, &p, e, depth);
   if (done == NULL) return NULL;
-  int leaf = 0;
-  *range = value_at(&p, e, -1, &leaf);
-  for (int corner = 0; p.n_atoms <= MOST_CORNERS && corner < 1 << p.n_atoms; corner++) {
-    tir_interval value = value_at(&p, e, corner, (leaf = 0, &leaf));
-    *range = corner == 0 ? value : tir_interval_hull(*range, value);
+  bool looks = p.n_atoms <= IN_CORNERS;
+  for (int corner = looks ? 0 : ANYWHERE; corner < (looks ? 1 << p.n_atoms : 0); corner++) {
+    int leaf = 0;
+    tir_interval value = value_at(&p, e, corner, &leaf);
+    *range = corner <= 0 ? value : tir_interval_hull(*range, value);
   }
   return done;
 }

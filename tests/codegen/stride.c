@@ -150,6 +150,11 @@ static const stride_row stride_rows[] = {
      "vpinsrb", NULL},
     {"colours of twice the size, of several registers", "input X: f32[8,32,3]\nC[i<8, j<64, c<3] = X[i,j//2,c]",
      "reorder(C, i, c, j); unroll(C, c); vectorize(C, j)", "znver4", "vperm", "vinsertps"},
+    {"turns that are put in order in registers", "C[b<320, i<3] = A[b,i] * 2",
+     "cache_write(C, local); split(C, b, 32); fuse(C, b.inner, i); vectorize(C, b.inner.i.fused); "
+     "compute_at(C.local, C, b.outer); transform_layout(C.local, [d0, d1] -> [d1, d0]); reorder(C.local, i.c, b.c); "
+     "unroll(C.local, i.c); vectorize(C.local, b.c)",
+     "znver4", "vperm", "(%rsp)"},
     {"every second pixel of three colours", "input X: f32[8,64,3]\nC[i<8, j<32, c<3] = X[i,2*j,c] + X[i,2*j+1,c]",
      PIXELS("16"), "znver4", "vperm", "vinsertps"},
     {"pixels that go on at the other end of their row", "input X: f32[8,640,3]\nC[i<8, j<640, c<3] = X[i,(j+7)%640,c]",
