@@ -255,6 +255,14 @@ static int64_t most_rows(const points_facts *f) {
   return n;
 }
 
+/* R itself, or, where AXIS has borders, at which a loop over it is parted, what is read between them, in ROOM. NULL: no memory. */
+static const generic_reads *between_borders(const generic_draft *d, int stage, int axis, const generic_reads *r,
+                                            generic_reads *room) {
+  if (!generic_has_borders(d, stage, axis)) return r;
+  *room = *r;
+  return generic_read_inside(d, stage, room) ? room : NULL;
+}
+
 /* Rows of few columns, one behind the other but for what is the same for all rows, or all columns. Where vectors do not divide
  * them, they go on in the next image, if all reads do. Extents of R as those of joined loops. */
 static void describe_fold(const generic_draft *d, int stage, generic_reads *r, points_facts *f) {
@@ -262,10 +270,10 @@ static void describe_fold(const generic_draft *d, int stage, generic_reads *r, p
   f->lanes = generic_lanes(d, stage);
   if (last < 1 || r->n_axes > r->n_data || r->extent[last] < 2 || generic_has_strides(d, stage, r)) return;
   generic_folded folded;
-  generic_reads inside = *r;
-  f->has_borders = generic_has_borders(d, stage, last - 1);
-  if (f->has_borders && !generic_read_inside(d, stage, &inside)) return;
-  if (!generic_is_of_reads_inside(d, stage) || !generic_is_folded(&inside, last - 1, last, &folded)) return;
+  generic_reads room;
+  const generic_reads *inside = between_borders(d, stage, last - 1, r, &room);
+  if (!inside || !generic_is_of_reads_inside(d, stage) || !generic_is_folded(inside, last - 1, last, &folded)) return;
+  f->has_borders = inside != r;
   if (folded.n_steady + folded.n_spread + folded.n_apart == 0 && !f->has_borders) return;
   f->folded = folded;
   f->n_reads = r->n, f->columns = r->extent[last], f->first = last - 1;
@@ -333,9 +341,10 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->read = generic_read_bytes(&r), f->written = generic_bytes(g->root);
   for (int a = 0; a < r.n_data; a++) f->points *= (double)r.extent[a];
   double points = f->points;
-  generic_reads inside = r; /* blocks of columns are parted at borders */
-  if (generic_has_borders(d, stage, r.n_data - 1) && !generic_read_inside(d, stage, &inside)) return f;
-  for (int i = 0; i < inside.n; i++) f->far_ns += points * lane_ns(f, &inside, &inside.reads[i]);
+  generic_reads room;
+  const generic_reads *inside = between_borders(d, stage, r.n_data - 1, &r, &room);
+  if (!inside) return f;
+  for (int i = 0; i < inside->n; i++) f->far_ns += points * lane_ns(f, inside, &inside->reads[i]);
   describe_fold(d, stage, &r, f);
   int64_t wanted = wanted_extent(d, stage), first = generic_first_joined(d, stage, &r, 0, wanted, true),
           row = r.extent[first];

@@ -107,8 +107,6 @@ bool generic_has_strides(const generic_draft *p, int stage, const generic_reads 
 bool generic_is_of_reads(const generic_draft *p, int stage);
 /* The same but for conditions that part borders off, which blocks between these are computed without (generic_part_borders). */
 bool generic_is_of_reads_inside(const generic_draft *p, int stage);
-/* A remainder or quotient that goes on for many elements; what begins anew every few of them does so in each vector. */
-bool generic_is_ring(const tir_expr *e);
 /* Whether CONDITION compares indices by their order alone: what it parts lies on one side of a border. */
 bool generic_is_of_borders(const tir_expr *condition);
 /* What data axes from FIRST to END, behind which the last one is, have no part in, the last one's loop outside of theirs: it is done once

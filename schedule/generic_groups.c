@@ -40,8 +40,9 @@ int64_t generic_channels(const generic_draft *p, int stage) {
     return 0;
   if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads_inside(p, stage)) return 0;
   int last = r.n_data - 1;
-  bool joins = generic_read_inside(p, stage, &r) && generic_joins(&r, last) && !generic_has_strides(p, stage, &r);
-  return joins && r.extent[last] > 1 ? r.extent[last] : 0;
+  if (r.extent[last] <= 1 || generic_has_strides(p, stage, &r)) return 0;
+  bool joins = generic_joins(&r, last) || (generic_read_inside(p, stage, &r) && generic_joins(&r, last));
+  return joins ? r.extent[last] : 0;
 }
 
 /* Two reads of one tensor, or a window's steps. */

@@ -221,14 +221,8 @@ static tir_walk find_comparison(void *user, const tir_expr *e) {
   return is_order && is_of_axis(user, e) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-bool generic_is_ring(const tir_expr *e) {
-  enum { LONG_PERIOD = 32 };
-  int64_t period = 0;
-  return tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
-}
-
 static tir_walk find_border(void *user, const tir_expr *e) {
-  bool is_ring = generic_is_ring(e);
+  bool is_ring = tir_period(e) >= TIR_LONG_PERIOD;
   bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM && !tn_dtype_is_float(e->dtype);
   if (is_ring || is_limit) return is_of_axis(user, e) && !tir_has_op(e, TIR_READ) ? TIR_WALK_STOP : TIR_WALK_ON;
   const tir_expr *of = e->op == TIR_SELECT ? e->arg[0] : e->op == TIR_REDUCE ? tir_reduce_where(e) : NULL;

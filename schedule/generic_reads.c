@@ -499,7 +499,7 @@ bool generic_joins(const generic_reads *r, int axis) {
 static const tir_expr *without_limit(void *user, const tir_expr *e) {
   (void)user;
   int64_t limit;
-  if (generic_is_ring(e) && e->op == TIR_FLOORMOD) return e->arg[0];
+  if (e->op == TIR_FLOORMOD && tir_period(e) >= TIR_LONG_PERIOD) return e->arg[0];
   if (tir_class_of(e) != TIR_CLASS_EXTREMUM || tn_dtype_is_float((tn_dtype)e->dtype)) return e;
   return tir_is_int(e->arg[1], &limit) ? e->arg[0] : tir_is_int(e->arg[0], &limit) ? e->arg[1] : e;
 }

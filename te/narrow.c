@@ -49,23 +49,17 @@ static bool range_of_result(const tir_expr *e, tir_interval step, tir_interval *
 }
 
 const tir_expr *te_narrow_reduction(runtime_arena *arena, const tir_expr *e) {
-  static const struct {
-    tn_dtype dtype;
-    tir_interval holds;
-  } less[] = {{TN_U8, {0, UINT8_MAX}},
-              {TN_I8, {INT8_MIN, INT8_MAX}},
-              {TN_U16, {0, UINT16_MAX}},
-              {TN_I16, {INT16_MIN, INT16_MAX}}};
+  static const tn_dtype dtypes[] = {TN_U8, TN_I8, TN_U16, TN_I16};
   const tir_reduce *reduce = e->u.reduce;
   tir_interval all;
   if (reduce->tuple || reduce->has_init || tn_dtype_is_float((tn_dtype)e->dtype) || e->dtype == TN_BOOL) return e;
   tir_interval step = tir_bounds(NULL, e->arg[0]);
-  if (!tir_interval_is_closed(step) || !tir_interval_within(step, (tir_interval){INT32_MIN, INT32_MAX})) return e;
+  if (!tir_interval_is_closed(step) || !tir_interval_within(step, tir_dtype_range(TN_I32))) return e;
   if (!range_of_result(e, step, &all)) return e;
-  for (int i = 0; i < RUNTIME_COUNT(less); i++) {
-    bool is_less = tn_dtype_bytes(less[i].dtype) < tn_dtype_bytes((tn_dtype)e->dtype);
-    if (!is_less || !tir_interval_within(all, less[i].holds)) continue;
-    const tir_expr *args[2] = {in_dtype(arena, e->arg[0], less[i].dtype, MOST_DEPTH), tir_reduce_where(e)};
+  for (int i = 0; i < RUNTIME_COUNT(dtypes); i++) {
+    bool is_less = tn_dtype_bytes(dtypes[i]) < tn_dtype_bytes((tn_dtype)e->dtype);
+    if (!is_less || !tir_interval_within(all, tir_dtype_range(dtypes[i]))) continue;
+    const tir_expr *args[2] = {in_dtype(arena, e->arg[0], dtypes[i], MOST_DEPTH), tir_reduce_where(e)};
     return args[0] ? tir_reduce_args(arena, reduce, args) : e;
   }
   return e;

@@ -349,7 +349,14 @@ bool tir_float_value(tir_op op, double a, double b, double *value);
 /* The value of an expression of integers over variables alone (no load, no read, one lane): those are what
  * VALUE_OF says. */
 int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user);
-bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
+bool tir_is_int(const tir_expr *e, int64_t *value); /* a scalar or broadcast integer constant */
+/* After how many steps of what stands in it a quotient or a remainder goes on or begins anew; 0: E is none, or nobody knows. What does so after
+ * a long period has a border there; others do it in each vector. */
+enum { TIR_LONG_PERIOD = 32 };
+static inline int64_t tir_period(const tir_expr *e) {
+  int64_t period = 0;
+  return tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) ? period : 0;
+}
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
 /* Sees every node once; a leaf costs no table. */
 bool tir_uses_var(const tir_expr *e, const tir_var *var);

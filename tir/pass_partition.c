@@ -71,11 +71,8 @@ static bool is_decided(const question *q, const tir_expr *a, const tir_expr *b) 
 /* Whether an index that stops at the borders of an array, or begins anew behind them, does neither. What begins anew every few elements
  * always does. */
 static bool border_holds(question *q, const tir_expr *e) {
-  enum { LONG_PERIOD = 32 };
-  int64_t period;
-  bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM;
-  bool is_ring =
-      !q->is_fused && tir_class_of(e) == TIR_CLASS_DIVISION && tir_is_int(e->arg[1], &period) && period >= LONG_PERIOD;
+  int64_t period = tir_period(e);
+  bool is_limit = tir_class_of(e) == TIR_CLASS_EXTREMUM, is_ring = !q->is_fused && period >= TIR_LONG_PERIOD;
   if ((!is_limit && !is_ring) || e->lanes > 1 || tn_dtype_is_float(e->dtype) || tir_reads_memory(e) ||
       !tir_uses_var(e, q->var))
     return true;

@@ -675,6 +675,15 @@ static void ends_where_values_go(void **state) {
   }
 }
 
+/* What `auto` makes of PROGRAM, to be freed. */
+static char *text_of_auto(const char *program) {
+  fixture f = fixture_new(program, "");
+  assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
+  char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+  fixture_free(&f);
+  return text;
+}
+
 /* Pixels of few colours are one vector where they are neighbours, or leave some between, and where the row has edges. */
 static void pixels_are_vectors(void **state) {
   (void)state;
@@ -696,14 +705,11 @@ static void pixels_are_vectors(void **state) {
       {"O[y<60, x<90, c<3] = A[y,5*x,c] * 2", NULL},
       {"O[y<60, x<90, c<3] = A[y,2*x,2-c] * 2", NULL}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
-    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    char *text = text_of_auto(rows[i].program);
     bool is_one = strstr(text, "fuse(O, x.inner, c)") != NULL;
     if (is_one != (rows[i].text != NULL) || (is_one && !strstr(text, rows[i].text)))
       fail_msg("%s: %s", rows[i].program, text);
     free(text);
-    fixture_free(&f);
   }
 }
 
@@ -717,12 +723,9 @@ static void edges_are_outside(void **state) {
                "compute_at(O.local", "fuse(O.local, s, c)"},
               {"O[y<56, x<56, f<64] = sum[r<7, s<7, c<3](I[y*2+r,x*2+s,c] * W[r,s,c,f])", "fuse(O.local, s, c)", "#"}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
-    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    char *text = text_of_auto(rows[i].program);
     if (!strstr(text, rows[i].has) || strstr(text, rows[i].lacks)) fail_msg("%s: %s", rows[i].program, text);
     free(text);
-    fixture_free(&f);
   }
 }
 
@@ -773,14 +776,11 @@ static void shares_windows(void **state) {
               {"B[x<60000] = sum[s<61](A[x+s])", NULL},
               {"B[x<60000] = sum[s<64](A[x+s]*W[s])", NULL}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
-    fixture f = fixture_new(rows[i].program, "");
-    assert_int_equal(tn_schedule_auto(f.s, &plain_machine), TN_OK);
-    char *text = tn_schedule_print(f.s, TN_FORM_TEXT);
+    char *text = text_of_auto(rows[i].program);
     bool is_shared = strstr(text, "rfactor_window(") != NULL;
     if (is_shared != (rows[i].text != NULL) || (is_shared && !strstr(text, rows[i].text)))
       fail_msg("%s: %s", rows[i].program, text);
     free(text);
-    fixture_free(&f);
   }
 }
 
