@@ -184,7 +184,7 @@ typedef struct codegen_step {
 } codegen_step;
 /* Whether vector E is base + step * lane, as is_linear, with a step that need not be a number: a column of a symbol's rows. */
 bool codegen_has_step(codegen_emitter *m, const tir_expr *e, codegen_step *step);
-/* The most that the step can be. */
+/* The most that the step can be, on or back. */
 int64_t codegen_most_step(codegen_emitter *m, const codegen_step *step);
 /* ROW times the step, in the index type. */
 LLVMValueRef codegen_steps(codegen_emitter *m, const codegen_step *step, int64_t row);

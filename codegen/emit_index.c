@@ -204,7 +204,7 @@ bool codegen_has_step(codegen_emitter *m, const tir_expr *e, codegen_step *step)
 int64_t codegen_most_step(codegen_emitter *m, const codegen_step *step) {
   tir_interval range = {1, 1};
   if (step->times != NULL && !codegen_index_range(m, step->times, &range)) return INT64_MIN;
-  return tir_interval_scale(range, step->by).hi;
+  return tir_interval_scale(range, llabs(step->by)).hi;
 }
 
 LLVMValueRef codegen_steps(codegen_emitter *m, const codegen_step *step, int64_t row) {

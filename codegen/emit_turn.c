@@ -8,8 +8,8 @@
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
  * there are no registers wait on the stack, which is near. Several such tiles whose stores take turns, so that each row is
  * written as a whole line, are turned together. Words of neighbours, as dot products of bytes want them side by side, are turned as
- * elements are. What is read is what the stores read one by one. Under a condition that all share a lane that is
- * off is a row that is not read: zeros of our own are. */
+ * elements are. What is read is what the stores read one by one, on or back (an image that is turned by a quarter). Under a condition
+ * that all share a lane that is off is a row that is not read: zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
@@ -29,11 +29,11 @@ typedef struct walk {
   codegen_step step;
 } walk;
 
-/* ALL stores, each with a load of words that lie at most STRIDE elements apart, one word on from the store's before. N of
+/* ALL stores, each with a load of words that lie at most STRIDE elements apart, BY words (1 or -1) on from the store's before. N of
  * them at a time, a block's words, are turned. */
 typedef struct turn {
   codegen_emitter *m;
-  int n, all, word, lanes;
+  int n, all, by, word, lanes;
   int64_t stride;
   codegen_step step;
   LLVMValueRef on, zeros; /* a bit of each row that is read, and what is read of the others; NULL: all are */
@@ -117,11 +117,12 @@ static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
   int most = RUNTIME_MIN((n + ways - 1) / ways, MAX_TURNED);
   bool fits = t->n >= 2 && t->n <= most && t->stride >= t->n * t->word && t->lanes % t->n == 0 &&
               t->lanes <= MAX_LANES && (t->lanes & (t->lanes - 1)) == 0;
-  for (t->all = 1; fits && t->all < most; t->all++) {
+  for (t->all = 1, t->by = 1; fits && t->all < most; t->all++) {
     const tir_stmt *s = stmts[t->all * ways];
     const tir_expr *load = t->loads[t->all] = turned_load(t->m, s);
-    if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer || !follows(t->m, t->loads[0], load, t->all))
-      break;
+    if (load == NULL || s->u.store.buffer != stmts[0]->u.store.buffer) break;
+    if (t->all == 1 && follows(t->m, t->loads[0], load, -1)) t->by = -1;
+    if (!follows(t->m, t->loads[0], load, t->by * t->all)) break;
   }
   fits = fits && (tir_predicate(t->loads[0]) == NULL || t->lanes <= MOST_MASKED);
   if (!fits || t->all < t->n || codegen_find(t->m, t->loads[0]->u.buffer) == NULL) return false;
@@ -247,11 +248,14 @@ static bool find_tiles(turn *tiles, codegen_emitter *m, int ways, int n, const t
   return true;
 }
 
+/* Which vector store I wants, or which store wants vector I. */
+static int vector_of(const turn *t, int i) { return t->by > 0 ? i : t->all - 1 - i; }
+
 /* The tile's vectors, in registers or on the stack. */
 static void turn_tile(turn *t) {
   codegen_forget(t->m);
   read_condition(t);
-  LLVMValueRef base = codegen_first_index(t->m, t->loads[0]->arg[0]);
+  LLVMValueRef base = codegen_first_index(t->m, t->loads[vector_of(t, 0)]->arg[0]);
   for (int i = 0; i < t->n && t->all > t->n; i++) load_whole(t, base, i);
   for (int i = 0; i < t->n && t->all == t->n; i++) t->vectors[i] = load_blocks(t, base, i);
   for (int i = 0; i < t->all; i += t->n) turn_blocks(t, t->vectors + i);
@@ -269,7 +273,7 @@ int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts)
     codegen_forget(m);
     const tir_expr *load = t->loads[i / ways];
     LLVMTypeRef type = codegen_memory_type(m, load->u.buffer->dtype, load->lanes);
-    LLVMValueRef vector = LLVMBuildBitCast(m->builder, t->vectors[i / ways], type, "");
+    LLVMValueRef vector = LLVMBuildBitCast(m->builder, t->vectors[vector_of(t, i / ways)], type, "");
     if (!runtime_map_put(&m->values, load, vector))
       codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
     else

@@ -41,7 +41,7 @@ static int turned_read(const generic_reads *r, int *u) {
     if (llabs(read->stride[v]) <= 1) continue;
     if (found >= 0) return -1;
     for (int a = 0; a < v; a++)
-      if (read->is_known[a] && read->stride[a] == 1 && r->extent[a] > 1) found = i, *u = a;
+      if (read->is_known[a] && llabs(read->stride[a]) == 1 && r->extent[a] > 1) found = i, *u = a;
     if (found < 0) return -1;
   }
   return found;

@@ -33,6 +33,20 @@ static bool goes_along(const generic_draft *p, int stage, const tn_tensor *tenso
   return true;
 }
 
+/* Whether every read goes along the axis LAST and the one before it as through one row, or leaves a few pixels out at each step. */
+static bool joins_apart(const generic_reads *r, int last) {
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    int64_t row, column;
+    if (read->block[last] || read->block[last - 1]) return false;
+    if (!generic_stride(read, last - 1, &row) || !generic_stride(read, last, &column)) return false;
+    int64_t pixel = column * r->extent[last];
+    bool is_apart = column == 1 && row > pixel && row % pixel == 0 && row / pixel <= COST_MOST_APART;
+    if (row != pixel && !is_apart) return false;
+  }
+  return true;
+}
+
 int64_t generic_channels(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
@@ -41,7 +55,7 @@ int64_t generic_channels(const generic_draft *p, int stage) {
   if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads_inside(p, stage)) return 0;
   int last = r.n_data - 1;
   if (r.extent[last] <= 1 || generic_has_strides(p, stage, &r)) return 0;
-  bool joins = generic_joins(&r, last) || (generic_read_inside(p, stage, &r) && generic_joins(&r, last));
+  bool joins = joins_apart(&r, last) || (generic_read_inside(p, stage, &r) && joins_apart(&r, last));
   return joins ? r.extent[last] : 0;
 }
 
