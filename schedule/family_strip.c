@@ -133,7 +133,17 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
+/* Rows (DIM 0) or columns of S that so many of the root take. */
+static double extent(double of_root, const strip_stage *s, int dim) {
+  return (of_root - s->unit[dim]) * s->scale[dim] + s->unit[dim] + s->high[dim] - s->low[dim];
+}
+
+/* Whether some stage goes on by more rows or columns than the root. */
+static bool is_scaled(const strip_level *level) {
+  bool is = false;
+  for (int i = 0; i < level->n; i++) is |= level->stages[i].scale[0] != 1 || level->stages[i].scale[1] != 1;
+  return is;
+}
 
 /* Whether rows of S, which share nothing, go one after the other: side by side they would be as many streams, pages apart. Rows of
  * the root that are not written past the caches stay side by side: of several streams the lines come from afar at a time. */
@@ -346,7 +356,9 @@ static double buffer_ns(const strip_facts *f, const strip_shape *shape, const st
   double bytes = extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
   double between = bytes_between(f, shape, level, at), since = cycle_bytes(f, shape, level) - between;
   int near = cost_level(m, between), written = shape->rolls ? near : cost_level(m, fmax(between, since));
-  double again = s->last_reader < 0 ? 0 : level->stages[s->last_reader].reach / shape->together;
+  const strip_stage *reader = s->last_reader < 0 ? NULL : &level->stages[s->last_reader];
+  double step = reader ? s->scale[0] / reader->scale[0] : 1;
+  double again = reader ? fmax(reader->reach - (step - 1), 0) / (shape->together * step) : 0;
   double read = bytes / COST_LINE * cost_line(m, near, true) * (1 + again);
   return cost_write(m, bytes, written, true, false) + read + (near > 2 ? bytes / COST_LINE * m->costs.fresh : 0);
 }
@@ -402,7 +414,7 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
     most = fmax(most, fmin(level->stages[i].ops, MAX_UNROLLED));
     n_local += level->stages[i].is_local;
   }
-  bool rolls = !shape->rolls || shape->rows >= 2 * shape->together;
+  bool rolls = !shape->rolls || (shape->rows >= 2 * shape->together && !is_scaled(level));
   for (int i = 1; i < level->n; i++)
     rolls &= !shape->rolls || level->stages[i].is_local || warm_blocks(shape, &level->stages[i]) <= MAX_WARM;
   if (!rolls || (shape->rolls && n_local == level->n)) return false;
@@ -478,7 +490,7 @@ static double cost(const void *facts, const int32_t *c) {
   double tiles = f->shared * parts * ceil(shape.part / shape.rows) * ceil((double)f->columns / shape.columns);
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
-    first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
+    first = fmax(first, extent(shape.rows, &level->stages[i], 0) / (shape.rows * level->stages[i].scale[0]));
   double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, &level->stages[0], first);
   double ns = (fmax(computed, streamed) + exposed * fmin(computed, streamed)) * of_way[c[STRIP_WINDOWS]];
   return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, f->is_row ? tiles : parts * f->shared) : ns;

@@ -123,12 +123,13 @@ static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const g
   return goes_by_steps(p, r, read, 1);
 }
 
-/* Every read of TENSOR by READER is of a point of the reader's own row and column, moved by constants. Both have rows, or neither. */
-static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
+/* Every read of TENSOR by READER is of a point of the reader's own row and column, or a few times as far on, moved by constants. Both have
+ * rows, or neither. */
+static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
   if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
   for (int i = 0; i < r.n; i++)
-    if (r.reads[i].tensor == tensor && !goes_by_taps(p, &r, &r.reads[i])) return false;
+    if (r.reads[i].tensor == tensor && !goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART)) return false;
   return true;
 }
 
@@ -219,7 +220,7 @@ static bool is_read_by_stencils(const generic_draft *p, int stage) {
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
   for (int i = 0; taps && i < n; i++)
-    taps = is_stencil(p, readers[i]) && reads_by_taps(p, p->s->stages[readers[i]].tensors, tensor);
+    taps = is_stencil(p, readers[i]) && reads_by_steps(p, p->s->stages[readers[i]].tensors, tensor);
   return taps;
 }
 
@@ -708,16 +709,16 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
 
 /* ---- chains of stencils ------------------------------------------------------------------------------------------ */
 
-/* Whether the stage may join the chain: all its readers are in the group and read it by taps. A stage with more
+/* Whether the stage may join the chain: all its readers are in the group and read it by steps. A stage with more
  * readers than fit the list does not. */
-static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
+static bool all_read_by_steps(const generic_draft *p, const generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
   for (int i = 0; taps && i < n; i++) {
     const tn_tensor *reader = p->s->stages[readers[i]].tensors;
-    taps = has(g, reader) && reads_by_taps(p, reader, tensor);
+    taps = has(g, reader) && reads_by_steps(p, reader, tensor);
   }
   return taps;
 }
@@ -748,7 +749,7 @@ static void join_chain(const generic_draft *p, generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int8_t map[TN_MAX_RANK];
   generic_reads r;
-  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_taps(p, g, stage)) return;
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_steps(p, g, stage)) return;
   if (g->n == GENERIC_MAX_STAGES || g->n_windows == GENERIC_MAX_STAGES) return;
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);

@@ -30,7 +30,8 @@ typedef struct strip_stage {
       step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
   double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double kept_rows, kept_more_rows; /* those of them that several taps read */
-  double low[2], high[2];           /* rows and columns that it computes before and behind those of the root */
+  double scale[2], unit[2]; /* rows and columns that it goes on by for each of the root's; elements of one of the root's */
+  double low[2], high[2];   /* rows and columns that it computes before and behind those */
   double bytes;                     /* of an element */
   double wide;                      /* registers that what it computes takes for each of the root's */
   double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */

@@ -454,25 +454,35 @@ static void count_stage(const generic_draft *d, const generic_group *g, const st
   out->shares = out->columns > 0 || out->once < out->ops;
 }
 
-/* What STAGE, at place AT, reads of the stages behind it, they have to compute. */
-static void reach_producers(strip_level *level, int at, const generic_reads *r) {
+/* What READ of the stage at place AT asks of FROM, in rows (K: ROW) or in columns. False: another read asks for them at another pace. */
+static bool reach_along(const strip_level *level, int at, const generic_reads *r, const generic_read *read, int k,
+                        strip_stage *from) {
   const strip_stage *reader = &level->stages[at];
+  bool is_first = from->last_reader < 0;
+  double low, high, unit = k == COLUMN ? (double)level->channels : 1;
+  int axis = r->n_data - 2 - reader->trailing + k, dim = from->tensor->ndim - 2 - from->trailing + k;
+  if (dim < 0) return true;
+  double step = axis >= 0 ? step_along(read, axis) : 1, scale = reader->scale[k] * step;
+  offsets(r, read, dim, axis, &low, &high);
+  low = reader->low[k] * step + low * unit, high = reader->high[k] * step + high * unit;
+  from->low[k] = is_first ? low : fmin(from->low[k], low);
+  from->high[k] = is_first ? high : fmax(from->high[k], high);
+  bool is_same = is_first || from->scale[k] == scale;
+  from->scale[k] = scale;
+  return is_same;
+}
+
+/* What STAGE, at place AT, reads of the stages behind it, they have to compute. False: at more than one pace. */
+static bool reach_producers(strip_level *level, int at, const generic_reads *r) {
+  bool is_even = true;
   for (int i = 0; i < r->n; i++)
     for (int p = at + 1; p < level->n; p++) {
       strip_stage *from = &level->stages[p];
       if (from->tensor != r->reads[i].tensor) continue;
-      bool is_first = from->last_reader < 0;
+      for (int k = ROW; k <= COLUMN; k++) is_even &= reach_along(level, at, r, &r->reads[i], k, from);
       from->last_reader = at;
-      for (int k = ROW; k <= COLUMN; k++) {
-        double low, high;
-        int axis = r->n_data - 2 - reader->trailing + k, dim = from->tensor->ndim - 2 - from->trailing + k;
-        if (dim < 0) continue;
-        offsets(r, &r->reads[i], dim, axis, &low, &high);
-        if (k == COLUMN) low *= (double)level->channels, high *= (double)level->channels;
-        from->low[k] = is_first ? reader->low[k] + low : fmin(from->low[k], reader->low[k] + low);
-        from->high[k] = is_first ? reader->high[k] + high : fmax(from->high[k], reader->high[k] + high);
-      }
     }
+  return is_even;
 }
 
 static bool is_of_chain(const generic_group *g, const tn_tensor *tensor, bool *is_local) {
@@ -513,15 +523,19 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
     bool is_local, is_found = generic_is_computed(st) && is_of_chain(g, st->tensors, &is_local);
     if (!is_found) continue;
     int trailing = generic_trailing(d, st->tensors);
-    out->stages[out->n++] =
-        (strip_stage){.tensor = st->tensors, .is_local = is_local, .trailing = trailing, .last_reader = -1};
+    out->stages[out->n++] = (strip_stage){.tensor = st->tensors,
+                                          .is_local = is_local,
+                                          .trailing = trailing,
+                                          .scale = {1, 1},
+                                          .unit = {1, (double)out->channels},
+                                          .last_reader = -1};
   }
   if (!has_channels(d, out)) return false;
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
     if (!generic_read_all(d, stage, &r) || r.n_data < RUNTIME_MIN(2, g->root->ndim) + out->stages[i].trailing)
       return false;
-    reach_producers(out, i, &r);
+    if (!reach_producers(out, i, &r)) return false;
   }
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
