@@ -414,7 +414,7 @@ static bool fits(const strip_facts *f, const strip_shape *shape, const strip_lev
     most = fmax(most, fmin(level->stages[i].ops, MAX_UNROLLED));
     n_local += level->stages[i].is_local;
   }
-  bool rolls = !shape->rolls || (shape->rows >= 2 * shape->together && !is_scaled(level));
+  bool rolls = !shape->rolls || (shape->rows >= 2 * shape->together && !is_scaled(level) && !level->ends);
   for (int i = 1; i < level->n; i++)
     rolls &= !shape->rolls || level->stages[i].is_local || warm_blocks(shape, &level->stages[i]) <= MAX_WARM;
   if (!rolls || (shape->rolls && n_local == level->n)) return false;

@@ -123,14 +123,28 @@ static bool goes_by_taps(const generic_draft *p, const generic_reads *r, const g
   return goes_by_steps(p, r, read, 1);
 }
 
-/* Every read of TENSOR by READER is of a point of the reader's own row and column, or a few times as far on, moved by constants. Both have
- * rows, or neither. */
+static bool all_go_by_steps(const generic_draft *p, const generic_reads *r, const tn_tensor *tensor) {
+  bool all = true;
+  for (int i = 0; all && i < r->n; i++)
+    all = r->reads[i].tensor != tensor || goes_by_steps(p, r, &r->reads[i], COST_MOST_APART);
+  return all;
+}
+
+static tir_walk stop_at_division(void *user, const tir_expr *e) {
+  (void)user;
+  return tir_class_of(e) == TIR_CLASS_DIVISION ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Every read of TENSOR by READER is of a point of the reader's own row and column, or a few times as far on, moved by constants, between
+ * limits or without them (what begins anew asks the first tile for the last rows, too). Both have rows, or neither. */
 static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
   generic_reads r;
-  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
+  int stage = generic_stage(p, reader);
+  if (!generic_read_all(p, stage, &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
+  if (all_go_by_steps(p, &r, tensor)) return true;
   for (int i = 0; i < r.n; i++)
-    if (r.reads[i].tensor == tensor && !goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART)) return false;
-  return true;
+    if (r.reads[i].tensor == tensor && !tir_walk_expr(r.reads[i].expr, stop_at_division, NULL)) return false;
+  return generic_read_inside(p, stage, &r) && all_go_by_steps(p, &r, tensor);
 }
 
 /* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over

@@ -2,6 +2,8 @@
  * taken as independent, so a range can be wider than needed, never narrower. */
 #include "schedule/region.h"
 
+#include "tir/linear.h"
+
 static const schedule_range unknown = {NULL, 0};
 
 /* In the index dtype. */
@@ -134,11 +136,31 @@ schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   return e->n_args == 2 ? range_binary(l, e) : unknown;
 }
 
-/* Two reads in one loop nest, such as P[y, x] and P[y+2, x], lie at a constant distance; others give up. */
+/* How far TO lies from FROM, which limits may be applied to: by what either is a limit of. DEPTH of these are looked into. */
+static tir_interval distance_of(lowering *l, const tir_expr *from, const tir_expr *to, int depth) {
+  tir_interval far = tir_bounds(l->env, tir_simplify(l->arena, l->env, binary(l, TIR_SUB, to, from)));
+  for (int of_to = 0; of_to <= 1 && depth > 0 && far.lo != far.hi; of_to++) {
+    const tir_expr *limited = of_to ? to : from;
+    if (tir_class_of(limited) != TIR_CLASS_EXTREMUM) continue;
+    tir_interval one = distance_of(l, of_to ? from : from->arg[0], of_to ? to->arg[0] : to, depth - 1);
+    tir_interval other = distance_of(l, of_to ? from : from->arg[1], of_to ? to->arg[1] : to, depth - 1);
+    bool is_least = (limited->op == TIR_MIN) == of_to; /* the lesser of the two distances counts */
+    far =
+        tir_interval_meet(far, is_least ? (tir_interval){RUNTIME_MIN(one.lo, other.lo), RUNTIME_MIN(one.hi, other.hi)}
+                                        : (tir_interval){RUNTIME_MAX(one.lo, other.lo), RUNTIME_MAX(one.hi, other.hi)});
+  }
+  return far;
+}
+
+/* Two reads in one loop nest, such as P[y, x] and P[y+2, x], lie at a constant distance, or between two: P[max(y-1, 0), x] is no more than a
+ * row before P[y, x]. Others give up. */
 schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b) {
-  int64_t distance;
+  enum { LIMITS = 4, FARTHEST = 1 << 16 };
   if (!a.extent || !b.extent) return unknown;
-  if (!tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
-  int64_t first = RUNTIME_MIN(0, distance), end = RUNTIME_MAX(a.extent, distance + b.extent);
-  return (schedule_range){distance < 0 ? b.min : a.min, end - first};
+  tir_interval far = distance_of(l, a.min, b.min, LIMITS);
+  if (far.lo < -FARTHEST || far.hi > FARTHEST || tir_interval_is_empty(far)) return unknown;
+  int64_t least = RUNTIME_MAX(a.extent, far.lo + b.extent) - RUNTIME_MIN(0, far.lo),
+          most = RUNTIME_MAX(a.extent, far.hi + b.extent) - RUNTIME_MIN(0, far.hi);
+  const tir_expr *first = far.lo >= 0 ? a.min : far.hi <= 0 ? b.min : binary(l, TIR_MIN, a.min, b.min);
+  return (schedule_range){first, RUNTIME_MAX(least, most)};
 }

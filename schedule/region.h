@@ -13,7 +13,7 @@ typedef struct schedule_range {
 
 /* E in the index dtype over lower_vars; uses their `relaxed` marks. */
 schedule_range schedule_range_of(lowering *l, const tir_expr *e);
-/* The hull of two ranges; unknown when their distance is not a constant. */
+/* The hull of two ranges; unknown when their distance is neither a constant nor between two. */
 schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b);
 
 #endif

@@ -30,18 +30,20 @@ typedef struct strip_stage {
       step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
   double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double kept_rows, kept_more_rows; /* those of them that several taps read */
-  double scale[2], unit[2]; /* rows and columns that it goes on by for each of the root's; elements of one of the root's */
-  double low[2], high[2];   /* rows and columns that it computes before and behind those */
-  double bytes;                     /* of an element */
-  double wide;                      /* registers that what it computes takes for each of the root's */
-  double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */
-  double planes, plane;             /* of that tensor, which it reads at such rows; bytes between them */
-  int last_reader;                  /* the stage that reads it last; stages stand consumers first */
+  double scale[2],
+      unit[2]; /* rows and columns that it goes on by for each of the root's; elements of one of the root's */
+  double low[2], high[2]; /* rows and columns that it computes before and behind those */
+  double bytes;           /* of an element */
+  double wide;            /* registers that what it computes takes for each of the root's */
+  double reach, stride;   /* rows more than its own that it reads of one tensor; bytes between such rows */
+  double planes, plane;   /* of that tensor, which it reads at such rows; bytes between them */
+  int last_reader;        /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 
 /* The chain after what costs little to compute again was inlined. */
 typedef struct strip_level {
   int n, n_inlined;
+  bool ends;                                        /* indices of what is read of some stage are limited */
   int64_t channels;                                 /* of each column (generic_channels); 1: there is no such axis */
   strip_stage stages[2 * GENERIC_MAX_STAGES + 1];   /* the root, then consumers first */
   const tn_tensor *inlined[2 * GENERIC_MAX_STAGES]; /* producers first */

@@ -500,6 +500,21 @@ static void share_blocks(strip_level *level) {
     if (i == 0 || level->stages[i].is_local) level->stages[i].shares = shares;
 }
 
+static tir_walk stop_at_limit(void *user, const tir_expr *e) {
+  (void)user;
+  return tir_class_of(e) == TIR_CLASS_EXTREMUM ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What STAGE reads; of a chain of several stages between the limits of its indices. */
+static bool read_stage(const generic_draft *d, strip_level *level, int stage, generic_reads *r) {
+  if (!generic_read_all(d, stage, r)) return false;
+  for (int i = 0; i < r->n; i++)
+    for (int k = 0; k < level->n; k++)
+      level->ends |=
+          level->stages[k].tensor == r->reads[i].tensor && !tir_walk_expr(r->reads[i].expr, stop_at_limit, NULL);
+  return level->n == 1 || generic_read_inside(d, stage, r);
+}
+
 /* All stages have the root's channels, or the root has none. */
 static bool has_channels(const generic_draft *d, const strip_level *level) {
   bool all = true;
@@ -533,13 +548,13 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
   if (!has_channels(d, out)) return false;
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
-    if (!generic_read_all(d, stage, &r) || r.n_data < RUNTIME_MIN(2, g->root->ndim) + out->stages[i].trailing)
+    if (!read_stage(d, out, stage, &r) || r.n_data < RUNTIME_MIN(2, g->root->ndim) + out->stages[i].trailing)
       return false;
     if (!reach_producers(out, i, &r)) return false;
   }
   for (int i = 0; i < out->n; i++) {
     int stage = generic_stage(d, out->stages[i].tensor);
-    if (!generic_read_all(d, stage, &r)) return false;
+    if (!read_stage(d, out, stage, &r)) return false;
     count_stage(d, g, out, stage, &r, block, &out->stages[i]);
   }
   share_blocks(out);
@@ -547,6 +562,20 @@ static bool count_level(const generic_draft *d, const generic_group *g, strip_le
 }
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a reader leaves out columns of STAGE: computed there it would leave out more of what it reads. */
+static bool is_read_apart(const generic_draft *d, int stage) {
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(d->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool is = false;
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++) {
+    generic_reads r;
+    if (!generic_read_all(d, readers[i], &r)) return true;
+    int column = r.n_data - 1 - generic_trailing(d, r.tensor);
+    for (int k = 0; k < r.n && column >= 0; k++)
+      is |= schedule_has_tensor(&d->s->stages[stage], r.reads[k].tensor) && step_along(&r.reads[k], column) > 1;
+  }
+  return is;
+}
 
 /* Producers first, what costs no more than MOST operations again. */
 static void inline_cheap(generic_draft *d, const generic_group *g, double most, strip_level *out) {
@@ -557,7 +586,7 @@ static void inline_cheap(generic_draft *d, const generic_group *g, double most, 
     bool is_local;
     if (!generic_is_computed(st) || tensor == g->root || !is_of_chain(g, tensor, &is_local)) continue;
     double again = generic_computed_again(d, i);
-    if (isfinite(again) && again <= most && schedule_compute_inline(d->s, i) == TN_OK)
+    if (isfinite(again) && again <= most && !is_read_apart(d, i) && schedule_compute_inline(d->s, i) == TN_OK)
       out->inlined[out->n_inlined++] = tensor;
   }
   runtime_quiet_end(&quiet);
