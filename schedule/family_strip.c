@@ -167,11 +167,14 @@ static strip_shape stage_shape(const strip_shape *shape, const strip_stage *s) {
   return own;
 }
 
+/* Vectors that a register's lanes lie in. */
+static double woven(const strip_stage *s) { return s->is_woven ? 2 : 1; }
+
 /* Vectors as long as a line are read once for all taps along a row, and put together by shuffles
  * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
-  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && s->near_apart == 0;
+  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && (s->near_apart == 0 || s->is_woven);
 }
 
 /* What several rows share stays in registers from its first use to its last (of a sum that goes down the rows innermost: held_ns):
@@ -186,8 +189,9 @@ static double spilled(const tn_machine *m, const strip_shape *shape, const strip
   if (s->columns > 0 && s->reduces && reads_once(m, shape, s)) ratio = (n + loads) / (2 * registers);
   if (s->columns > 0 && !s->reduces) ratio = (n + columns + OTHERS) / registers;
   if (reads_once(m, shape, s)) {
-    double rows = (s->kept_rows * (s->reduces ? shape->together : 1) + s->kept_more_rows) * (shape->vectors + 1) +
-                  (s->reduces ? s->fixed : 0);
+    double rows =
+        (s->kept_rows * (s->reduces ? shape->together : 1) + s->kept_more_rows) * (shape->vectors * woven(s) + 1) +
+        (s->reduces ? s->fixed : 0);
     ratio = fmax(ratio, (n + rows + OTHERS + (s->reduces ? 0 : columns)) / registers);
   }
   return fmax(ratio, 1);
@@ -199,7 +203,9 @@ static double between_ns(const tn_machine *m, const strip_shape *shape, const st
   enum { OTHERS = 2, TIMES = 7 };
   double rows = (shape->together - 1) * s->step + 1 + s->reach;
   double kept = (shape->together + rows * s->between) * shape->vectors + OTHERS;
-  return s->between > 0 && s->reduces ? fmax(kept - m->vector_registers, 0) * TIMES * m->costs.load : 0;
+  return s->between > 0 && s->reduces && !reads_once(m, shape, s)
+             ? fmax(kept - m->vector_registers, 0) * TIMES * m->costs.load
+             : 0;
 }
 
 /* Sums that go down the rows hold a row each beside the sums themselves, and weights: of those that no register holds each tap
@@ -256,8 +262,8 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double ns = fmax((taps + spans + s->fixed + reloads + stored) * load, ops * fma) + s->near_apart * n +
               s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
-  double loads = rows * shape->vectors * (1 + apart * s->row_spans) + stored + rows + s->fixed + reloads;
-  double shuffles = taps - rows * shape->vectors;
+  double loads = rows * shape->vectors * woven(s) * (1 + apart * s->row_spans) + stored + rows + s->fixed + reloads;
+  double shuffles = s->is_woven ? taps : taps - rows * shape->vectors;
   return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
 }
 
@@ -280,7 +286,7 @@ static int64_t most_unrolled(double together) {
 static double in_reading_order_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   enum { OTHERS = 4, MOST_OPS = 2 };
   double n = shape->together * shape->vectors, kept = s->is_local ? n * (shape->locals - 1) : 0;
-  double read = reads_once(&f->machine, shape, s) ? 2 * shape->vectors + 1 : shape->vectors;
+  double read = reads_once(&f->machine, shape, s) ? 2 * woven(s) * shape->vectors + 1 : shape->vectors;
   double room = f->machine.vector_registers - n - kept - read - OTHERS;
   bool is_simple = s->reduces && s->columns > 0 && s->ops <= MOST_OPS * s->taps;
   bool is_possible = is_simple && s->taps <= (double)most_unrolled(shape->together) && room >= 0;

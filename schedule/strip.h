@@ -26,6 +26,8 @@ typedef struct strip_stage {
   double near_spans, columns_spans; /* those of these loads that may begin anywhere in a line */
   double row_spans;                 /* the same of the rows below, a part of 1 */
   double near_apart, columns_apart; /* nanoseconds more of such loads whose lanes are not side by side */
+  bool
+      is_woven; /* whose lanes are every second element: even and odd ones become vectors once for all taps (codegen/emit_near.c) */
   double between,
       step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
   double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */

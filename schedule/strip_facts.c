@@ -233,6 +233,7 @@ static double apart_ns(const generic_draft *d, const generic_read *read, int col
 /* Lanes that lie a few elements apart are taken out of registers that hold what is between them, too. */
 static void count_between(const generic_read *read, int row, int column, strip_stage *out) {
   double apart = step_along(read, column);
+  if (apart >= 2) out->is_woven = apart == 2 && (out->is_woven || out->between == 0);
   if (apart < 2 || apart > COST_MOST_APART) return;
   out->between = fmax(out->between, apart);
   out->step = fmax(out->step, uses(read, row) ? step_along(read, row) : 0);
