@@ -174,7 +174,8 @@ static double woven(const strip_stage *s) { return s->is_woven ? 2 : 1; }
  * (codegen/emit_near.c). */
 static bool reads_once(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
   double taps = s->near * shape->together + s->columns, rows = s->rows * shape->together + s->more_rows;
-  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && (s->near_apart == 0 || s->is_woven);
+  bool is_whole = s->is_woven && fmod(shape->vector * s->bytes, m->vector_bytes) == 0;
+  return m->vector_bytes == COST_LINE && s->bytes >= 4 && taps > rows && (s->near_apart == 0 || is_whole);
 }
 
 /* What several rows share stays in registers from its first use to its last (of a sum that goes down the rows innermost: held_ns):
