@@ -328,7 +328,8 @@ static void channels_go_with_columns(void **state) {
   } rows[] = {{"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x+1,c]", 3},
               {"O[y<40, x<60, c<3] = sum[k<3](I[y,x+k,c])", 3},
               {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x,2-c]", 0},
-              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x*2,c]", 0},
+              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x*2,c]", 3},
+              {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x*9,c]", 0},
               {"O[y<40, x<60, c<3] = I[y,x,c] + I[y+1,x,0]", 0},
               {"O[y<40, x<60, c<3] = (I[y,x,c] + I[y+1,x,c]) * W[c]", 0},
               {"O[y<40, x<60, c<3] = select(x < 2, I[y,x,c], I[y+1,x,c])", 3},
@@ -422,7 +423,7 @@ static int groups_of(const char *program, const tn_machine *m) {
   "Y[n<" rows ", c<64] = (X[n,c]-M[c])*rsqrt(V[c]+0.00001)"
 
 #define BORDERED(to, of) \
-  to "[y<256, x<256] = " of "[min(y+1,255),x] + " of "[max(y-1,0),x] + " of "[y,min(x+1,255)] + " of "[y,max(x-1,0)]"
+  to "[y<256, x<256] = " of "[(y+1)%256,x] + " of "[(y+255)%256,x] + " of "[y,min(x+1,255)] + " of "[y,max(x-1,0)]"
 
 /* Few columns are folded into longer vectors, a stage after the other; of many columns all stages take some at a time, unless a vector of
  * columns is more than the second cache holds. */
