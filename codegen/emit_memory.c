@@ -351,7 +351,19 @@ static LLVMValueRef load_leading(codegen_emitter *m, const access *a) {
   return codegen_load_leading(m, type, a->lanes, a->pointer, codegen_linear_base(m, a->index), a->align, count);
 }
 
-/* Loads nothing that a false predicate forbids: the index becomes 0 there. */
+/* Whether all lanes, whatever the predicate says of them, are elements of the buffer. */
+static bool lies_inside(codegen_emitter *m, const access *a) {
+  tir_interval range;
+  int64_t elements = 1;
+  for (int i = 0; i < a->buffer->ndim; i++) {
+    if (a->buffer->shape[i] <= 0 || a->buffer->stride[i] != NULL) return false;
+    elements *= a->buffer->shape[i];
+  }
+  return codegen_index_range(m, a->index, &range) && range.lo >= 0 && range.hi < elements;
+}
+
+/* Loads nothing that a false predicate forbids, but elements of the buffer where that takes fewer instructions: else the index becomes 0
+ * there. */
 static LLVMValueRef load_guarded(codegen_emitter *m, const access *a) {
   LLVMValueRef value = load_leading(m, a), mask;
   if (value != NULL) return value;
@@ -366,6 +378,9 @@ static LLVMValueRef load_guarded(codegen_emitter *m, const access *a) {
   } else if (a->linear && (a->stride == -1 || (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE)) && a->lanes >= 4 &&
              has_masks(m, a)) {
     return load_masked_strided(m, a, mask);
+  } else if (!a->linear && lies_inside(m, a) &&
+             (value = codegen_load_table(m, a->buffer, a->pointer, a->index)) != NULL) {
+    return or_zero(m, mask, value);
   } else if (!a->linear && (value = codegen_load_part_words(m, a->buffer, a->pointer, a->index, mask)) != NULL) {
     return value;
   } else if (!a->linear && (has_masks(m, a) || LLVMIsConstant(mask)) &&
