@@ -23,25 +23,41 @@ enum { OPEN_LINES = 8 };
 typedef struct move_facts {
   tn_machine machine;
   generic_reads reads;
-  int v, u;                /* data axes: the last, and the one that what is read against the grain lies along */
-  int v_first, u_first;    /* the first of those that are fused with them; their extents are those of all */
-  double points, ns;       /* of one thread without that read */
-  double bytes, out_bytes; /* of an element that is read, and written */
+  int v, u;             /* data axes: the last, and the one that what is read against the grain lies along */
+  int v_first, u_first; /* the first of those that are fused with them; their extents are those of all */
+  double points, ns;    /* of one thread without that read */
+  int word; /* elements that go together: of a last axis that both sides have last, as pixels of four bytes; 1: there is none */
+  double bytes, out_bytes; /* of such elements that are read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
   bool can_stream;         /* vectors may go past the caches */
   const tn_tensor *turned; /* what is read against the grain */
 } move_facts;
 
-/* The read with a stride along the last axis, and the axis in which it lies. -1: there is none, or more than one. */
-static int turned_read(const generic_reads *r, int *u) {
-  int v = r->n_data - 1, found = -1;
+/* Elements along the last axis that every read and the result have last, and that are a word of at most eight bytes. 1: these are none. */
+static int word_of(const generic_reads *r, int64_t bytes) {
+  enum { MOST_BYTES = 8 };
+  int last = r->n_data - 1;
+  int64_t n = r->extent[last];
+  if (r->n_data < 3 || n < 2 || n * bytes > MOST_BYTES || (n & (n - 1)) != 0) return 1;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[last] || read->block[last] || read->stride[last] != 1) return 1;
+    for (int a = 0; a < last; a++)
+      if (!read->is_known[a] || read->stride[a] % n != 0) return 1;
+  }
+  return (int)n;
+}
+
+/* The read with a stride of more than a word along the axis V, and the axis in which its words lie. -1: there is none, or more than one. */
+static int turned_read(const generic_reads *r, int v, int word, int *u) {
+  int found = -1;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[v] || read->block[v]) return -1;
-    if (llabs(read->stride[v]) <= 1) continue;
+    if (llabs(read->stride[v]) <= word) continue;
     if (found >= 0) return -1;
     for (int a = 0; a < v; a++)
-      if (read->is_known[a] && llabs(read->stride[a]) == 1 && r->extent[a] > 1) found = i, *u = a;
+      if (read->is_known[a] && llabs(read->stride[a]) == word && r->extent[a] > 1) found = i, *u = a;
     if (found < 0) return -1;
   }
   return found;
@@ -65,28 +81,30 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce == 0 && op->n_outputs == 1;
   move_facts *f = fits ? RUNTIME_NEW(d->arena, move_facts) : NULL;
   if (!f || !generic_read_all(d, stage, &f->reads) || f->reads.n_data < 2) return NULL;
-  int turned = turned_read(&f->reads, &f->u);
+  f->word = word_of(&f->reads, (int64_t)tn_dtype_bytes(op->outputs[0].dtype));
+  f->v = f->reads.n_data - (f->word > 1 ? 2 : 1);
+  int turned = turned_read(&f->reads, f->v, f->word, &f->u);
   if (turned < 0) return NULL;
   const generic_read *read = &f->reads.reads[turned];
   f->machine = d->machine;
   f->turned = read->tensor;
-  f->v = f->reads.n_data - 1;
   f->ns = g->ns;
   f->points = f->row = 1;
   for (int a = 0; a < f->reads.n_data; a++) f->points *= (double)f->reads.extent[a];
-  f->bytes = (double)tn_dtype_bytes(read->tensor->dtype);
-  f->out_bytes = (double)tn_dtype_bytes(op->outputs[0].dtype);
+  f->points /= f->word;
+  f->bytes = (double)tn_dtype_bytes(read->tensor->dtype) * f->word;
+  f->out_bytes = (double)tn_dtype_bytes(op->outputs[0].dtype) * f->word;
   for (int a = f->u + 1; a <= f->v; a++) f->row *= (double)f->reads.extent[a];
   f->row *= f->out_bytes;
   f->v_first = f->v, f->u_first = f->u;
-  if (!generic_has_strides(d, stage, &f->reads) && generic_is_of_reads(d, stage)) {
+  if (f->word == 1 && !generic_has_strides(d, stage, &f->reads) && generic_is_of_reads(d, stage)) {
     int64_t lanes = RUNTIME_MAX(f->machine.vector_bytes, COST_LINE) / (int64_t)fmax(f->bytes, f->out_bytes);
     f->v_first = join(&f->reads, f->v, f->u, lanes);
     f->u_first = join(&f->reads, f->u, -1, lanes);
   }
   f->can_stream = fmod(f->row, f->machine.vector_bytes) == 0 &&
-                  generic_can_stream(d, stage, f->reads.extent[f->v], f->points * (f->bytes + f->out_bytes));
-  f->stride = fabs((double)read->stride[f->v]) * f->bytes;
+                  generic_can_stream(d, stage, f->reads.extent[f->v] * f->word, f->points * (f->bytes + f->out_bytes));
+  f->stride = fabs((double)read->stride[f->v]) * f->bytes / f->word;
   return f;
 }
 
@@ -386,6 +404,7 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   if (!split_twice(d, stage, u, c[MOVE_ROWS], c[MOVE_BLOCK_ROWS], &u_block, &u_tile, &u_in)) return false;
   for (int a = 0; a < f->v_first; a++)
     if (a < f->u_first || a > f->u) order[n++] = a;
+  int last = f->reads.n_data - 1, lanes[] = {v_in, last};
   if (u_block >= 0) order[n++] = u_block;
   if (v_block >= 0) order[n++] = v_block;
   n_shared = n;
@@ -395,9 +414,10 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   order[n++] = u_in;
   if (v_part >= 0 && is_beside) order[n++] = v_part;
   order[n++] = v_in;
+  if (f->word > 1) order[n++] = last;
   if (n_shared == 0) n_shared = 2;
-  return generic_order(d, stage, n, order) && generic_annotate(d, stage, v_in, SCHEDULE_VECTORIZE) &&
-         generic_annotate(d, stage, u_in, SCHEDULE_UNROLL) &&
+  return generic_order(d, stage, n, order) && (f->word == 1 || generic_fuse(d, stage, 2, lanes, &v_in)) &&
+         generic_annotate(d, stage, v_in, SCHEDULE_VECTORIZE) && generic_annotate(d, stage, u_in, SCHEDULE_UNROLL) &&
          (v_part < 0 || generic_annotate(d, stage, v_part, SCHEDULE_UNROLL)) &&
          generic_parallel(d, stage, n_shared, order, c[MOVE_THREADS] ? INFINITY : 0, &loop, &n_fused) &&
          (!c[MOVE_STREAM] || generic_stream(d, stage)) && (!c[MOVE_AHEAD] || ask_ahead(d, stage, f, c, u_tile, v_tile));
