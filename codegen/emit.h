@@ -251,6 +251,8 @@ LLVMValueRef codegen_load_masked_run(codegen_emitter *m, const tir_buffer *buffe
 /* Values of the elements, 0 where a predicate does not hold. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
+/* A store whose loads have values already: those of a vector are not asked for in pieces. */
+void codegen_emit_store_whole(codegen_emitter *m, const tir_stmt *s);
 /* Of the first of N statements in a row, those that are stores of a transpose's tile: emits them. Returns how many; 0:
  * they are none (emit_turn.c). */
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts);

@@ -240,10 +240,11 @@ bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes
   tir_interval range;
   if (!open_table(m, index, &t, &range) || t.factor != NULL) return false;
   *group = group_of(&t, (int)bytes);
+  if (*group == 0 && bytes <= 2 && t.lanes % 3 == 0) *group = 3; /* colours */
   if (*group == 0 || *group == t.lanes) return false;
   *step = t.offset[*group];
   bool is_even = true;
-  for (int i = 0; i < t.lanes; i += *group) is_even = is_even && t.offset[i] == i / *group * *step;
+  for (int i = 0; i < t.lanes; i++) is_even = is_even && t.offset[i] == i / *group * *step + i % *group;
   return is_even;
 }
 

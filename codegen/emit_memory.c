@@ -643,13 +643,20 @@ static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n
   for (int i = 0; i < n_pieces && !m->failed; i++) store_whole(m, &part[i]);
 }
 
+void codegen_emit_store_whole(codegen_emitter *m, const tir_stmt *s) {
+  tir_stmt own = *s;
+  own.u.store.value = codegen_masked_sum(m, s);
+  store_whole(m, &own);
+}
+
 /* In pieces where LLVM would take the vector apart lane by lane. */
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
-  tir_stmt own = *s;
   int lanes = s->u.store.n_index == 1 ? s->u.store.index[0]->lanes : 1, n = piece_lanes(m, s, lanes);
+  if (n == lanes) {
+    codegen_emit_store_whole(m, s);
+    return;
+  }
+  tir_stmt own = *s;
   own.u.store.value = codegen_masked_sum(m, s);
-  if (n == lanes)
-    store_whole(m, &own);
-  else
-    store_pieces(m, &own, lanes, n);
+  store_pieces(m, &own, lanes, n);
 }

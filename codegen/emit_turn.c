@@ -8,7 +8,7 @@
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
  * there are no registers wait on the stack, which is near. Several such tiles whose stores take turns, so that each row is
  * written as a whole line, are turned together. Words of neighbours, as dot products of bytes want them side by side, are turned as
- * elements are. What is read is what the stores read one by one, on or back (an image that is turned by a quarter). Under a condition
+ * elements are; those of three are turned with a fourth, which is left out again. What is read is what the stores read one by one, on or back (an image that is turned by a quarter). Under a condition
  * that all share a lane that is off is a row that is not read: zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
@@ -52,6 +52,9 @@ static bool walks(codegen_emitter *m, const tir_expr *load, walk *w) {
   w->lanes /= w->word;
   return predicate == NULL || codegen_is_even(m, predicate, w->word);
 }
+
+/* Elements that a word takes in a register. */
+static int room_of(int word) { return word == 3 ? 4 : word; }
 
 /* The only load against the grain of a value. */
 typedef struct finding {
@@ -112,7 +115,7 @@ static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
   walk w;
   if (!walks(t->m, t->loads[0], &w)) return false;
   t->word = w.word, t->lanes = w.lanes, t->step = w.step;
-  t->n = BLOCK_BYTES / w.word / (int)codegen_element_bytes(t->loads[0]->u.buffer);
+  t->n = BLOCK_BYTES / room_of(w.word) / (int)codegen_element_bytes(t->loads[0]->u.buffer);
   t->stride = codegen_most_step(t->m, &t->step);
   int most = RUNTIME_MIN((n + ways - 1) / ways, MAX_TURNED);
   bool fits = t->n >= 2 && t->n <= most && t->stride >= t->n * t->word && t->lanes % t->n == 0 &&
@@ -137,7 +140,34 @@ static bool find_block(turn *t, int ways, int n, const tir_stmt *const *stmts) {
 static LLVMTypeRef word_type(const turn *t) {
   const tir_buffer *buffer = t->loads[0]->u.buffer;
   if (t->word == 1) return codegen_memory_type(t->m, buffer->dtype, 1);
-  return LLVMIntTypeInContext(t->m->llvm, 8 * codegen_element_bytes(buffer) * (unsigned)t->word);
+  return LLVMIntTypeInContext(t->m->llvm, 8 * codegen_element_bytes(buffer) * (unsigned)room_of(t->word));
+}
+
+/* N words of WORD elements each as words of ROOM elements: those that a word does not have are poison. */
+static LLVMValueRef move_words(const turn *t, LLVMValueRef elements, int n, int word, int room) {
+  int from[MAX_LANES];
+  for (int i = 0; i < n * room; i++) from[i] = i % room < word ? i / room * word + i % room : -1;
+  return codegen_shuffle(t->m, elements, NULL, n * room, from);
+}
+
+/* N words of three elements each, from PLACE on: loaded in two pieces whose lengths are powers of two. */
+static LLVMValueRef load_threes(const turn *t, LLVMTypeRef element, LLVMValueRef place, int n) {
+  codegen_emitter *m = t->m;
+  int room = room_of(t->word), from[MAX_LANES], lengths[] = {2 * n, n};
+  LLVMValueRef pieces[2];
+  for (int k = 0; k < 2; k++) {
+    LLVMValueRef at = codegen_i64(m, k * lengths[0]);
+    LLVMValueRef piece = LLVMBuildInBoundsGEP2(m->builder, element, place, &at, 1, "");
+    pieces[k] = LLVMBuildLoad2(m->builder, LLVMVectorType(element, (unsigned)lengths[k]), piece, "");
+    LLVMSetAlignment(pieces[k], codegen_element_bytes(t->loads[0]->u.buffer));
+    for (int i = 0; i < n * room; i++) from[i] = i < lengths[k] ? i : -1;
+    pieces[k] = codegen_shuffle(m, pieces[k], NULL, n * room, from);
+  }
+  for (int i = 0; i < n * room; i++)
+    from[i] = i < lengths[0] ? i : i < lengths[0] + lengths[1] ? n * room + i - lengths[0] : -1;
+  LLVMValueRef elements = codegen_shuffle(m, pieces[0], pieces[1], n * room, from);
+  return LLVMBuildBitCast(m->builder, move_words(t, elements, n, t->word, room),
+                          LLVMVectorType(word_type(t), (unsigned)n), "");
 }
 
 /* N words of row ROW. */
@@ -153,6 +183,7 @@ static LLVMValueRef load_row(const turn *t, LLVMValueRef base, int row, int n) {
     is_on = LLVMBuildICmp(m->builder, LLVMIntNE, is_on, LLVMConstNull(bits), "");
     place = LLVMBuildSelect(m->builder, is_on, place, t->zeros, "");
   }
+  if (room_of(t->word) > t->word) return load_threes(t, element, place, n);
   LLVMValueRef part = LLVMBuildLoad2(m->builder, LLVMVectorType(word_type(t), (unsigned)n), place, "");
   LLVMSetAlignment(part, codegen_element_bytes(buffer));
   return part;
@@ -261,6 +292,14 @@ static void turn_tile(turn *t) {
   for (int i = 0; i < t->all; i += t->n) turn_blocks(t, t->vectors + i);
 }
 
+/* The words of a vector as elements, in a vector of TYPE. */
+static LLVMValueRef elements_of(const turn *t, LLVMValueRef words, LLVMTypeRef type) {
+  int room = room_of(t->word);
+  if (room == t->word) return LLVMBuildBitCast(t->m->builder, words, type, "");
+  LLVMTypeRef wide = LLVMVectorType(LLVMGetElementType(type), (unsigned)(t->lanes * room));
+  return move_words(t, LLVMBuildBitCast(t->m->builder, words, wide, ""), t->lanes, room, t->word);
+}
+
 int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts) {
   turn tiles[MOST_WAYS];
   int ways = 1;
@@ -273,11 +312,11 @@ int codegen_emit_turned(codegen_emitter *m, int n, const tir_stmt *const *stmts)
     codegen_forget(m);
     const tir_expr *load = t->loads[i / ways];
     LLVMTypeRef type = codegen_memory_type(m, load->u.buffer->dtype, load->lanes);
-    LLVMValueRef vector = LLVMBuildBitCast(m->builder, t->vectors[vector_of(t, i / ways)], type, "");
+    LLVMValueRef vector = elements_of(t, t->vectors[vector_of(t, i / ways)], type);
     if (!runtime_map_put(&m->values, load, vector))
       codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
     else
-      codegen_emit_store(m, stmts[i]);
+      codegen_emit_store_whole(m, stmts[i]);
   }
   return tiles->all * ways;
 }

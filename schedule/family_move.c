@@ -33,12 +33,13 @@ typedef struct move_facts {
   const tn_tensor *turned; /* what is read against the grain */
 } move_facts;
 
-/* Elements along the last axis that every read and the result have last, and that are a word of at most eight bytes. 1: these are none. */
+/* Elements along the last axis that every read and the result have last, and that are a word of at most eight bytes, or three in one. 1: these
+ * are none. */
 static int word_of(const generic_reads *r, int64_t bytes) {
   enum { MOST_BYTES = 8 };
   int last = r->n_data - 1;
   int64_t n = r->extent[last];
-  if (r->n_data < 3 || n < 2 || n * bytes > MOST_BYTES || (n & (n - 1)) != 0) return 1;
+  if (r->n_data < 3 || n < 2 || n * bytes > MOST_BYTES || ((n & (n - 1)) != 0 && n != 3)) return 1;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
     if (!read->is_known[last] || read->block[last] || read->stride[last] != 1) return 1;
@@ -108,8 +109,13 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* Bytes of a word in a register; a word of three elements takes the room of four. */
+static double bytes_in_register(const move_facts *f, double bytes) { return f->word == 3 ? bytes / 3 * 4 : bytes; }
+
 /* Elements of 16 bytes, which the code generator turns by shuffles where so many rows of a tile stand together. */
-static int32_t turned_at_once(const move_facts *f) { return (int32_t)RUNTIME_MAX(16 / f->bytes, 1); }
+static int32_t turned_at_once(const move_facts *f) {
+  return (int32_t)RUNTIME_MAX(16 / bytes_in_register(f, f->bytes), 1);
+}
 
 /* Adds N if the axis is as long. */
 static void add_tile(plan_space *s, int field, int64_t n, int64_t extent) {
@@ -151,7 +157,7 @@ static int stay(const tn_machine *m, double n, double bytes, double stride) {
 
 /* Columns of a tile that are turned together: more than a vector would need twice the registers. */
 static int32_t width_of(const move_facts *f, const int32_t *c) {
-  int32_t lanes = (int32_t)fmax(f->machine.vector_bytes / fmax(f->bytes, f->out_bytes), 1);
+  int32_t lanes = (int32_t)fmax(f->machine.vector_bytes / bytes_in_register(f, fmax(f->bytes, f->out_bytes)), 1);
   return c[MOVE_COLUMNS] % lanes == 0 ? RUNTIME_MIN(c[MOVE_COLUMNS], lanes) : c[MOVE_COLUMNS];
 }
 
@@ -159,8 +165,9 @@ static int32_t width_of(const move_facts *f, const int32_t *c) {
 static bool is_turned(const move_facts *f, const int32_t *c, bool *whole) {
   int32_t turned = turned_at_once(f), columns = width_of(f, c);
   bool is_power = (columns & (columns - 1)) == 0;
-  *whole = columns * f->bytes == f->machine.vector_bytes && c[MOVE_ROWS] % columns == 0;
-  if (columns * f->bytes > f->machine.vector_bytes) return false;
+  double bytes = bytes_in_register(f, f->bytes);
+  *whole = columns * bytes == f->machine.vector_bytes && c[MOVE_ROWS] % columns == 0;
+  if (columns * bytes > f->machine.vector_bytes) return false;
   if (columns > f->reads.extent[f->v] || c[MOVE_ROWS] > f->reads.extent[f->u]) return false; /* no tile is whole */
   return turned >= 2 && c[MOVE_ROWS] % turned == 0 && columns % turned == 0 && is_power && f->stride >= 5 * f->bytes;
 }
