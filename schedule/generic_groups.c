@@ -21,11 +21,11 @@ static int short_axes(const generic_draft *p, const tn_tensor *tensor) {
   return n <= tensor->ndim - 2 ? n : 0;
 }
 
-/* Every read of TENSOR by the stage goes along its axis COLUMN in dimension DIM, element by element. */
+/* Every read of TENSOR by the stage goes along its axis COLUMN in dimension DIM, element by element, between limits or without them. */
 static bool goes_along(const generic_draft *p, int stage, const tn_tensor *tensor, int column, int dim) {
   generic_reads r;
   int64_t inside = 1;
-  if (column < 0 || !generic_read_all(p, stage, &r)) return false;
+  if (column < 0 || !generic_read_all(p, stage, &r) || !generic_read_inside(p, stage, &r)) return false;
   for (int d = dim + 1; d < tensor->ndim; d++) inside *= tensor->shape[d];
   for (int i = 0; i < r.n; i++)
     if (r.reads[i].tensor == tensor && (r.reads[i].dim[column] != dim || r.reads[i].stride[column] != inside))

@@ -285,14 +285,90 @@ def edges(r):
     return out(f"u8(sum{window}({value}) // {k * k})" if t == "u8" else f"sum{window}({value}) * {1 / k / k:.4f}"), f"sum{k}-{mode}-{t}x{c}-{h}x{w}"
 
 
+# ---- images of several sizes, one made of the other ------------------------------------------------------------------
+
+
+class Levels:
+    """A chain of stages of H rows and W columns, of one plane or of colours; indices over the edges are limited, or none is."""
+
+    def __init__(self, r, h, w):
+        self.r, self.h, self.w, self.c, self.limited = r, h, w, r.choice([1, 1, 3]), r.random() < 0.6
+        self.of, self.lines, self.tables = "X", [f"input X: f32[{self.shape(h, w)}]"], {}
+
+    def shape(self, h, w):
+        return f"{h},{w}" + (f",{self.c}" if self.c > 1 else "")
+
+    def read(self, y, x):
+        if self.limited:
+            y, x = f"min(max({y},0),{self.h - 1})", f"min(max({x},0),{self.w - 1})"
+        return f"{self.of}[{y},{x}" + (",c]" if self.c > 1 else "]")
+
+    def add(self, text, h, w):
+        name = f"S{len(self.lines)}"
+        self.lines.append(f"{name}[y<{h}, x<{w}{f', c<{self.c}' if self.c > 1 else ''}] = {text}")
+        self.of, self.h, self.w = name, h, w
+
+    def stage(self):
+        r, k, step = self.r, self.r.choice([2, 3, 5]), self.r.choice([1, 1, 2])
+        kind = r.choice(["rows", "columns", "window", "max", "cross", "point"])
+        before = k // 2 if self.limited else 0
+        left = 0 if self.limited else k - 1
+        w = f"w{k}"
+        if kind == "rows":
+            self.tables[w] = f"[{k}]"
+            text = f"sum[r<{k}]({self.read(f'{step}*y+r-{before}', 'x')}*{w}[r])"
+            self.add(text, (self.h - left) // step, self.w)
+        elif kind == "columns":
+            self.tables[w] = f"[{k}]"
+            text = f"sum[s<{k}]({self.read('y', f'{step}*x+s-{before}')}*{w}[s])"
+            self.add(text, self.h, (self.w - left) // step)
+        elif kind in ("window", "max"):
+            self.tables[f"W{k}"] = f"[{k},{k}]"
+            value = self.read(f"{step}*y+r-{before}", f"{step}*x+s-{before}")
+            text = f"sum[r<{k}, s<{k}]({value}*W{k}[r,s])" if kind == "window" else f"max[r<{k}, s<{k}]({value})"
+            self.add(text, (self.h - left) // step, (self.w - left) // step)
+        elif kind == "cross":
+            less = 0 if self.limited else 1
+
+            def at(y, x):
+                return self.read(f"{step}*y{y + less:+d}", f"{step}*x{x + less:+d}")
+
+            text = f"({at(0, 0)} + {at(-1, 0)} + {at(1, 0)} + {at(0, -1)} + {at(0, 1)}) * 0.2"
+            self.add(text, (self.h - 2 * less) // step, (self.w - 2 * less) // step)
+        else:
+            value = f"{self.of}[y,x" + (",c]" if self.c > 1 else "]")
+            self.add(f"max({value} * 0.5 + 0.1, 0.0)", self.h, self.w)
+
+
+def levels(r):
+    """One to four stages, each as large as the one before it or half as large; or an image turned by a quarter."""
+    h, w = length(r, r.choice(["short", "long", "long"])), length(r, r.choice(["short", "long", "long"]))
+    if not 1 << 13 <= h * w <= 1 << 20:
+        return levels(r)
+    if r.random() < 0.2:
+        c, t = r.choice([1, 2, 3, 4]), r.choice(["u8", "u8", "i16", "f32"])
+        x, y = r.choice([("x", f"{w - 1}-y"), (f"{h - 1}-x", "y"), (f"{h - 1}-x", f"{w - 1}-y"), ("x", "y")])
+        colour, last, extent = (",c", f", c<{c}", f",{c}") if c > 1 else ("", "", "")
+        return f"input X: {t}[{h},{w}{extent}]\nY[y<{w}, x<{h}{last}] = X[{x},{y}{colour}]", f"quarter-{t}x{c}-{h}x{w}"
+    chain, n = Levels(r, h, w), r.choice([1, 2, 2, 3, 4])
+    for _ in range(n):
+        chain.stage()
+    if min(chain.h, chain.w) < 8:
+        return levels(r)
+    used = [t for t in chain.tables if any(t + "[" in line for line in chain.lines)]
+    head = chain.lines[0] + "".join(f", {t}: f32{chain.tables[t]}" for t in used)
+    return "\n".join([head] + chain.lines[1:]), f"levels-{n}{'l' if chain.limited else ''}x{chain.c}-{h}x{w}"
+
+
 def draw(group, n, seed):
-    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows, or turns, windows and edges, which count as pipelines."""
+    """(name, group, program) of each of N programs of GROUP: product, pipeline, rows, or turns, windows, edges and levels, which count as
+    pipelines."""
     for i in range(n):
         r = random.Random(f"{group}-{seed}-{i}")
         if group == "pipeline":
             yield f"pipeline-{seed}-{i}", group, pipeline(r)
-        elif group in ("turns", "windows", "edges"):
-            text, what = {"turns": turns, "windows": windows, "edges": edges}[group](r)
+        elif group in ("turns", "windows", "edges", "levels"):
+            text, what = {"turns": turns, "windows": windows, "edges": edges, "levels": levels}[group](r)
             yield f"{seed}-{i}-{what}", "pipeline", text
         else:
             text, what = (product if group == "product" else rows)(r)
