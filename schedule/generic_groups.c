@@ -200,15 +200,22 @@ static bool is_better_in_order(const generic_draft *p, int stage, const generic_
   return steps && r->extent[column] > generic_lanes(p, stage) && cost_level(&p->machine, generic_read_bytes(r)) > 2;
 }
 
-/* A filter over windows that lie in rows, and move on by a few elements. */
+/* Whether some read is a window that lies in rows and moves on by a few elements, or goes along the columns as nobody knows. */
+static bool has_window(const generic_draft *p, const generic_reads *r) {
+  bool has = false;
+  for (int i = 0; i < r->n; i++) {
+    bool goes = r->reads[i].is_window && goes_by_steps(p, r, &r->reads[i], COST_MOST_APART);
+    has |= goes || !r->reads[i].is_known[column_of(p, r)];
+  }
+  return has;
+}
+
+/* A filter over windows that lie in rows, and move on by a few elements, between limits or without them. */
 static bool is_filter(const generic_draft *p, int stage) {
   generic_reads r;
-  bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
-  for (int i = 0; is_read && i < r.n; i++) {
-    bool goes = r.reads[i].is_window && goes_by_steps(p, &r, &r.reads[i], COST_MOST_APART);
-    is_window |= goes || !r.reads[i].is_known[column_of(p, &r)];
-  }
-  return is_window && is_stencil(p, stage) && !is_better_in_order(p, stage, &r);
+  if (!generic_read_all(p, stage, &r) || r.n_axes == r.n_data || r.n_data < 2 || !is_stencil(p, stage)) return false;
+  bool is = has_window(p, &r) && !is_better_in_order(p, stage, &r);
+  return is || (generic_read_inside(p, stage, &r) && has_window(p, &r) && !is_better_in_order(p, stage, &r));
 }
 
 /* A stencil without a reduction that reads the same columns of several rows: rows that are computed together share what
