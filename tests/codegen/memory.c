@@ -505,9 +505,43 @@ static void stages_between_limits(void **state) {
   }
 }
 
+/* Limits at both ends, over each other, and steps: what a tile asks for lies between two distances from it. */
+static void stages_between_both_limits(void **state) {
+  (void)state;
+  static const char *const rows[] = {
+      "Q[max(i-1,0),j] + Q[min(i+1,39),j]", "Q[max(i-2,0),j] * Q[i,j] - Q[min(i+3,39),j]",
+      "Q[min(max(2*i-3,0),39),j] + Q[min(2*i+1,39),j]", "Q[max(38-i,0),j] + Q[min(40-i,39),j]"};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    char program[512];
+    snprintf(program, sizeof program,
+             "P[i<40, j<16] = A[i,j] * 2\nQ[i<40, j<16] = P[max(i-1,0),j] + P[min(i+1,39),15-j] * P[i,j]\nC[i<40, "
+             "j<16] = %s",
+             rows[i]);
+    kit_same_values(program, "split(C, i, 8); compute_at(Q, C, i.outer); compute_at(P, C, i.outer)");
+    kit_same_values(program, "split(C, i, 7, tail=overlap); compute_at(Q, C, i.outer); compute_at(P, Q, i)");
+    kit_same_values(program, "split(C, i, 9, tail=peel); compute_at(Q, C, i.inner); compute_at(P, C, i.outer)");
+  }
+}
+
+/* Lanes under a condition of data, each twice: elements of the buffer are read whatever it says, no other ones. */
+static void chosen_by_data(void **state) {
+  (void)state;
+  static const char *const rows[] = {
+      "input A: f32[40,28], M: f32[40,56]\nC[i<40, j<56] = select(M[i,j] > 4.0, A[i,j//2], 7.0)",
+      "input A: f32[40,28], M: f32[40,64]\nC[i<40, j<64] = select(M[i,j] > 4.0 && j < 56, A[i,min(j//2,27)], 7.0)",
+      "input A: f32[560], M: f32[40,64]\nC[i<40, j<64] = select(i * 32 + j//2 < 560, A[i*32 + j//2] + M[i,j], 7.0)"};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    kit_same_values(rows[i], "split(C, j, 16); vectorize(C, j.inner)");
+    kit_same_values(rows[i], "vectorize(C, j)");
+  }
+}
+
 int test_memory(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(contracted), cmocka_unit_test(refuse_not_flat),
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(contracted),
+                                            cmocka_unit_test(refuse_not_flat),
                                             cmocka_unit_test(refuse_out_of_scope),
-                                            cmocka_unit_test(stages_between_limits)};
+                                            cmocka_unit_test(stages_between_limits),
+                                            cmocka_unit_test(stages_between_both_limits),
+                                            cmocka_unit_test(chosen_by_data)};
   return test_memory_run() + CHECK_TESTS("memory, the rest", tests);
 }

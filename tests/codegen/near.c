@@ -46,6 +46,21 @@ static const near_row near_rows[] = {
      "split(Y, b, 16); fuse(Y, b.inner, i); reorder(Y, b.outer, k, b.inner.i.fused); unroll(Y, k); "
      "vectorize(Y, b.inner.i.fused)",
      "znver4", "vperm", "vinsertps"},
+    {"every second element", "input A: f32[64,518]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+1] + A[i,2*j+2] + A[i,2*j+4]",
+     VECTORS, "znver4", "vperm", "vinsertps"},
+    {"every second element from an odd one on",
+     "input A: f32[64,530]\nC[i<64, j<256] = A[i,2*j+1] - A[i,2*j+4] * A[i,2*j+5] + A[i,2*j+9] - A[i,2*j+15]", VECTORS,
+     "znver4", "vperm", "vinsertps"},
+    {"every second element of two vectors",
+     "input A: f32[64,518]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+1] + A[i,2*j+2] * A[i,2*j+3] - A[i,2*j+4]",
+     "split(C, j, 32); vectorize(C, j.inner)", "znver4", "valign", "vinsertps"},
+    {"every second element of f64", "input A: f64[64,518]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+1] + A[i,2*j+3]",
+     "split(C, j, 8); vectorize(C, j.inner)", "znver4", "vperm", "vmovhp"},
+    {"every second element of rows that end there",
+     "input A: f32[64,513]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+1] + A[i,2*j+2]", VECTORS, "znver4", "vperm",
+     "vinsertps"},
+    {"every second element far apart", "input A: f32[64,600]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+33] + A[i,2*j+50]",
+     VECTORS, "znver4", "vperm", "vinsertps"},
     {"bytes stay", "input A: u8[64,258]\n" TAPS, "vectorize(C, j)", "znver4", "vpaddb", "valign"},
     {"one tap stays", "input A: f32[64,258]\nC[i<64, j<256] = A[i,j+1]", VECTORS, "znver4", "vmovups", "valign"},
     {"side by side stays", "input A: f32[64,258]\nC[i<64, j<240] = A[i,j] + A[i,j+16]", VECTORS, "znver4", "vmovups",
@@ -69,7 +84,30 @@ static void same_values(void **state) {
   kit_same_values(r->program, r->schedule);
 }
 
+/* Loads into whole registers, constants apart. */
+static int loads_of(const char *program) {
+  char *assembly = kit_assembly(program, VECTORS, "znver4");
+  int n = 0;
+  for (const char *line = assembly; line; line = strchr(line + 1, '\n')) {
+    size_t length = strcspn(line + 1, "\n");
+    const char *end = line + 1 + length;
+    const char *to = strstr(line, "), %zmm"), *constant = strstr(line, "(%rip)");
+    n += to && to < end && !(constant && constant < end);
+  }
+  free(assembly);
+  return n;
+}
+
+/* Five taps by two read two registers and a part of one. */
+static void by_twos_once(void **state) {
+  (void)state;
+  int n =
+      loads_of("input A: f32[64,518]\nC[i<64, j<256] = A[i,2*j] + A[i,2*j+1] + A[i,2*j+2] + A[i,2*j+3] + A[i,2*j+4]");
+  if (n > 2) fail_msg("%d loads", n);
+}
+
 int test_near(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(by_twos_once)};
   return CHECK_TABLE("vectors that overlap", near_rows, by_shuffles) +
-         CHECK_TABLE("their values", near_rows, same_values);
+         CHECK_TABLE("their values", near_rows, same_values) + CHECK_TESTS("read once", tests);
 }
