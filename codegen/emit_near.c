@@ -218,7 +218,7 @@ static LLVMValueRef vector_at(codegen_emitter *m, near_reads *r, int64_t start, 
   return r->vectors[r->n_vectors++] = vector;
 }
 
-/* Lanes of A, then of B: N of A's from FIRST on, each STEP-th, and of B's from REST on as many as the register has room for. */
+/* N lanes of A from FIRST on, then every second of B from REST on. */
 static LLVMValueRef join(codegen_emitter *m, const near_reads *r, LLVMValueRef a, LLVMValueRef b, int first, int n,
                          int rest) {
   int from[MAX_LANES];

@@ -785,6 +785,50 @@ static void shares_windows(void **state) {
   }
 }
 
+/* Chains whose stages are limited at the edges, or go on by several rows, are computed in strips: not what begins anew, whose first rows
+ * ask for the last. What leaves columns out does not compute the columns that it reads. */
+static void strips_of_several_sizes(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *has, *lacks;
+  } rows[] = {
+      {"H[y<600, x<400] = sum[s<5](A[y,min(max(x+s-2,0),399)] * W[s])\n"
+       "B[y<600, x<400] = sum[r<5](H[min(max(y+r-2,0),599),x] * W[r])",
+       "compute_at(H, B, y.outer)", "rolling_buffer"},
+      {"H[y<603, x<400] = sum[s<5](A[y,x+s] * W[s])\nB[y<300, x<400] = sum[r<5](H[2*y+r,x] * W[r])",
+       "compute_at(H, B, y.outer)", "rolling_buffer"},
+      {"H[y<600, x<400] = sum[s<5](A[y,x+s] * W[s])\nB[y<600, x<400] = sum[r<5](H[(y+r+598)%600,x] * W[r])",
+       "vectorize", "compute_at(H, B"},
+      {"H[y<600, x<400] = sum[s<5](A[y,x+s] * W[s])\nB[y<600, x<400] = sum[r<5](H[min(max(y+r-2,0),599),399-x] * W[r])",
+       "vectorize", "compute_at(H, B"},
+      {"H[y<600, x<400] = A[2*y,2*x] + A[2*y+1,2*x+1]\nB[y<300, x<200] = H[2*y,2*x] + H[2*y,2*x+1] * H[2*y+1,2*x]",
+       "compute_at(H, B, ", "compute_inline(H)"},
+      {"H[y<600, x<130, c<3] = sum[s<5](A[y,min(max(x+s-2,0),129),c] * W[s])\n"
+       "B[y<600, x<130, c<3] = sum[r<5](H[min(max(y+r-2,0),599),min(max(x,0),129),c] * W[r])",
+       "compute_at(H, B, y.outer)", "rolling_buffer"}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    char *text = text_of_auto(rows[i].program);
+    if (!strstr(text, rows[i].has) || strstr(text, rows[i].lacks)) fail_msg("%s: %s", rows[i].program, text);
+    free(text);
+  }
+}
+
+/* Images that are turned by a quarter are moved in tiles, pixels as words. */
+static void quarters_are_tiles(void **state) {
+  (void)state;
+  static const char *const rows[] = {"B[i<600, j<400] = A[j,599-i]",
+                                     "B[i<600, j<400] = A[399-j,599-i]",
+                                     "B[i<600, j<400, c<2] = A[j,i,c] * 2",
+                                     "B[i<600, j<400, c<2] = A[j,599-i,c]",
+                                     "input A: u8[400,600,3]\nB[i<600, j<400, c<3] = A[j,i,c]",
+                                     "input A: i16[400,600,4]\nB[i<600, j<400, c<4] = A[j,i,c]"};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    char *text = text_of_auto(rows[i]);
+    if (!strstr(text, "unroll(B, i.inner)")) fail_msg("%s: %s", rows[i], text);
+    free(text);
+  }
+}
+
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(packs_what_has_panels),
                                             cmocka_unit_test(together_for_few),
@@ -803,6 +847,8 @@ int test_plans(void) {
                                             cmocka_unit_test(columns_together_or_apart),
                                             cmocka_unit_test(shares_windows),
                                             cmocka_unit_test(pixels_are_vectors),
+                                            cmocka_unit_test(strips_of_several_sizes),
+                                            cmocka_unit_test(quarters_are_tiles),
                                             cmocka_unit_test(edges_are_outside),
                                             cmocka_unit_test(shares_no_index)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
