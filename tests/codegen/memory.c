@@ -521,6 +521,8 @@ static void stages_between_both_limits(void **state) {
     kit_same_values(program, "split(C, i, 7, tail=overlap); compute_at(Q, C, i.outer); compute_at(P, Q, i)");
     kit_same_values(program, "split(C, i, 9, tail=peel); compute_at(Q, C, i.inner); compute_at(P, C, i.outer)");
   }
+  kit_same_values("P[i<140000] = A[i] * 2\nC[i<70000] = P[i] + P[139999-i]", /* too far apart for a hull */
+                  "split(C, i, 10000); compute_at(P, C, i.outer)");
 }
 
 /* Lanes under a condition of data, each twice: elements of the buffer are read whatever it says, no other ones. */
