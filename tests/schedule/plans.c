@@ -723,6 +723,9 @@ static void edges_are_outside(void **state) {
               {"O[y<56, x<56, f<64] = sum[r<7, s<7, c<3 where y*2+r>=3 && x*2+s>=3](I[y*2+r-3,x*2+s-3,c] * W[r,s,c,f])",
                "compute_at(O.local", "fuse(O.local, s, c)"},
               {"O[y<56, x<56, f<64] = sum[r<7, s<7, c<3](I[y*2+r,x*2+s,c] * W[r,s,c,f])", "fuse(O.local, s, c)", "#"}};
+  char *twice = text_of_auto("B[y<508, x<508] = sum[r<3, s<3](A[(y+r)//2,(x+s)//2] * W[r,s])");
+  if (!strstr(twice, "unroll(B.local, s)")) fail_msg("an image of twice the size is filtered: %s", twice);
+  free(twice);
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     char *text = text_of_auto(rows[i].program);
     if (!strstr(text, rows[i].has) || strstr(text, rows[i].lacks)) fail_msg("%s: %s", rows[i].program, text);
@@ -803,9 +806,12 @@ static void strips_of_several_sizes(void **state) {
        "vectorize", "compute_at(H, B"},
       {"H[y<600, x<400] = A[2*y,2*x] + A[2*y+1,2*x+1]\nB[y<300, x<200] = H[2*y,2*x] + H[2*y,2*x+1] * H[2*y+1,2*x]",
        "compute_at(H, B, ", "compute_inline(H)"},
-      {"H[y<600, x<130, c<3] = sum[s<5](A[y,min(max(x+s-2,0),129),c] * W[s])\n"
+      {"H[y<600, x<130, c<3] = exp(A[y,x,c])\n"
        "B[y<600, x<130, c<3] = sum[r<5](H[min(max(y+r-2,0),599),min(max(x,0),129),c] * W[r])",
        "compute_at(H, B, y.outer)", "rolling_buffer"}};
+  char *twice = text_of_auto("B[y<508, x<508] = sum[r<3, s<3](A[(y+r)//2,(x+s)//2] * W[r,s])");
+  if (!strstr(twice, "unroll(B.local, s)")) fail_msg("an image of twice the size is filtered: %s", twice);
+  free(twice);
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     char *text = text_of_auto(rows[i].program);
     if (!strstr(text, rows[i].has) || strstr(text, rows[i].lacks)) fail_msg("%s: %s", rows[i].program, text);
