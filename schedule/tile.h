@@ -70,10 +70,12 @@ typedef struct tile_facts {
   int left;            /* the operand that can be copied in panels of rows; -1: none */
   bool left_lies;      /* its copy lies as it does: of a window of halves, to be floats */
   int64_t rows_block;  /* the same of rows: a tile's are part of one; 0: any */
-  int64_t block;       /* columns inside of which an index is constant; 0: any */
-  int64_t bytes;       /* of an accumulator */
-  double reduced;      /* steps of the reduction */
-  double ns;           /* of all as generic_cost_ns says: whether threads are worth it */
+  bool
+      limits_rows; /* of what is read along the vectors each row's index is limited: its address is computed on its own */
+  int64_t block;   /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;   /* of an accumulator */
+  double reduced;                        /* steps of the reduction */
+  double ns;                             /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise;          /* reads are windows; and every read goes along v */
   tile_walk walks[GENERIC_MAX_READS];    /* by read */
   int apart[GENERIC_MAX_READS];          /* by read: elements between lanes that shuffles bring together; 0: none */

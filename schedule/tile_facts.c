@@ -394,6 +394,19 @@ static void describe_walk(const generic_reads *r, const generic_read *read, tile
 }
 
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
+/* Whether the index of rows of a read along the vectors is known between limits only. */
+static bool limits_rows(const generic_draft *d, int stage, const tile_facts *f) {
+  generic_reads inside = f->reads;
+  bool limits = false;
+  if (f->u < 0 || !generic_read_inside(d, stage, &inside) || inside.n != f->reads.n) return false;
+  for (int i = 0; i < inside.n; i++) {
+    const generic_read *read = &f->reads.reads[i];
+    bool is_known = read->is_known[f->u] || !inside.reads[i].is_known[f->u] || inside.reads[i].stride[f->u] == 0;
+    limits |= !is_known && read->stride[f->v] == 1 && !generic_divides(read->expr);
+  }
+  return limits;
+}
+
 const void *tile_describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
@@ -401,6 +414,7 @@ const void *tile_describe(const generic_draft *d, const generic_group *g) {
   if (f->u < 0 && f->n_parities == 0) f->u = row_axis_of_gather(f);
   f->u2 = more_rows_axis(f);
   f->rows_block = rows_of_block(&f->reads, f->u);
+  f->limits_rows = limits_rows(d, generic_stage(d, g->anchor), f);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   bool is_float = tn_dtype_is_float(f->reads.op->outputs[0].dtype); /* dot products of integers need a copy */
   int least = f->far >= 0 || !is_float ? 2 : LEAST_REUSE;

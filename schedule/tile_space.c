@@ -2,7 +2,7 @@
 #include "schedule/cost.h"
 #include "schedule/tile.h"
 
-enum { MAX_VECTORS = 4, MAX_THIN = 8, MAX_ROWS = 30 };
+enum { MAX_VECTORS = 4, MAX_THIN = 8, MAX_ROWS = 30, MAX_LIMITED = 6 };
 
 /* 1, 2, 3, 4, 6, 8, 12 ... up to MOST, and those that cut COUNT into equal parts. */
 static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
@@ -72,9 +72,11 @@ static void add_vectors(const tile_facts *f, plan_space *s) {
   for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
 }
 
-/* A tile's rows share an operand: all do, or those of a block, of which a tile has a part. */
+/* A tile's rows share an operand: all do, or those of a block, of which a tile has a part. Addresses of few limited rows fit the general
+ * registers. */
 static void add_rows(const tile_facts *f, plan_space *s) {
-  for (int64_t n = 1; n <= RUNTIME_MIN(tile_extent_of(f, f->u), MAX_ROWS); n++)
+  int64_t most = f->limits_rows ? MAX_LIMITED : MAX_ROWS;
+  for (int64_t n = 1; n <= RUNTIME_MIN(tile_extent_of(f, f->u), most); n++)
     if (f->rows_block % n == 0) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(tile_extent_of(f, f->u2), MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
 }

@@ -597,7 +597,10 @@ static void rows_are_of_one_block(void **state) {
       {"input B: f32[4,64,96], W: f32[4,96]\nC[i<24, j<96] = sum[k<64](A[i,k] * B[i//6,k,j] * W[i//8,j])", 2, 2},
       {"input B: f32[16,96,64]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,j,k])", 3, 4},
       {"input B: f32[16,64,96], W: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,k,j] * W[k,j])", 3, 4},
-      {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30}};
+      {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30},
+      /* Few where each row's index is limited; as many as ever of a ring. */
+      {"C[i<64, j<96] = sum[k<5](A[min(max(2*i+k-2,0),99),j] * W[k])", 6, 6},
+      {"C[i<64, j<96] = sum[k<5](A[(i+k)%64,j] * W[k])", 30, 30}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     int32_t values[PLAN_MAX_VALUES];
     assert_int_equal(values_of(rows[i].program, &schedule_family_tile, "rows", values), rows[i].n);
