@@ -599,8 +599,8 @@ static void rows_are_of_one_block(void **state) {
       {"input B: f32[16,64,96], W: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[i//4,k,j] * W[k,j])", 3, 4},
       {"input B: f32[64,96]\nC[i<64, j<96] = sum[k<64](A[i,k] * B[k,j])", 30, 30},
       /* Few where each row's index is limited; as many as ever of a ring. */
-      {"C[i<64, j<96] = sum[k<5](A[min(max(2*i+k-2,0),99),j] * W[k])", 6, 6},
-      {"C[i<64, j<96] = sum[k<5](A[(i+k)%64,j] * W[k])", 30, 30}};
+      {"input A: f32[512,512], W: f32[5]\nC[i<256, j<512] = sum[k<5](A[min(max(2*i+k-2,0),511),j] * W[k])", 6, 6},
+      {"input W: f32[256]\nC[b<64, i<256] = sum[k<256](A[b,k] * W[(i+256-k)%256])", 30, 30}};
   for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
     int32_t values[PLAN_MAX_VALUES];
     assert_int_equal(values_of(rows[i].program, &schedule_family_tile, "rows", values), rows[i].n);
