@@ -81,8 +81,6 @@ bool generic_stride_in_grain(const generic_reads *r, const generic_read *read, i
  * generic_read_all found it. */
 const tir_expr *generic_body_inside(const generic_draft *p, int stage);
 bool generic_read_inside(const generic_draft *p, int stage, generic_reads *r);
-/* Whether E has a quotient or a remainder of integers. */
-bool generic_divides(const tir_expr *e);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
 /* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be

@@ -130,6 +130,11 @@ static bool all_go_by_steps(const generic_draft *p, const generic_reads *r, cons
   return all;
 }
 
+static tir_walk stop_at_division(void *user, const tir_expr *e) {
+  (void)user;
+  return tir_class_of(e) == TIR_CLASS_DIVISION ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
 /* Every read of TENSOR by READER is of a point of the reader's own row and column, or a few times as far on, moved by constants, between
  * limits or without them (what begins anew asks the first tile for the last rows, too). Both have rows, or neither. */
 static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
@@ -138,7 +143,7 @@ static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, cons
   if (!generic_read_all(p, stage, &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
   if (all_go_by_steps(p, &r, tensor)) return true;
   for (int i = 0; i < r.n; i++)
-    if (r.reads[i].tensor == tensor && generic_divides(r.reads[i].expr)) return false;
+    if (r.reads[i].tensor == tensor && !tir_walk_expr(r.reads[i].expr, stop_at_division, NULL)) return false;
   return generic_read_inside(p, stage, &r) && all_go_by_steps(p, &r, tensor);
 }
 

@@ -520,13 +520,6 @@ bool generic_read_inside(const generic_draft *p, int stage, generic_reads *r) {
   return is_whole;
 }
 
-static tir_walk stop_at_division(void *user, const tir_expr *e) {
-  (void)user;
-  return tir_class_of(e) == TIR_CLASS_DIVISION ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-bool generic_divides(const tir_expr *e) { return !tir_walk_expr(e, stop_at_division, NULL); }
-
 bool generic_is_folded(const generic_reads *r, int rows, int columns, generic_folded *out) {
   *out = (generic_folded){0};
   for (int i = 0; i < r->n; i++) {

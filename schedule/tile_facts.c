@@ -402,7 +402,7 @@ static bool limits_rows(const generic_draft *d, int stage, const tile_facts *f) 
   for (int i = 0; i < inside.n; i++) {
     const generic_read *read = &f->reads.reads[i];
     bool is_known = read->is_known[f->u] || !inside.reads[i].is_known[f->u] || inside.reads[i].stride[f->u] == 0;
-    limits |= !is_known && read->stride[f->v] == 1 && !generic_divides(read->expr);
+    limits |= !is_known && read->stride[f->v] == 1;
   }
   return limits;
 }
