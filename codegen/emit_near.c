@@ -27,8 +27,7 @@ typedef struct near_reads {
   LLVMValueRef vectors[2 * MAX_STARTS]; /* that have been loaded, */
   int64_t places[2 * MAX_STARTS];       /* and from where */
   int n_vectors;
-  LLVMValueRef
-      seconds[MAX_STARTS]; /* of each start that is read by twos: its even or odd elements; NULL: not made yet */
+  LLVMValueRef seconds[MAX_STARTS]; /* by twos: of each start its even or odd elements; NULL: not made yet */
 } near_reads;
 
 /* What stores in a row read; lives in the emitter's arena as long as they are emitted. */

@@ -8,8 +8,9 @@
  * and shuffles of blocks come first: rows that fall into one set of the first cache are read once then. Vectors for which
  * there are no registers wait on the stack, which is near. Several such tiles whose stores take turns, so that each row is
  * written as a whole line, are turned together. Words of neighbours, as dot products of bytes want them side by side, are turned as
- * elements are; those of three are turned with a fourth, which is left out again. What is read is what the stores read one by one, on or back (an image that is turned by a quarter). Under a condition
- * that all share a lane that is off is a row that is not read: zeros of our own are. */
+ * elements are; those of three are turned with a fourth, which is left out again. What is read is what the stores read one by one,
+ * on or back (an image that is turned by a quarter). Under a condition that all share a lane that is off is a row that is not read:
+ * zeros of our own are. */
 #include "codegen/emit.h"
 #include "tir/linear.h"
 

@@ -23,10 +23,10 @@ enum { OPEN_LINES = 8 };
 typedef struct move_facts {
   tn_machine machine;
   generic_reads reads;
-  int v, u;             /* data axes: the last, and the one that what is read against the grain lies along */
-  int v_first, u_first; /* the first of those that are fused with them; their extents are those of all */
-  double points, ns;    /* of one thread without that read */
-  int word; /* elements that go together: of a last axis that both sides have last, as pixels of four bytes; 1: there is none */
+  int v, u;                /* data axes: the last, and the one that what is read against the grain lies along */
+  int v_first, u_first;    /* the first of those that are fused with them; their extents are those of all */
+  double points, ns;       /* of one thread without that read */
+  int word;                /* elements that go together, as a pixel's: of a last axis that both sides have last; or 1 */
   double bytes, out_bytes; /* of such elements that are read, and written */
   double stride, row;      /* bytes between elements along v; between rows of the result */
   bool can_stream;         /* vectors may go past the caches */

@@ -26,20 +26,19 @@ typedef struct strip_stage {
   double near_spans, columns_spans; /* those of these loads that may begin anywhere in a line */
   double row_spans;                 /* the same of the rows below, a part of 1 */
   double near_apart, columns_apart; /* nanoseconds more of such loads whose lanes are not side by side */
-  bool
-      is_woven; /* whose lanes are every second element: even and odd ones become vectors once for all taps (codegen/emit_near.c) */
+  bool is_woven; /* these are every second element: even and odd ones become vectors once for all taps */
   double between,
       step; /* of those: registers of a row of vectors with what lies between the lanes; rows from point to point */
   double rows, more_rows; /* rows of vectors that all of these lie in: for each row of the block, and besides */
   double kept_rows, kept_more_rows; /* those of them that several taps read */
-  double scale[2],
-      unit[2]; /* rows and columns that it goes on by for each of the root's; elements of one of the root's */
-  double low[2], high[2]; /* rows and columns that it computes before and behind those */
-  double bytes;           /* of an element */
-  double wide;            /* registers that what it computes takes for each of the root's */
-  double reach, stride;   /* rows more than its own that it reads of one tensor; bytes between such rows */
-  double planes, plane;   /* of that tensor, which it reads at such rows; bytes between them */
-  int last_reader;        /* the stage that reads it last; stages stand consumers first */
+  double scale[2];                  /* rows and columns that it goes on by for each of the root's */
+  double unit[2];                   /* elements of one of the root's */
+  double low[2], high[2];           /* rows and columns that it computes before and behind those */
+  double bytes;                     /* of an element */
+  double wide;                      /* registers that what it computes takes for each of the root's */
+  double reach, stride;             /* rows more than its own that it reads of one tensor; bytes between such rows */
+  double planes, plane;             /* of that tensor, which it reads at such rows; bytes between them */
+  int last_reader;                  /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 
 /* The chain after what costs little to compute again was inlined. */

@@ -288,6 +288,10 @@ def edges(r):
 # ---- images of several sizes, one made of the other ------------------------------------------------------------------
 
 
+def times(step, index):
+    return index if step == 1 else f"{step}*{index}"
+
+
 class Levels:
     """A chain of stages of H rows and W columns, of one plane or of colours; indices over the edges are limited, or none is."""
 
@@ -311,27 +315,28 @@ class Levels:
     def stage(self):
         r, k, step = self.r, self.r.choice([2, 3, 5]), self.r.choice([1, 1, 2])
         kind = r.choice(["rows", "columns", "window", "max", "cross", "point"])
+        y, x = times(step, "y"), times(step, "x")
         before = k // 2 if self.limited else 0
         left = 0 if self.limited else k - 1
         w = f"w{k}"
         if kind == "rows":
             self.tables[w] = f"[{k}]"
-            text = f"sum[r<{k}]({self.read(f'{step}*y+r-{before}', 'x')}*{w}[r])"
+            text = f"sum[r<{k}]({self.read(f'{y}+r-{before}', 'x')}*{w}[r])"
             self.add(text, (self.h - left) // step, self.w)
         elif kind == "columns":
             self.tables[w] = f"[{k}]"
-            text = f"sum[s<{k}]({self.read('y', f'{step}*x+s-{before}')}*{w}[s])"
+            text = f"sum[s<{k}]({self.read('y', f'{x}+s-{before}')}*{w}[s])"
             self.add(text, self.h, (self.w - left) // step)
         elif kind in ("window", "max"):
             self.tables[f"W{k}"] = f"[{k},{k}]"
-            value = self.read(f"{step}*y+r-{before}", f"{step}*x+s-{before}")
+            value = self.read(f"{y}+r-{before}", f"{x}+s-{before}")
             text = f"sum[r<{k}, s<{k}]({value}*W{k}[r,s])" if kind == "window" else f"max[r<{k}, s<{k}]({value})"
             self.add(text, (self.h - left) // step, (self.w - left) // step)
         elif kind == "cross":
             less = 0 if self.limited else 1
 
-            def at(y, x):
-                return self.read(f"{step}*y{y + less:+d}", f"{step}*x{x + less:+d}")
+            def at(down, along):
+                return self.read(f"{y}{down + less:+d}", f"{x}{along + less:+d}")
 
             text = f"({at(0, 0)} + {at(-1, 0)} + {at(1, 0)} + {at(0, -1)} + {at(0, 1)}) * 0.2"
             self.add(text, (self.h - 2 * less) // step, (self.w - 2 * less) // step)
