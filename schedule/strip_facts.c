@@ -231,9 +231,9 @@ static double apart_ns(const generic_draft *d, const generic_read *read, int col
 }
 
 /* Lanes that lie a few elements apart are taken out of registers that hold what is between them, too. */
-static void count_between(const strip_level *level, const generic_read *read, int row, int column, strip_stage *out) {
+static void count_between(const generic_read *read, int row, int column, strip_stage *out) {
   double apart = step_along(read, column);
-  if (apart >= 2) out->is_woven = apart == 2 && level->channels == 1 && (out->is_woven || out->between == 0);
+  if (apart >= 2) out->is_woven = apart == 2 && (out->is_woven || out->between == 0);
   if (apart < 2 || apart > COST_MOST_APART) return;
   out->between = fmax(out->between, apart);
   out->step = fmax(out->step, uses(read, row) ? step_along(read, row) : 0);
@@ -279,7 +279,7 @@ static void count_loads(const generic_draft *d, const strip_level *level, const 
       out->columns += taps * row_taps, out->columns_spans += span * taps * row_taps;
       return;
     }
-  count_between(level, read, row, column, out);
+  count_between(read, row, column, out);
   double own = uses(read, row) ? fmin(step_along(read, row), row_taps) : 0, apart = apart_ns(d, read, column, out);
   out->near += taps * own, out->near_apart += taps * own * apart;
   out->columns += taps * (row_taps - own), out->columns_apart += taps * (row_taps - own) * apart;
