@@ -83,6 +83,8 @@ const tir_expr *generic_body_inside(const generic_draft *p, int stage);
 bool generic_read_inside(const generic_draft *p, int stage, generic_reads *r);
 /* Whether AXIS and the one before it walk through every read as one. */
 bool generic_joins(const generic_reads *r, int axis);
+/* The same, or a read leaves rows of AXIS out between two that it reads, whose first is at most MOST rows on: every second pixel. */
+bool generic_joins_by_steps(const generic_reads *r, int axis, int64_t most);
 /* The first of the last loops that are to be fused, none before LEAST: while they are shorter than WANTED and, if they are to be
  * EVEN, no multiple of it either: rows then begin where vectors may, and only the last has a rest. R's extent there: of them all
  * (family_points.c). */

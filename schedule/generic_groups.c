@@ -33,20 +33,6 @@ static bool goes_along(const generic_draft *p, int stage, const tn_tensor *tenso
   return true;
 }
 
-/* Whether every read goes along the axis LAST and the one before it as through one row, or leaves a few pixels out at each step. */
-static bool joins_apart(const generic_reads *r, int last) {
-  for (int i = 0; i < r->n; i++) {
-    const generic_read *read = &r->reads[i];
-    int64_t row, column;
-    if (read->block[last] || read->block[last - 1]) return false;
-    if (!generic_stride(read, last - 1, &row) || !generic_stride(read, last, &column)) return false;
-    int64_t pixel = column * r->extent[last];
-    bool is_apart = column == 1 && row > pixel && row % pixel == 0 && row / pixel <= COST_MOST_APART;
-    if (row != pixel && !is_apart) return false;
-  }
-  return true;
-}
-
 int64_t generic_channels(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
@@ -55,7 +41,8 @@ int64_t generic_channels(const generic_draft *p, int stage) {
   if (!generic_read_all(p, stage, &r) || r.n == 0 || !generic_is_of_reads_inside(p, stage)) return 0;
   int last = r.n_data - 1;
   if (r.extent[last] <= 1 || generic_has_strides(p, stage, &r)) return 0;
-  bool joins = joins_apart(&r, last) || (generic_read_inside(p, stage, &r) && joins_apart(&r, last));
+  bool joins = generic_joins_by_steps(&r, last, COST_MOST_APART);
+  joins = joins || (generic_read_inside(p, stage, &r) && generic_joins_by_steps(&r, last, COST_MOST_APART));
   return joins ? r.extent[last] : 0;
 }
 
@@ -130,11 +117,6 @@ static bool all_go_by_steps(const generic_draft *p, const generic_reads *r, cons
   return all;
 }
 
-static tir_walk stop_at_division(void *user, const tir_expr *e) {
-  (void)user;
-  return tir_class_of(e) == TIR_CLASS_DIVISION ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Every read of TENSOR by READER is of a point of the reader's own row and column, or a few times as far on, moved by constants, between
  * limits or without them (what begins anew asks the first tile for the last rows, too). Both have rows, or neither. */
 static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
@@ -143,7 +125,7 @@ static bool reads_by_steps(const generic_draft *p, const tn_tensor *reader, cons
   if (!generic_read_all(p, stage, &r) || r.n_data < RUNTIME_MIN(tensor->ndim, 2)) return false;
   if (all_go_by_steps(p, &r, tensor)) return true;
   for (int i = 0; i < r.n; i++)
-    if (r.reads[i].tensor == tensor && !tir_walk_expr(r.reads[i].expr, stop_at_division, NULL)) return false;
+    if (r.reads[i].tensor == tensor && tir_has_op(r.reads[i].expr, TIR_FLOORMOD)) return false;
   return generic_read_inside(p, stage, &r) && all_go_by_steps(p, &r, tensor);
 }
 

@@ -485,15 +485,19 @@ bool generic_stride_in_grain(const generic_reads *r, const generic_read *read, i
   return true;
 }
 
-bool generic_joins(const generic_reads *r, int axis) {
+bool generic_joins_by_steps(const generic_reads *r, int axis, int64_t most) {
   if (axis < 1 || r->extent[axis] > INT32_MAX / r->extent[axis - 1]) return false;
   for (int i = 0; i < r->n; i++) {
     int64_t row, column;
     if (!generic_stride(&r->reads[i], axis - 1, &row) || !generic_stride(&r->reads[i], axis, &column)) return false;
-    if (row != column * r->extent[axis] || r->reads[i].block[axis] || r->reads[i].block[axis - 1]) return false;
+    int64_t whole = column * r->extent[axis];
+    bool is_apart = column == 1 && row > whole && row % whole == 0 && row / whole <= most;
+    if ((row != whole && !is_apart) || r->reads[i].block[axis] || r->reads[i].block[axis - 1]) return false;
   }
   return true;
 }
+
+bool generic_joins(const generic_reads *r, int axis) { return generic_joins_by_steps(r, axis, 1); }
 
 /* An index that a constant limits, or that begins anew after many steps, is the index itself between the borders. */
 static const tir_expr *without_limit(void *user, const tir_expr *e) {

@@ -501,18 +501,13 @@ static void share_blocks(strip_level *level) {
     if (i == 0 || level->stages[i].is_local) level->stages[i].shares = shares;
 }
 
-static tir_walk stop_at_limit(void *user, const tir_expr *e) {
-  (void)user;
-  return tir_class_of(e) == TIR_CLASS_EXTREMUM ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* What STAGE reads; of a chain of several stages between the limits of its indices. */
 static bool read_stage(const generic_draft *d, strip_level *level, int stage, generic_reads *r) {
   if (!generic_read_all(d, stage, r)) return false;
-  for (int i = 0; i < r->n; i++)
-    for (int k = 0; k < level->n; k++)
-      level->ends |=
-          level->stages[k].tensor == r->reads[i].tensor && !tir_walk_expr(r->reads[i].expr, stop_at_limit, NULL);
+  for (int i = 0; i < r->n; i++) {
+    bool is_limited = tir_has_op(r->reads[i].expr, TIR_MIN) || tir_has_op(r->reads[i].expr, TIR_MAX);
+    for (int k = 0; k < level->n; k++) level->ends |= is_limited && level->stages[k].tensor == r->reads[i].tensor;
+  }
   return level->n == 1 || generic_read_inside(d, stage, r);
 }
 

@@ -224,6 +224,27 @@ static void turn_to_the_end(void) {
   tn_schedule_free(s);
 }
 
+/* Lanes by a table under a condition that keeps them in A, which ends there: what the table says of others is not read. */
+static void chosen_to_the_end(void **state) {
+  (void)state;
+  enum { LENGTH = 560 };
+  kit_begin();
+  tn_schedule *s = tn_schedule_new(tn_program_parse(
+      K.ctx, "input A: f32[560]; C[i<4096, j<64] = select(i*32 + j//2 < 560, A[i*32 + j//2], 7)", 0, NULL));
+  tn_schedule_apply(s, "vectorize(C, j)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  float *a = kit_guarded(LENGTH * sizeof *a);
+  static float c[4096][64];
+  for (int k = 0; k < LENGTH; ++k) a[k] = (float)(k + 100);
+  assert_int_equal(((int32_t (*)(void *, void *))tn_kernel_function(kernel))(a, c), 0);
+  for (int i = 0; i < 4096; ++i)
+    for (int j = 0; j < 64; ++j) assert_true(c[i][j] == (i * 32 + j / 2 < LENGTH ? a[i * 32 + j / 2] : 7));
+  kit_guarded_free(a, LENGTH * sizeof *a);
+  tn_kernel_free(kernel);
+  tn_schedule_free(s);
+}
+
 static void turned_under_masks(void **state) {
   (void)state;
   static const struct {
@@ -472,6 +493,7 @@ static void refuse_out_of_scope(void **state) {
 int test_memory_run(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(masks_of_registers),
                                             cmocka_unit_test(turned_under_masks),
+                                            cmocka_unit_test(chosen_to_the_end),
                                             cmocka_unit_test(gather),
                                             cmocka_unit_test(gather_masked),
                                             cmocka_unit_test(scatter),
