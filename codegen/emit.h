@@ -4,7 +4,7 @@
  * variables are phis of the index type, which is as wide as an address. An expression made of loop variables and
  * constants whose interval fits its dtype and that type ("index expression") is emitted in it where an address, a bound
  * or a comparison wants it; everything else in its own type.
- * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
+ * Evaluating an expression makes no basic block, but for vectors that become bf16: what it must not touch is reached by selecting a safe address (element
  * 0 of the buffer), so that a value may be memoised within a statement.
  * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
  * away. */
@@ -132,11 +132,14 @@ unsigned codegen_element_bytes(const tir_buffer *buffer);
 
 /* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c -------------------------------------------- */
 
-/* Remembered for the statement. Makes no basic block. */
+/* Remembered for the statement. Where it makes basic blocks (vectors that become bf16) the builder stands behind them. */
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
 /* X and Y, the values of A and of what it is compared with. A's dtype decides; unordered floats compare false, but for NE. */
 LLVMValueRef codegen_compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
+/* Bits of f16 or bf16 to f32, and f32 to such bits (emit_half.c). */
+LLVMValueRef codegen_from_half(codegen_emitter *m, tn_dtype from, LLVMValueRef bits, int lanes);
+LLVMValueRef codegen_to_half(codegen_emitter *m, tn_dtype to, LLVMValueRef value, int lanes);
 /* CAST, to 8 or 16 bits, of arithmetic that can be done in 16 (emit_narrow.c); NULL: it cannot, or that is not known. */
 const tir_expr *codegen_narrow(codegen_emitter *m, const tir_expr *cast);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);

@@ -247,45 +247,6 @@ static LLVMValueRef to_bool(codegen_emitter *m, LLVMValueRef value, bool from_fl
                     : LLVMBuildICmp(m->builder, LLVMIntNE, value, zero, "");
 }
 
-/* A vector of as many lanes, or the element itself. */
-static LLVMTypeRef like(LLVMTypeRef element, int lanes) {
-  return lanes == 1 ? element : LLVMVectorType(element, (unsigned)lanes);
-}
-
-/* Always 32 bits wide: for counts of shifts and the like. */
-static LLVMValueRef int_splat(codegen_emitter *m, uint64_t value, int lanes) {
-  return codegen_splat(m, LLVMConstInt(m->i32, value, false), lanes);
-}
-
-/* Bits of f16 or bf16 to f32. */
-static LLVMValueRef from_half(codegen_emitter *m, tn_dtype from, LLVMValueRef bits, int lanes) {
-  LLVMTypeRef to = codegen_type(m, TN_F32, lanes);
-  LLVMTypeRef half = like(LLVMHalfTypeInContext(m->llvm), lanes);
-  if (from == TN_F16) return LLVMBuildFPExt(m->builder, LLVMBuildBitCast(m->builder, bits, half, ""), to, "");
-  LLVMValueRef wide = LLVMBuildZExt(m->builder, bits, like(m->i32, lanes), "");
-  return LLVMBuildBitCast(m->builder, LLVMBuildShl(m->builder, wide, int_splat(m, 16, lanes), ""), to, "");
-}
-
-/* The upper half of an f32, rounded to the nearest, ties to even; a NaN stays one. */
-static LLVMValueRef to_bf16(codegen_emitter *m, LLVMValueRef value, int lanes) {
-  LLVMBuilderRef b = m->builder;
-  LLVMValueRef bits = LLVMBuildBitCast(b, value, like(m->i32, lanes), ""), sixteen = int_splat(m, 16, lanes);
-  LLVMValueRef upper = LLVMBuildLShr(b, bits, sixteen, "");
-  LLVMValueRef odd = LLVMBuildAnd(b, upper, int_splat(m, 1, lanes), "");
-  LLVMValueRef bias = LLVMBuildAdd(b, odd, int_splat(m, 0x7FFF, lanes), "");
-  LLVMValueRef rounded = LLVMBuildLShr(b, LLVMBuildAdd(b, bits, bias, ""), sixteen, "");
-  LLVMValueRef quiet = LLVMBuildOr(b, upper, int_splat(m, 0x40, lanes), "");
-  LLVMValueRef is_nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
-  return LLVMBuildTrunc(b, LLVMBuildSelect(b, is_nan, quiet, rounded, ""), codegen_type(m, TN_BF16, lanes), "");
-}
-
-/* f16 by LLVM's truncation, to nearest even. */
-static LLVMValueRef to_half(codegen_emitter *m, tn_dtype to, LLVMValueRef value, int lanes) {
-  if (to == TN_BF16) return to_bf16(m, value, lanes);
-  LLVMTypeRef half = like(LLVMHalfTypeInContext(m->llvm), lanes);
-  return LLVMBuildBitCast(m->builder, LLVMBuildFPTrunc(m->builder, value, half, ""), codegen_type(m, to, lanes), "");
-}
-
 /* By the kinds of the two dtypes; equal ones need nothing. */
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
@@ -293,8 +254,8 @@ LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef value = codegen_value(m, e->arg[0]);
   LLVMTypeRef type = codegen_type(m, to, e->lanes);
   if (from == to) return value;
-  if (runtime_is_half(from)) return from_half(m, from, value, e->lanes);
-  if (runtime_is_half(to)) return to_half(m, to, value, e->lanes);
+  if (runtime_is_half(from)) return codegen_from_half(m, from, value, e->lanes);
+  if (runtime_is_half(to)) return codegen_to_half(m, to, value, e->lanes);
   if (to == TN_BOOL) return to_bool(m, value, from_float);
   if (from_float && to_float) return LLVMBuildFPCast(m->builder, value, type, "");
   if (from_float) return float_to_int(m, value, from, to, e->lanes);

@@ -121,10 +121,11 @@ static void take_in_loop(row_list *r, int64_t blocks, LLVMValueRef (*kept)[SIDE_
     }
   LLVMValueRef next = LLVMBuildNSWAdd(m->builder, at, codegen_index_int(m, step), "");
   LLVMValueRef more = LLVMBuildICmp(m->builder, LLVMIntSLT, next, codegen_index_int(m, blocks * step), "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->builder);
   LLVMBuildCondBr(m->builder, more, head, after);
-  LLVMAddIncoming(at, (LLVMValueRef[]){codegen_index_int(m, 0), next}, (LLVMBasicBlockRef[]){before, head}, 2);
+  LLVMAddIncoming(at, (LLVMValueRef[]){codegen_index_int(m, 0), next}, (LLVMBasicBlockRef[]){before, latch}, 2);
   for (int row = 0; row < r->n; row++)
-    for (int k = 0; k < SIDE_BY_SIDE; k++) LLVMAddIncoming(phis[row][k], &kept[row][k], &head, 1);
+    for (int k = 0; k < SIDE_BY_SIDE; k++) LLVMAddIncoming(phis[row][k], &kept[row][k], &latch, 1);
   LLVMPositionBuilderAtEnd(m->builder, after);
 }
 

@@ -122,16 +122,27 @@ static bool sums_floats(const tn_program *program) {
   return does;
 }
 
+static bool is_of_bf16(const tir_expr *e) { return e->op == TIR_CAST && e->arg[0]->dtype == TN_BF16; }
+
+/* Whether products of two bf16 are summed, as dot product instructions do; other arithmetic on bf16 is that of f32. */
+static bool sums_bf16(const tn_program *program) {
+  for (int i = 0; i < program->n_ops; ++i) {
+    const tir_expr *body = program->ops[i]->body;
+    const tir_expr *term = body && body->op == TIR_REDUCE ? body->arg[0] : NULL;
+    if (term && term->op == TIR_MUL && is_of_bf16(term->arg[0]) && is_of_bf16(term->arg[1])) return true;
+  }
+  return false;
+}
+
 vendor_number tools_vendor_number(const tn_program *program) {
-  bool has_bytes = false, has_bf16 = false, has_f64 = false;
+  bool has_bytes = false, has_f64 = false;
   for (int i = 0; i < program->n_inputs; ++i) {
     tn_dtype dtype = program->args[i]->dtype;
     has_bytes |= dtype == TN_I8 || dtype == TN_U8;
-    has_bf16 |= dtype == TN_BF16;
     has_f64 |= dtype == TN_F64;
   }
   if (sums_floats(program)) has_bytes = false;
-  return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
+  return has_bytes ? VENDOR_BYTES : sums_bf16(program) ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
 /* Counts the program's operations by how long they take. A multiply-add and a multiplication alone take the
