@@ -888,6 +888,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
   if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
+  if (f->turn && tile_columns(f, c) % f->turn) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
   return !c[TILE_DOT] || (f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes);

@@ -64,6 +64,7 @@ typedef struct tile_facts {
   generic_reads reads; /* of the reduction; of one point of each parity: steps that count */
   int v, u, u2;        /* data axes: of vectors, of rows, of more rows; -1: none */
   bool is_across;      /* vectors do not go along the last data axis, which is too short for one */
+  int64_t turn;        /* lanes come in turns of so many (tile_weave_lanes); 0: they do not */
   int far;             /* the read that goes along v with a stride and can be packed, or has to (apart 0); -1: none */
   int shared;          /* the operand that all rows share; -1: none */
   bool can_pack;       /* it can be copied into panels */
@@ -111,6 +112,9 @@ const void *tile_describe(const generic_draft *d, const generic_group *g);
 /* Finds COND's parities for F, whose reads are described: they become those of one point of each. What else COND says is not
  * looked at. */
 void tile_describe_parities(tile_facts *f, const tir_expr *cond);
+/* Where lanes along axis V come in turns (X[v//2] * W[v%2]), of which LANES or a few times as many are whole ones: R's reads as those
+ * of a tile, X along the vectors and W shared by all of them, and how long a turn is. 0: R is as it was. */
+int64_t tile_weave_lanes(generic_reads *r, int v, int64_t lanes);
 /* False: DEPTH is no such cut, or all of the reduction. */
 bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 /* Whether STEPS of the reduction may lie beside each column: all of them are one vector, and what each operand reads of that is

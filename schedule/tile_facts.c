@@ -68,7 +68,9 @@ static int row_axis(const tile_facts *f, int before) {
   const generic_reads *r = &f->reads;
   for (int a = before - 1; a >= 0; a--) {
     for (int i = 0; i < r->n && !tile_parity_of(f, a); i++)
-      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && sharing(&r->reads[i], r, a) > 1) return a;
+      if ((!r->reads[i].is_known[f->v] || r->reads[i].stride[f->v]) && sharing(&r->reads[i], r, a) > 1 &&
+          !(f->turn && generic_grain(r, a)))
+        return a;
   }
   return -1;
 }
@@ -302,7 +304,9 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
       r->n < 2)
     return false;
-  f->v = vector_axis(f, d->s->stages[stage].tensors);
+  const int64_t lanes = f->machine.vector_bytes / (int64_t)tn_dtype_bytes(r->op->outputs[0].dtype);
+  if (!tir_reduce_where(r->op->body)) f->turn = tile_weave_lanes(r, r->n_data - 1, lanes);
+  f->v = f->turn ? r->n_data - 1 : vector_axis(f, d->s->stages[stage].tensors);
   f->is_across = f->v != r->n_data - 1;
   if (!describe_reads(f, &all_along)) return false;
   f->is_depthwise = all_along && f->is_window;

@@ -1,5 +1,5 @@
 /* tile_parities.c: reductions of the family `tile` of which a point takes every second step, or third: transposed convolutions
- * written with `where (p+r)%2 == 0`. */
+ * written with `where (p+r)%2 == 0`, or with X[x//2] and W[x%2], whose lanes come in turns. */
 #include "schedule/tile.h"
 #include "tir/linear.h"
 
@@ -86,4 +86,62 @@ void tile_describe_parities(tile_facts *f, const tir_expr *cond) {
   f->parities[f->n_parities++] = p;
   for (int i = 0; i < r->n; i++) see_steps(r->op, &p, &r->reads[i]);
   r->extent[p.reduced] = (r->extent[p.reduced] + p.modulus - 1) / p.modulus;
+}
+
+/* ---- turns of lanes ---------------------------------------------------------------------------------------------- */
+
+/* Whether E is VAR // G or VAR % G, as OP says. */
+static bool is_of_turns(const tir_expr *e, tir_op op, const tir_var *var, int64_t g) {
+  int64_t by;
+  return e->op == op && e->arg[0]->op == TIR_VAR && e->arg[0]->u.var == var && tir_is_int(e->arg[1], &by) && by == g;
+}
+
+/* How many elements READ goes on by from one turn of G iterations of VAR to the next, and within a turn. False: otherwise. */
+static bool see_turns(const generic_read *read, const tir_var *var, int64_t g, int64_t *turn, int64_t *within) {
+  int64_t step = 1;
+  *turn = *within = 0;
+  for (int d = read->expr->n_args - 1; d >= 0; step *= read->tensor->shape[d--]) {
+    tir_linear form;
+    tir_linear_zero(&form);
+    if (!tir_linear_add_expr(&form, read->expr->arg[d], 1)) return false;
+    for (int t = 0; t < form.n; t++) {
+      const tir_expr *atom = form.terms[t].atom;
+      if (is_of_turns(atom, TIR_FLOORDIV, var, g))
+        *turn += step * form.terms[t].coef;
+      else if (is_of_turns(atom, TIR_FLOORMOD, var, g))
+        *within += step * form.terms[t].coef;
+      else if (tir_uses_var(atom, var))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* Lanes of a turn share what goes along the vectors by turns; of what begins anew with each turn all vectors have the same,
+ * which is loaded for all lanes at once. Neither is copied: its lanes belong together. */
+int64_t tile_weave_lanes(generic_reads *r, int v, int64_t lanes) {
+  enum { MOST_UNEVEN = 3 }; /* vectors that are whole turns together */
+  const int64_t g = generic_grain(r, v);
+  bool begins_anew = false, comes_in_turns = true; /* nothing else goes along the vectors */
+  int64_t turn, within;
+  bool fits = g > 1 && r->extent[v] % g == 0 && (lanes % g == 0 || (g <= MOST_UNEVEN && r->extent[v] >= g * lanes));
+  if (!fits) return 0;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (read->is_known[v] && read->block[v] == 0) {
+      comes_in_turns &= read->stride[v] == 0;
+      continue;
+    }
+    if (!see_turns(read, &r->op->axes[v]->var, g, &turn, &within) || turn + within != 1) return 0;
+    begins_anew |= within == 1;
+  }
+  if (!begins_anew && !comes_in_turns) return 0;
+  for (int i = 0; i < r->n; i++) {
+    generic_read *read = &r->reads[i];
+    if (read->is_known[v] && read->block[v] == 0) continue;
+    read->stride[v] = read->block[v] > 0; /* what has blocks goes on with each */
+    read->is_known[v] = read->overlaps = true;
+    read->block[v] = 0;
+  }
+  return g;
 }
