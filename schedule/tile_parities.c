@@ -122,20 +122,14 @@ static bool see_turns(const generic_read *read, const tir_var *var, int64_t g, i
 int64_t tile_weave_lanes(generic_reads *r, int v, int64_t lanes) {
   enum { MOST_UNEVEN = 3 }; /* vectors that are whole turns together */
   const int64_t g = generic_grain(r, v);
-  bool begins_anew = false, comes_in_turns = true; /* nothing else goes along the vectors */
   int64_t turn, within;
   bool fits = g > 1 && r->extent[v] % g == 0 && (lanes % g == 0 || (g <= MOST_UNEVEN && r->extent[v] >= g * lanes));
   if (!fits) return 0;
   for (int i = 0; i < r->n; i++) {
     const generic_read *read = &r->reads[i];
-    if (read->is_known[v] && read->block[v] == 0) {
-      comes_in_turns &= read->stride[v] == 0;
-      continue;
-    }
+    if (read->is_known[v] && read->block[v] == 0) continue;
     if (!see_turns(read, &r->op->axes[v]->var, g, &turn, &within) || turn + within != 1) return 0;
-    begins_anew |= within == 1;
   }
-  if (!begins_anew && !comes_in_turns) return 0;
   for (int i = 0; i < r->n; i++) {
     generic_read *read = &r->reads[i];
     if (read->is_known[v] && read->block[v] == 0) continue;

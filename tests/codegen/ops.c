@@ -290,23 +290,37 @@ static int cast_rows(row *rows) {
   return n;
 }
 
-/* What lies between two values of f16 or bf16, and NaNs whose upper half alone is an infinity. */
+/* LANES of BITS at a time. */
+static void check_ties(tn_dtype to, int n, const uint32_t *bits, int lanes) {
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_F32, n), *C = kit_out("C", to, n);
+  const tir_var *i = kit_var("i");
+  const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes);
+  const tir_stmt *store = kit_store(C, at, tir_cast(&K.arena, to, kit_load(A, at)));
+  kit_run(kit_func("kernel", kit_for(i, n / lanes, TIR_SERIAL, store)), (void *[]){(void *)bits, c_data});
+  for (int k = 0; k < n; ++k)
+    check_number(TIR_CAST, to, c_data, k, (number){0, runtime_rounded(to, kit_get(TN_F32, bits, k))}, lanes);
+}
+
+/* What lies between two values of f16 or bf16, and NaNs whose upper half alone is an infinity; with subnormal numbers and without
+ * (codegen/emit_half.c goes another way then). */
 static void test_ties(void **state) {
-  static const uint32_t bits[16] = {0x3F808000, 0x3F818000, 0x3F808001, 0xBF817FFF, 0x45001000, 0x45003000,
-                                    0x477FEFFF, 0x477FF000, 0x33000000, 0x33000001, 0x7F7FFFFF, 0x00018000,
-                                    0x7F800001, 0xFF800001, 0x7FC00000, 0x7F800000};
+  enum { N = 64, KINDS = 16, SUBNORMAL = 11 };
+  static const uint32_t kinds[KINDS] = {0x3F808000, 0x3F818000, 0x3F808001, 0xBF817FFF, 0x45001000, 0x45003000,
+                                        0x477FEFFF, 0x477FF000, 0x33000000, 0x33000001, 0x7F7FFFFF, 0x00018000,
+                                        0x7F800001, 0xFF800001, 0x7FC00000, 0x7F800000};
   const row *r = *state;
-  for (int lanes = 1; lanes <= 16; lanes *= 2) {
-    kit_begin();
-    const tir_buffer *A = kit_in("A", TN_F32, 16), *C = kit_out("C", r->to, 16);
-    const tir_var *i = kit_var("i");
-    const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes);
-    const tir_stmt *store = kit_store(C, at, tir_cast(&K.arena, r->to, kit_load(A, at)));
-    kit_run(kit_func("kernel", kit_for(i, 16 / lanes, TIR_SERIAL, store)), (void *[]){(void *)bits, c_data});
-    for (int k = 0; k < 16; ++k) {
-      double expected = runtime_rounded(r->to, kit_get(TN_F32, bits, k));
-      check_number(TIR_CAST, r->to, c_data, k, (number){0, expected}, lanes);
-    }
+  uint32_t bits[N];
+  for (int with = 0; with < 2; ++with) {
+    for (int k = 0; k < N; ++k)
+      bits[k] = k % KINDS != SUBNORMAL ? kinds[(k + k / KINDS) % KINDS]
+                : with && k > N / 2    ? kinds[SUBNORMAL]
+                                       : 0x80000000;
+    for (int k = 0; k < N && !with; ++k)
+      if (bits[k] == kinds[SUBNORMAL]) bits[k] = 0x3F808000;
+    for (int lanes = 1; lanes <= N; lanes *= 2) check_ties(r->to, N, bits, lanes);
+    check_ties(r->to, 48, bits, 24);
+    check_ties(r->to, 48, bits, 48);
   }
 }
 

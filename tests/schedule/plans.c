@@ -819,6 +819,18 @@ static void strips_of_several_sizes(void **state) {
   check_auto(RUNTIME_COUNT(rows), rows);
 }
 
+/* Lanes that come in turns are vectors of whole turns. */
+static void vectors_of_whole_turns(void **state) {
+  (void)state;
+  static const auto_case rows[] = {
+      {"Y[o<8, y<16, x<64] = sum[c<16](X[c,y//2,x//2] * W[c,o,y%2,x%2])", "vectorize(Y.local, x.c)", "pack"},
+      {"Y[o<8, y<32, x<128] = sum[c<16](X[c,y//4,x//4] * W[c,o,y%4,x%4])", "vectorize(Y.local, x.c)", "pack"},
+      {"Y[o<32, y<96, x<96] = sum[c<64](X[c,y//3,x//3] * W[c,o,y%3,x%3])", "split(Y, x, 48)", "tail"},
+      {"Y[o<8, y<16, x<64] = sum[c<16](X[c,y//2,x//2] * V[o,c])", "vectorize(Y.local, x.c)", "pack"},
+      {"Y[o<8, x<64] = sum[c<16](X[c,o,x//2] * E[c,x])", "vectorize(Y.local, x.c)", "split(Y, x, 2)"}};
+  check_auto(RUNTIME_COUNT(rows), rows);
+}
+
 /* Images that are turned by a quarter are moved in tiles, pixels as words. */
 static void quarters_are_tiles(void **state) {
   (void)state;
@@ -852,6 +864,7 @@ int test_plans(void) {
                                             cmocka_unit_test(pixels_are_vectors),
                                             cmocka_unit_test(strips_of_several_sizes),
                                             cmocka_unit_test(quarters_are_tiles),
+                                            cmocka_unit_test(vectors_of_whole_turns),
                                             cmocka_unit_test(edges_are_outside),
                                             cmocka_unit_test(shares_no_index)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
