@@ -327,10 +327,6 @@ static const said_case unfit[] = {
     {"by value in parts", "(I, V)[i<2] = argmax[k<1000000](A[i,k])",
      "[{\"stage\":\"I\",\"family\":\"reduce\",\"vectors\":4,\"parts\":4,\"threads\":1,\"together\":1,\"wide\":0,"
      "\"places\":1}]"},
-    {"vectors that cut turns of lanes", "Y[o<32, y<96, x<96] = sum[c<64](X[c,y//3,x//3] * W[c,o,y%3,x%3])",
-     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
-     "\"parity\":0,\"left\":0}]"},
     {"one block of columns first", "Y[i<300, j<16] = X[i,j] * rsqrt(V[j])",
      "[{\"stage\":\"Y\",\"family\":\"points\",\"vectors\":1,\"threads\":0,\"stream\":0,\"columns\":1,\"fold\":0}]"},
 };
