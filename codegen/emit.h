@@ -4,8 +4,9 @@
  * variables are phis of the index type, which is as wide as an address. An expression made of loop variables and
  * constants whose interval fits its dtype and that type ("index expression") is emitted in it where an address, a bound
  * or a comparison wants it; everything else in its own type.
- * Evaluating an expression makes no basic block, but for vectors that become bf16: what it must not touch is reached by selecting a safe address (element
- * 0 of the buffer), so that a value may be memoised within a statement.
+ * Evaluating an expression makes no basic block, but for vectors that become bf16, whose blocks join again: what it must
+ * not touch is reached by selecting a safe address (element 0 of the buffer), so that a value may be memoised within a
+ * statement.
  * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
  * away. */
 #ifndef TENON_CODEGEN_EMIT_H
@@ -130,7 +131,7 @@ void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int p
                                 unsigned align);
 unsigned codegen_element_bytes(const tir_buffer *buffer);
 
-/* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c -------------------------------------------- */
+/* ---- emit_expr.c, emit_arith.c, emit_half.c, emit_math.c, emit_dot.c, emit_lanes.c ------------------------------- */
 
 /* Remembered for the statement. Where it makes basic blocks (vectors that become bf16) the builder stands behind them. */
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);

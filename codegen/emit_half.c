@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { IS_SUBNORMAL = 0x20, WIDEST = 16 };
+enum { IS_SUBNORMAL = 0x20 };
 
 /* A vector of as many lanes, or the element itself. */
 static LLVMTypeRef like(LLVMTypeRef element, int lanes) {
@@ -41,12 +41,12 @@ static LLVMValueRef by_integers(codegen_emitter *m, LLVMValueRef value, int lane
 
 /* Lanes of the widest instruction that divides LANES: 16 or 8; 0: there is none. */
 static int instruction_lanes(const codegen_emitter *m, int lanes) {
-  for (int n = RUNTIME_MIN(m->target->dot_bf16_lanes, WIDEST); n >= 8; n /= 2)
+  for (int n = m->target->bf16_lanes; n >= 8; n /= 2)
     if (lanes % n == 0) return n;
   return 0;
 }
 
-/* Whether N lanes from FIRST on hold a subnormal number: a bit each. */
+/* Which of PART's N lanes are subnormal numbers: a bit each. */
 static LLVMValueRef subnormals(codegen_emitter *m, LLVMValueRef part, int n) {
   char name[48];
   snprintf(name, sizeof name, "llvm.x86.avx512.fpclass.ps.%d", 32 * n);

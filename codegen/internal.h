@@ -43,9 +43,10 @@ struct tn_target {
   bool has_avx2, has_vectors;
   bool shuffles_bytes;              /* over whole registers of 64 bytes */
   int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
-  int pair_lanes;                   /* i32 of the widest instruction that adds products of two 16-bit halves; 0: none */
-  bool is_own;                      /* this machine's architecture and system */
-  int64_t cache_bytes[4];           /* by level, [0] unused */
+  int bf16_lanes; /* f32 that become bf16 by one instruction, beside one that finds subnormal numbers; 0: none */
+  int pair_lanes; /* i32 of the widest instruction that adds products of two 16-bit halves; 0: none */
+  bool is_own;    /* this machine's architecture and system */
+  int64_t cache_bytes[4]; /* by level, [0] unused */
   int cache_ways[4];
   tn_machine_costs costs; /* zeros: nobody measured */
   const char *costs_text; /* "costs=..."; "" without */

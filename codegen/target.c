@@ -375,6 +375,7 @@ static bool resolve(tn_target *t, const spec *s) {
   t->has_vectors = has_vectors(&set);
   t->dot_i8_lanes = dot_lanes(&set, t->vector_bytes, "avx512vnni", "avxvnni");
   t->dot_bf16_lanes = dot_lanes(&set, t->vector_bytes, "avx512bf16", NULL);
+  t->bf16_lanes = has(&set, "avx512dq") && has(&set, "avx512vl") ? t->dot_bf16_lanes : 0;
   t->pair_lanes = pair_lanes(&set, t->vector_bytes);
   t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
   t->shuffles_bytes = t->vector_bytes == 64 && has(&set, "avx512vbmi");

@@ -312,15 +312,35 @@ static void test_ties(void **state) {
   const row *r = *state;
   uint32_t bits[N];
   for (int with = 0; with < 2; ++with) {
-    for (int k = 0; k < N; ++k)
-      bits[k] = k % KINDS != SUBNORMAL ? kinds[(k + k / KINDS) % KINDS]
-                : with && k > N / 2    ? kinds[SUBNORMAL]
-                                       : 0x80000000;
-    for (int k = 0; k < N && !with; ++k)
-      if (bits[k] == kinds[SUBNORMAL]) bits[k] = 0x3F808000;
+    for (int k = 0; k < N; ++k) {
+      int kind = (k + k / KINDS) % KINDS; /* at another place in each vector */
+      bits[k] = kind == SUBNORMAL && !with ? 0x80000000 : kinds[kind];
+    }
     for (int lanes = 1; lanes <= N; lanes *= 2) check_ties(r->to, N, bits, lanes);
     check_ties(r->to, 48, bits, 24);
     check_ties(r->to, 48, bits, 48);
+  }
+}
+
+/* The instructions that make bf16 are of use beside one that finds subnormal numbers. */
+static void test_bf16_instructions(void **state) {
+  (void)state;
+  static const char *const without[] = {"triple=x86_64-linux-gnu cpu=znver4 features=-avx512dq",
+                                        "triple=x86_64-linux-gnu cpu=skylake-avx512", "triple=aarch64-linux-gnu"};
+  for (int i = 0; i <= RUNTIME_COUNT(without); ++i) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", TN_F32, 32), *C = kit_out("C", TN_BF16, 32);
+    const tir_expr *at = kit_ramp(kit_int(0), 1, 32);
+    const tn_target *target =
+        tn_target_new(K.ctx, i < RUNTIME_COUNT(without) ? without[i] : "triple=x86_64-linux-gnu cpu=znver4");
+    check_ok(K.ctx);
+    tir_func *f = kit_func("kernel", kit_store(C, at, tir_cast(&K.arena, TN_BF16, kit_load(A, at))));
+    char *text = kit_text(f, target, CODEGEN_ASSEMBLY);
+    if (i < RUNTIME_COUNT(without))
+      check_has_not(text, "vcvtne2ps2bf16");
+    else
+      check_has(text, "vcvtne2ps2bf16");
+    free(text);
   }
 }
 
@@ -604,6 +624,7 @@ int test_ops_run(void) {
 
 int test_ops(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_reduce),
+                                            cmocka_unit_test(test_bf16_instructions),
                                             cmocka_unit_test(refuse_integer_slash),
                                             cmocka_unit_test(refuse_unbound),
                                             cmocka_unit_test(refuse_deep),
