@@ -112,39 +112,17 @@ static double elements_read(const tile_walk *w, const double *extent) {
   return lesser(n, w->all);
 }
 
-/* Read from the panels that the shared operand is copied to: other reads along the vectors of the same tensor are, too. */
-static bool is_in_panels(const tile_facts *f, const int32_t *c, int read) {
-  const generic_read *reads = f->reads.reads;
-  return c[TILE_PACK] &&
-         (read == f->shared || (reads[read].tensor == reads[f->shared].tensor && reads[read].stride[f->v] != 0));
-}
-
 /* Rows of vectors that do not all begin where a line does: most touch one line more, and so do the vectors. */
 static bool is_askew(const tile_facts *f, const int32_t *c, int read) {
   if (tile_is_beside(c))
     return f->reads.reads[read].stride[f->v] && c[TILE_LANES] * tile_columns(f, c) * f->bytes % COST_LINE;
   if (c[TILE_LANES]) return f->is_lane_askew[read];
-  return f->is_askew[read] && !is_in_panels(f, c, read);
-}
-
-/* Copied in panels of rows. */
-static bool is_left(const tile_facts *f, const int32_t *c, int read) { return c[TILE_LEFT] && read == f->left; }
-
-/* The same in every call: a copy of it is made before the first. */
-static bool is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
-
-/* Copied and read as f32 only: the copy holds f32 (tir/pass_widen_copies.c), unless it is an argument. */
-static bool is_widened(const tile_facts *f, const int32_t *c, int read) {
-  const tn_tensor *tensor = f->reads.reads[read].tensor;
-  bool is_half = tensor->dtype == TN_F16 || tensor->dtype == TN_BF16;
-  bool is_copied = is_in_panels(f, c, read) || is_left(f, c, read);
-  return is_half && is_copied && !c[TILE_DOT] && f->reads.op->outputs[0].dtype == TN_F32 &&
-         !is_constant(&f->reads.reads[read]);
+  return f->is_askew[read] && !tile_is_in_panels(f, c, read);
 }
 
 /* What converting an element takes when it is copied. */
 static double widen_ns(const tile_facts *f, const int32_t *c, int read) {
-  return is_widened(f, c, read) ? cost_fma(&f->machine, c[TILE_WIDTH]) / (double)tile_lanes(f, c) : 0;
+  return tile_is_widened(f, c, read) ? cost_fma(&f->machine, c[TILE_WIDTH]) / (double)tile_lanes(f, c) : 0;
 }
 
 /* One operand as the caches see it. */
@@ -183,11 +161,11 @@ static void tile_extents(const tile_facts *f, const int32_t *c, double *extent) 
 /* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
-  double bytes = is_widened(f, c, i) ? (double)f->bytes : f->walks[i].bytes;
+  double bytes = tile_is_widened(f, c, i) ? (double)f->bytes : f->walks[i].bytes;
   stream s = {.read = read, .walk = &f->walks[i], .bytes = bytes, .row = 0, .stride = 0};
   s.is_askew = is_askew(f, c, i);
-  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && is_in_panels(f, c, i)) ||
-                (is_left(f, c, i) && !tile_left_lies(f, c));
+  s.is_packed = i == tile_turned(f, c) || (!c[TILE_LANES] && tile_is_in_panels(f, c, i)) ||
+                (tile_is_left(f, c, i) && !tile_left_lies(f, c));
   double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   double extent[GENERIC_MAX_AXES];
@@ -547,13 +525,13 @@ typedef struct extras {
 static void add_operand(const tile_facts *f, const int32_t *c, int i, double n, extras *e) {
   bool is_beside = tile_is_beside(c);
   e->loads += n * (is_askew(f, c, i) ? 1 + (double)c[TILE_WIDTH] / COST_LINE : 1);
-  if (f->apart[i] > 0 && !c[TILE_LANES] && !is_in_panels(f, c, i)) {
+  if (f->apart[i] > 0 && !c[TILE_LANES] && !tile_is_in_panels(f, c, i)) {
     e->loads += n * (2 * f->apart[i] - 1); /* of registers that begin anywhere in a line */
     e->shuffles += n * (f->apart[i] - 1);
   }
   if (is_beside && tile_beside_shuffles(f, i)) e->shuffles += n;
   bool is_other = !c[TILE_DOT] && tn_dtype_bytes(f->reads.reads[i].tensor->dtype) != (size_t)f->bytes;
-  if (is_other && !is_widened(f, c, i))
+  if (is_other && !tile_is_widened(f, c, i))
     e->converted += is_beside ? 2 * n : n; /* no load brings them in place: a shuffle more */
 }
 
@@ -578,7 +556,7 @@ static double step_conflict_ns(const tile_facts *f, const int32_t *c, double row
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
     double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
-    bool is_spread = stride >= COST_LINE && (!is_left(f, c, i) || tile_left_lies(f, c));
+    bool is_spread = stride >= COST_LINE && (!tile_is_left(f, c, i) || tile_left_lies(f, c));
     if (read->stride[f->u] && !read->overlaps && is_spread)
       ns += rows * f->machine.costs.line2 * lost_each_step(f, read, rows, stride);
   }
@@ -642,7 +620,7 @@ static double turned_ns(const tile_facts *f, double bytes) {
 /* Copying the operand that is turned for vectors along the reduction, or for dot products. */
 static double turn_ns(const tile_facts *f, const int32_t *c) {
   int turned = tile_turned(f, c);
-  if (turned < 0 || is_constant(&f->reads.reads[turned])) return 0;
+  if (turned < 0 || tile_is_constant(&f->reads.reads[turned])) return 0;
   const tn_tensor *tensor = f->reads.reads[turned].tensor;
   double elements = 1;
   for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
@@ -778,7 +756,7 @@ static double grouped_ns(const tile_facts *f, double bytes, bool is_turned) {
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!c[TILE_PACK]) return 0;
   const generic_read *read = &f->reads.reads[f->shared];
-  if (c[TILE_PACK] == 2 && is_constant(read)) return 0;
+  if (c[TILE_PACK] == 2 && tile_is_constant(read)) return 0;
   const tn_machine *m = &f->machine;
   double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype);
   double times = c[TILE_PACK] == 1 ? copies(f, c, n) : 1;
@@ -799,7 +777,7 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 
 /* Copying the operand of rows once: neighbours go together, others one by one. */
 static double left_ns(const tile_facts *f, const int32_t *c) {
-  if (!c[TILE_LEFT] || is_constant(&f->reads.reads[f->left])) return 0;
+  if (!c[TILE_LEFT] || tile_is_constant(&f->reads.reads[f->left])) return 0;
   const tn_machine *m = &f->machine;
   const generic_read *read = &f->reads.reads[f->left];
   double bytes = f->walks[f->left].all * f->walks[f->left].bytes;
@@ -846,54 +824,6 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return 0;
 }
 
-/* Sums, one operand's vectors and one more must fit into the registers. */
-static bool fits_registers(const tile_facts *f, const int32_t *c) {
-  int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
-  int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
-                   : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
-                                                  : c[TILE_VECTORS] + 1;
-  if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
-  if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
-  if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
-  return sums + others <= f->machine.vector_registers;
-}
-
-/* Blocks of the reduction. Results of vectors that go across lie apart in memory, where blocks would add to them. */
-static bool depth_goes(const tile_facts *f, const int32_t *c) {
-  tile_cut cut;
-  /* What is packed as a whole is read in order anyway; a block of it is packed when it is used (GotoBLAS). */
-  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_DOT] || c[TILE_PACK] == 2;
-  if (!c[TILE_DEPTH]) return true;
-  if (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut)) return false;
-  return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;
-}
-
-/* Vectors of columns are none of them empty; those of steps begin all with one. */
-static bool has_full_vectors(const tile_facts *f, const int32_t *c) {
-  if (tile_is_beside(c)) return c[TILE_LANES] * c[TILE_VECTORS] <= f->reads.extent[f->reads.n_axes - 1];
-  return tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) < f->reads.extent[f->v];
-}
-
-/* What fits the registers goes together with copies, blocks and lanes. */
-static bool goes_together(const tile_facts *f, const int32_t *c) {
-  if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
-  if (c[TILE_PARITY] && c[TILE_LANES]) return false;
-  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
-  if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
-  if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
-  if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
-  if (c[TILE_LEFT] && tile_is_beside(c)) return false;
-  if (c[TILE_LEFT] && c[TILE_LANES] && (f->left == f->turned || !is_widened(f, c, f->left))) return false;
-  if (c[TILE_LEFT] && c[TILE_PADDING] && f->reads.reads[f->left].tensor == f->padding) return false;
-  if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
-  if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
-  if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
-  if (f->turn && tile_columns(f, c) % f->turn) return false;
-  if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
-  if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
-  return !c[TILE_DOT] || (f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes);
-}
-
 /* Of plans that cost the same, the one with fewer loops; but what is copied for a block is used while it is near. */
 static double plainness(const int32_t *c, const nest *n) {
   static const double loop = 0.001, copy = 0.005, doubt = 0.02; /* results that are added to in memory may wait */
@@ -904,9 +834,9 @@ static double plainness(const int32_t *c, const nest *n) {
 
 /* Copies that threads share in a loop of their own. */
 static int own_copies(const tile_facts *f, const int32_t *c) {
-  bool packs = c[TILE_PACK] == 2 && !is_constant(&f->reads.reads[f->shared]);
-  bool copies_left = c[TILE_LEFT] && !is_constant(&f->reads.reads[f->left]);
-  return packs + copies_left + (tile_turned(f, c) >= 0 && !is_constant(&f->reads.reads[tile_turned(f, c)]));
+  bool packs = c[TILE_PACK] == 2 && !tile_is_constant(&f->reads.reads[f->shared]);
+  bool copies_left = c[TILE_LEFT] && !tile_is_constant(&f->reads.reads[f->left]);
+  return packs + copies_left + (tile_turned(f, c) >= 0 && !tile_is_constant(&f->reads.reads[tile_turned(f, c)]));
 }
 
 /* NS of one thread on all. Each block begins with a wait, and copies start threads of their own. */
@@ -923,7 +853,7 @@ static double shared_ns(const tile_facts *f, const int32_t *c, const nest *n, do
 static double cost(const void *facts, const int32_t *c) {
   const tile_facts *f = facts;
   nest n;
-  if (!goes_together(f, c)) return INFINITY;
+  if (!tile_goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
   double ns = tiles_ns(f, c, &n, compute_ns(f, c, &n), store_ns(f, c, &n)) + pack_ns(f, c, &n) + turn_ns(f, c) +
               left_ns(f, c) + padding_ns(f, c, &n);

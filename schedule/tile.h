@@ -122,6 +122,16 @@ bool tile_cut_of(const generic_reads *r, int64_t depth, tile_cut *out);
 bool tile_goes_beside(const tile_facts *f, int64_t steps);
 /* Whether what such a vector reads comes out of a row by a shuffle; else it is as it was loaded. */
 bool tile_beside_shuffles(const tile_facts *f, int read);
+/* Whether the plan's choices fit each other and the registers. */
+bool tile_goes_together(const tile_facts *f, const int32_t *value);
+/* Whether read READ is one of the panels that the shared operand is copied to: as other reads along the vectors of the same tensor are. */
+bool tile_is_in_panels(const tile_facts *f, const int32_t *value, int read);
+/* Whether it is copied in panels of rows. */
+bool tile_is_left(const tile_facts *f, const int32_t *value, int read);
+/* The same in every call: a copy of it is made before the first. */
+bool tile_is_constant(const generic_read *read);
+/* Copied and read as f32 only: the copy holds f32 (tir/pass_widen_copies.c), unless it is an argument. */
+bool tile_is_widened(const tile_facts *f, const int32_t *value, int read);
 /* The values that each field may have. FACTS are tile_facts. */
 void tile_space(const void *facts, plan_space *s);
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */

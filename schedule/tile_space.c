@@ -1,4 +1,5 @@
-/* tile_space.c: which plans the family `tile` has for a group: tiles, blocks, copies, cuts of the reduction. */
+/* tile_space.c: which plans the family `tile` has for a group: tiles, blocks, copies, cuts of the reduction; and which of these choices go
+ * together. */
 #include "schedule/cost.h"
 #include "schedule/tile.h"
 
@@ -114,4 +115,71 @@ void tile_space(const void *facts, plan_space *s) {
     if (i == 0 || f->left >= 0) plan_add(s, TILE_LEFT, i);
   }
   for (int64_t steps = 2; tile_goes_beside(f, steps); steps *= 2) plan_add(s, TILE_LANES, steps);
+}
+
+/* ---- plans whose choices fit each other ------------------------------------------------------------------------------ */
+
+bool tile_is_in_panels(const tile_facts *f, const int32_t *c, int read) {
+  const generic_read *reads = f->reads.reads;
+  return c[TILE_PACK] &&
+         (read == f->shared || (reads[read].tensor == reads[f->shared].tensor && reads[read].stride[f->v] != 0));
+}
+
+bool tile_is_left(const tile_facts *f, const int32_t *c, int read) { return c[TILE_LEFT] && read == f->left; }
+
+bool tile_is_constant(const generic_read *read) { return read->tensor->is_layout_free; }
+
+bool tile_is_widened(const tile_facts *f, const int32_t *c, int read) {
+  const tn_tensor *tensor = f->reads.reads[read].tensor;
+  bool is_half = tensor->dtype == TN_F16 || tensor->dtype == TN_BF16;
+  bool is_copied = tile_is_in_panels(f, c, read) || tile_is_left(f, c, read);
+  return is_half && is_copied && !c[TILE_DOT] && f->reads.op->outputs[0].dtype == TN_F32 &&
+         !tile_is_constant(&f->reads.reads[read]);
+}
+
+/* Sums, one operand's vectors and one more must fit into the registers. */
+static bool fits_registers(const tile_facts *f, const int32_t *c) {
+  int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
+  int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
+                   : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
+                                                  : c[TILE_VECTORS] + 1;
+  if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
+  if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
+  if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
+  return sums + others <= f->machine.vector_registers;
+}
+
+/* Blocks of the reduction. Results of vectors that go across lie apart in memory, where blocks would add to them. */
+static bool depth_goes(const tile_facts *f, const int32_t *c) {
+  tile_cut cut;
+  /* What is packed as a whole is read in order anyway; a block of it is packed when it is used (GotoBLAS). */
+  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_DOT] || c[TILE_PACK] == 2;
+  if (!c[TILE_DEPTH]) return true;
+  if (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut)) return false;
+  return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;
+}
+
+/* Vectors of columns are none of them empty; those of steps begin all with one. */
+static bool has_full_vectors(const tile_facts *f, const int32_t *c) {
+  if (tile_is_beside(c)) return c[TILE_LANES] * c[TILE_VECTORS] <= f->reads.extent[f->reads.n_axes - 1];
+  return tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) < f->reads.extent[f->v];
+}
+
+bool tile_goes_together(const tile_facts *f, const int32_t *c) {
+  if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
+  if (c[TILE_PARITY] && c[TILE_LANES]) return false;
+  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
+  if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
+  if (c[TILE_LEFT] && tile_is_beside(c)) return false;
+  if (c[TILE_LEFT] && c[TILE_LANES] && (f->left == f->turned || !tile_is_widened(f, c, f->left))) return false;
+  if (c[TILE_LEFT] && c[TILE_PADDING] && f->reads.reads[f->left].tensor == f->padding) return false;
+  if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
+  if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
+  if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
+  if (f->turn && tile_columns(f, c) % f->turn) return false;
+  if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
+  if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
+  return !c[TILE_DOT] || (f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes);
 }
