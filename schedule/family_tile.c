@@ -530,6 +530,7 @@ static void add_operand(const tile_facts *f, const int32_t *c, int i, double n, 
     e->shuffles += n * (f->apart[i] - 1);
   }
   if (is_beside && tile_beside_shuffles(f, i)) e->shuffles += n;
+  if (tile_is_woven(c) && i == f->shared) e->shuffles += n * log2(f->dot_group);
   bool is_other = !c[TILE_DOT] && tn_dtype_bytes(f->reads.reads[i].tensor->dtype) != (size_t)f->bytes;
   if (is_other && !tile_is_widened(f, c, i))
     e->converted += is_beside ? 2 * n : n; /* no load brings them in place: a shuffle more */
@@ -754,7 +755,7 @@ static double grouped_ns(const tile_facts *f, double bytes, bool is_turned) {
 
 /* Copying the packed operand as often as the loops around the copy run. */
 static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
-  if (!c[TILE_PACK]) return 0;
+  if (!c[TILE_PACK] || tile_is_woven(c)) return 0;
   const generic_read *read = &f->reads.reads[f->shared];
   if (c[TILE_PACK] == 2 && tile_is_constant(read)) return 0;
   const tn_machine *m = &f->machine;

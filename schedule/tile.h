@@ -12,7 +12,7 @@
   X(ROWS2, "rows2", "and along a second such axis")                                                    \
   X(PACK, "pack",                                                                                      \
     "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                    \
-    "2 copied before all")                                                                             \
+    "2 copied before all, 3 for dot products put side by side in registers, step by step")             \
   X(PANELS, "panels", "tiles of columns in a block")                                                   \
   X(BLOCK, "block", "tiles of rows in a block, 0: all")                                                \
   X(ORDER, "order", "1: blocks of columns outside of all other loops")                                 \
@@ -36,6 +36,9 @@ enum tile_field {
 #undef X
       TILE_FIELD_COUNT
 };
+
+/* Of PACK. */
+enum { TILE_PACK_WOVEN = 3 };
 
 /* What family_tile.c finds out about a group, for both files. In the draft's arena. */
 /* Steps of a filter that are written out. */
@@ -68,6 +71,7 @@ typedef struct tile_facts {
   int far;             /* the read that goes along v with a stride and can be packed, or has to (apart 0); -1: none */
   int shared;          /* the operand that all rows share; -1: none */
   bool can_pack;       /* it can be copied into panels */
+  bool can_weave;      /* or put side by side in registers for dot products */
   int left;            /* the operand that can be copied in panels of rows; -1: none */
   bool left_lies;      /* its copy lies as it does: of a window of halves, to be floats */
   int64_t rows_block;  /* the same of rows: a tile's are part of one; 0: any */
@@ -90,7 +94,8 @@ typedef struct tile_facts {
   const char *dot;          /* the intrinsic's name; NULL: none fits */
   int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
   int dot_group;            /* elements of k in a lane */
-  bool dots_lie;            /* vectors of them along the reduction: both operands lie so */
+  bool dots_lie;            /* vectors of them along the reduction: both operands lie so, but for one ... */
+  int lie_turned;           /* ... that has to be copied with k last; -1: none */
   bool dots_across;         /* vectors of them across the columns, which are as many as lanes */
   bool dot_signed;          /* it takes registers and instructions of its own */
   bool dot_halves;          /* so does each operand, whose halves are multiplied one after the other */
@@ -160,10 +165,13 @@ static inline int tile_unrolled_from(const tile_facts *f) {
 static inline bool tile_is_unrolled(const tile_facts *f) { return tile_unrolled_from(f) < f->reads.n_axes; }
 /* The operand that is copied with the last reduction axis last; -1: none. */
 static inline int tile_turned(const tile_facts *f, const int32_t *value) {
-  return value[TILE_LANES] == 1 ? f->turned : value[TILE_DOT] ? f->dot_turned : -1;
+  if (value[TILE_LANES] == 1) return value[TILE_DOT] ? f->lie_turned : f->turned;
+  return value[TILE_DOT] ? f->dot_turned : -1;
 }
 /* A vector has steps of the reduction beside all columns, and a tile's vectors are steps that follow each other. */
 static inline bool tile_is_beside(const int32_t *value) { return value[TILE_LANES] > 1; }
+/* Steps that a dot product takes at once are rows of the shared operand, which shuffles put side by side each time that they are used. */
+static inline bool tile_is_woven(const int32_t *value) { return value[TILE_PACK] == TILE_PACK_WOVEN; }
 /* Elements of a tile along the last data axis. */
 static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
   if (tile_is_beside(value)) return f->reads.extent[f->v];

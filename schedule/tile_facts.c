@@ -192,6 +192,16 @@ static bool has_rows_askew(const generic_reads *r, const generic_read *read, int
   return is_askew && read->is_known[v] && read->stride[v] == 1;
 }
 
+/* Where rows along the last reduction axis begin, those of the read TURNED in its copy. */
+static void describe_lane_rows(tile_facts *f, int turned) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  for (int i = 0; i < r->n; i++) {
+    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
+    f->is_lane_askew[i] = i == turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
+  }
+}
+
 /* Every read goes along the last reduction axis, or one of them after it was turned. */
 static void describe_lanes(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
@@ -209,10 +219,7 @@ static void describe_lanes(const generic_draft *d, tile_facts *f) {
     f->turned = i;
   }
   f->can_lane = along;
-  for (int i = 0; i < r->n; i++) {
-    int64_t copied = r->extent[k] * (int64_t)tn_dtype_bytes(r->reads[i].tensor->dtype);
-    f->is_lane_askew[i] = i == f->turned ? copied % COST_LINE != 0 : has_rows_askew(r, &r->reads[i], k);
-  }
+  describe_lane_rows(f, f->turned);
 }
 
 bool tile_beside_shuffles(const tile_facts *f, int read) {
@@ -334,6 +341,19 @@ bool generic_is_against_the_grain(const generic_draft *d, int stage) {
 
 /* ---- dot products ------------------------------------------------------------------------------------------------ */
 
+/* Whether both operands go along the last reduction axis, one of them after it was turned. */
+static bool lies_along(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  f->lie_turned = -1;
+  for (int i = 0; i < r->n; i++) {
+    if (r->reads[i].stride[k] == 1) continue;
+    if (f->lie_turned >= 0 || !can_be_turned(d, r, &r->reads[i], k)) return false;
+    f->lie_turned = i;
+  }
+  return true;
+}
+
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
 static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
@@ -352,9 +372,12 @@ static void describe_dot(const generic_draft *d, tile_facts *f) {
   f->dot_turned = is_turned ? 1 - f->shared : -1;
   f->dot_halves = generic_dot_has_halves(&f->machine, dot);
   f->dot_signed = dot->is_signed && !f->dot_halves;
-  f->dots_lie = !is_turned && right->stride[k] == 1 && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
+  f->dots_lie = lies_along(d, f) && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
                 r->extent[k] >= lanes * dot->group;
-  f->dots_across = f->can_pack && r->extent[f->v] >= lanes;
+  if (f->dots_lie && !f->can_lane) describe_lane_rows(f, f->lie_turned);
+  bool is_below = right->stride[f->v] == 1 && !right->is_window && right->dim[f->v] == right->tensor->ndim - 1;
+  f->can_weave = is_below && right->dim[k] != right->dim[f->v] && can_be_packed(d, r, right, f->v, 1);
+  f->dots_across = (f->can_pack || f->can_weave) && r->extent[f->v] >= lanes;
   if (!f->dots_lie && !f->dots_across) f->dot = NULL;
 }
 

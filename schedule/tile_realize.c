@@ -115,6 +115,41 @@ static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **cop
          copy_as(t, read->tensor, reader, map, copy);
 }
 
+/* Copies it for READER in groups for dot products, which otherwise lie as it does: "[d0, d1] -> [d0//4, d1, d0%4]". */
+static bool weave(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
+  const tn_tensor *tensor = packed_read(t)->tensor;
+  int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader), grouped = group_dim(t);
+  runtime_str map = {0};
+  generic_map_begin(&map, tensor->ndim);
+  for (int k = 0; k < tensor->ndim; k++) {
+    runtime_str_addf(&map, "d%d", k);
+    if (k == grouped) runtime_str_addf(&map, "//%d", t->f->dot_group);
+    runtime_str_add(&map, ", ");
+  }
+  runtime_str_addf(&map, "d%d%%%d]", grouped, t->f->dot_group);
+  if (map.failed) runtime_arena_lacks(t->d->arena);
+  bool ok = !map.failed && schedule_cache_read(t->d->s, from, "local", 1, &by) == TN_OK &&
+            schedule_transform_layout(t->d->s, from + 1, map.data) == TN_OK;
+  runtime_str_free(&map);
+  if (ok) *copy = t->d->s->stages[from + 1].tensors;
+  return ok;
+}
+
+/* Such a copy of the rows that one step of SUMS' loop STEP takes: vectors of whole registers, which are part of the tile's columns. */
+static bool place_woven(const tiling *t, const tn_tensor *copy, const tn_tensor *sums, int step) {
+  int stage = generic_stage(t->d, copy), last = packed_read(t)->tensor->ndim - 1, grouped = group_dim(t);
+  int64_t by = t->lanes * t->f->dot_group;
+  int groups, group, blocks, lane, order[TN_MAX_RANK + 2], n = 0;
+  while (by > t->lanes && t->columns % by != 0) by /= 2;
+  if (!generic_split(t->d, stage, grouped, t->f->dot_group, &groups, &group)) return false;
+  if (!generic_split_as(t->d, stage, last, by, TN_TAIL_PAD, &blocks, &lane)) return false;
+  for (int k = 0; k < last; k++) order[n++] = k == grouped ? groups : k;
+  order[n++] = blocks, order[n++] = lane, order[n++] = group;
+  return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){lane, group}, &lane) &&
+         generic_annotate(t->d, stage, blocks, SCHEDULE_UNROLL) &&
+         generic_annotate(t->d, stage, lane, SCHEDULE_VECTORIZE) && generic_attach(t->d, copy, sums, step);
+}
+
 /* Whether an iteration of the axis reads another part. */
 static bool moves(const generic_read *read, int axis) {
   return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
@@ -357,8 +392,9 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
 }
 
 /* The stage with the sums: reduction loops outside, a tile of accumulators inside, written out by
- * register_tiles. */
-static bool arrange_tile(const tiling *t, int stage) {
+ * register_tiles. WOVEN: the copy for dot products that each step makes; NULL: none. */
+static bool arrange_tile(const tiling *t, int stage, const tn_tensor *woven) {
+  const tn_tensor *sums = t->d->s->stages[stage].tensors;
   const tile_facts *f = t->f;
   int v_sub = -1, v_in = f->v, k, group = -1;
   bool joins = f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && t->depth < 0;
@@ -367,6 +403,8 @@ static bool arrange_tile(const tiling *t, int stage) {
     return false;
   if (t->c[TILE_DOT] && !generic_split(t->d, stage, f->reads.n_axes - 1, f->dot_group, &k, &group)) return false;
   if (!order_tile(t, stage, v_sub, v_in, group)) return false;
+  if (woven && !place_woven(t, woven, sums, k)) return false;
+  stage = generic_stage(t->d, sums);
   if (t->c[TILE_DOT])
     return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
   if (!generic_annotate(t->d, stage, v_in, SCHEDULE_VECTORIZE)) return false;
@@ -595,17 +633,19 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   t.by_lanes =
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
-  if (!make_sums(&t, &sums) || (f->is_across && !turn_sums(&t, sums)) || (value[TILE_PACK] && !pack(&t, sums, &copy)))
-    return false;
+  bool is_woven = tile_is_woven(value);
+  if (!make_sums(&t, &sums) || (f->is_across && !turn_sums(&t, sums))) return false;
+  if (value[TILE_PACK] && !(is_woven ? weave : pack)(&t, sums, &copy)) return false;
   if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
   if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   bool is_beside = tile_is_beside(value);
   if (lanes && !(is_beside ? sum_beside : sum_in_lanes)(&t, sums, innermost)) return false;
   if (!lanes && !generic_attach(d, sums, t.root, innermost)) return false;
-  if (copy && !place_copy(&t, copy)) return false; /* before dot products, which ask how far it may be read */
+  if (copy && !is_woven && !place_copy(&t, copy))
+    return false; /* before dot products, which ask how far it may be read */
   if (left && !(tile_left_lies(f, value) ? place_apart(&t, left) : place_left(&t, left))) return false;
-  if (!lanes && !arrange_tile(&t, generic_stage(d, sums))) return false;
+  if (!lanes && !arrange_tile(&t, generic_stage(d, sums), is_woven ? copy : NULL)) return false;
   if (value[TILE_PREFETCH] && !prefetch_next(&t, sums, copy ? copy : packed_read(&t)->tensor)) return false;
   if (t.root != g->root && !place_apart(&t, g->root)) return false;
   return !g->padding || place_padding(&t);

@@ -68,7 +68,7 @@ static void add_vectors(const tile_facts *f, plan_space *s) {
   enum { OTHERS = 4 };
   int64_t rows = f->rows_block ? f->rows_block : tile_extent_of(f, f->u);
   int64_t most = (f->machine.vector_registers - OTHERS) / rows;
-  bool is_thin = f->can_lane && tile_extent_of(f, f->v) <= MAX_THIN;
+  bool is_thin = (f->can_lane || f->dots_lie) && tile_extent_of(f, f->v) <= MAX_THIN;
   most = RUNTIME_MAX(most, is_thin ? MAX_THIN : MAX_VECTORS);
   for (int64_t n = 1; n <= most; n += n < MAX_THIN ? 1 : 4) plan_add(s, TILE_VECTORS, n);
 }
@@ -96,10 +96,11 @@ void tile_space(const void *facts, plan_space *s) {
   bool is_alone = f->can_pack && tile_reads_of(&f->reads, f->reads.reads[f->shared].tensor) == 1;
   if (is_alone) plan_add(s, TILE_PACK, 1);
   if (f->can_pack) plan_add(s, TILE_PACK, 2);
+  if (f->can_weave && f->dots_across) plan_add(s, TILE_PACK, TILE_PACK_WOVEN);
   int64_t columns = tile_extent_of(f, f->v); /* where they are fewer than lanes, these go along the reduction */
-  if (f->can_lane && columns <= MAX_THIN)
+  if (can_lane && columns <= MAX_THIN)
     plan_add(s, TILE_PANELS, columns); /* all, so that the other operand is read once */
-  add_counts(s, TILE_PANELS, f->can_lane && columns <= lanes ? columns : generic_ceil_div(columns, lanes), 64);
+  add_counts(s, TILE_PANELS, can_lane && columns <= lanes ? columns : generic_ceil_div(columns, lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
   add_counts(s, TILE_BLOCK, rows, 64);
   add_depths(f, s);
@@ -121,7 +122,7 @@ void tile_space(const void *facts, plan_space *s) {
 
 bool tile_is_in_panels(const tile_facts *f, const int32_t *c, int read) {
   const generic_read *reads = f->reads.reads;
-  return c[TILE_PACK] &&
+  return c[TILE_PACK] && !tile_is_woven(c) &&
          (read == f->shared || (reads[read].tensor == reads[f->shared].tensor && reads[read].stride[f->v] != 0));
 }
 
@@ -143,6 +144,7 @@ static bool fits_registers(const tile_facts *f, const int32_t *c) {
   int64_t others = c[TILE_DOT] && f->dot_halves   ? 2 * c[TILE_VECTORS] + 3
                    : c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2
                                                   : c[TILE_VECTORS] + 1;
+  if (tile_is_woven(c)) others += f->dot_group;
   if (c[TILE_ROWS] * c[TILE_ROWS2] == 1 && !c[TILE_DOT]) others = 2; /* what is used once is loaded where it is used */
   if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
   if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
@@ -170,6 +172,7 @@ bool tile_goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
+  if (c[TILE_LANES] == 1 && !f->can_lane && f->lie_turned >= 0) return false;
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_LEFT] && tile_is_beside(c)) return false;
@@ -178,6 +181,7 @@ bool tile_goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
   if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
+  if (tile_is_woven(c) && (!c[TILE_DOT] || c[TILE_LANES])) return false;
   if (f->turn && tile_columns(f, c) % f->turn) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;

@@ -8,11 +8,15 @@
  * The bits of a + 128 are those of a with the top one flipped. Integers wrap, so that the result is the same. */
 #include "tir/passes.h"
 
-enum { MAX_DOTS = 64, SHIFT = 128 };
+enum { MAX_DOTS = 64, MAX_ROOMS = 4, SHIFT = 128 };
 
-/* The statements of a loop's body, each of which adds a dot product to an element of a local buffer. */
+/* A loop's body: statements, each of which adds a dot product to an element of a local buffer, and before them those that put into
+ * buffers of its own what these read. */
 typedef struct dots {
-  int n, n_shared;
+  int n, n_shared, n_rooms;
+  const tir_buffer *rooms[MAX_ROOMS]; /* such buffers, the outermost first */
+  int n_before;
+  const tir_stmt *const *before; /* of the body */
   const tir_stmt *store[MAX_DOTS];
   int shared_by[MAX_DOTS];          /* of each, the place of its second operand in ... */
   const tir_expr *shared[MAX_DOTS]; /* ... the different ones */
@@ -46,14 +50,38 @@ static bool add_dot(dots *d, const tir_stmt *s, const tir_var *var) {
   return true;
 }
 
+/* The body inside of the buffers of its own. NULL: they are too many. */
+static const tir_stmt *enter_rooms(const tir_stmt *body, dots *d) {
+  for (; body->kind == TIR_ALLOC; body = body->u.alloc.body) {
+    if (d->n_rooms == MAX_ROOMS) return NULL;
+    d->rooms[d->n_rooms++] = body->u.alloc.buffer;
+  }
+  return body;
+}
+
+/* What stands before the dot products writes and reads other buffers than their sums. */
+static bool stands_before(const dots *d, const tir_stmt *s) {
+  if (s->kind != TIR_STORE) return false;
+  for (int i = 0; i < d->n; i++) {
+    const tir_buffer *sums = d->store[i]->u.store.buffer;
+    if (s->u.store.buffer == sums || tir_loads(s->u.store.value, sums)) return false;
+    if (s->u.store.predicate != NULL && tir_loads(s->u.store.predicate, sums)) return false;
+  }
+  return true;
+}
+
 /* Worth it where each second operand meets several first ones. */
 static bool collect(const tir_stmt *loop, dots *d) {
-  const tir_stmt *body = loop->u.loop.body;
   const tir_var *var = loop->u.loop.var;
   *d = (dots){0};
-  if (loop->u.loop.kind != TIR_SERIAL) return false;
-  for (int i = 0; body->kind == TIR_SEQ && i < body->u.seq.n; i++)
+  const tir_stmt *body = enter_rooms(loop->u.loop.body, d);
+  if (loop->u.loop.kind != TIR_SERIAL || body == NULL || body->kind != TIR_SEQ) return false;
+  d->before = body->u.seq.stmts;
+  while (d->n_before < body->u.seq.n && !adds_up(d->before[d->n_before], var)) d->n_before++;
+  for (int i = d->n_before; i < body->u.seq.n; i++)
     if (!add_dot(d, body->u.seq.stmts[i], var)) return false;
+  for (int i = 0; i < d->n_before; i++)
+    if (!stands_before(d, d->before[i])) return false;
   return d->n >= 2 * d->n_shared && d->n > 0;
 }
 
@@ -76,6 +104,17 @@ static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared)
   int lanes = d->store[0]->u.store.value->lanes;
   tn_dtype dtype = (tn_dtype)d->store[0]->u.store.index[0]->dtype;
   return tir_ramp(arena, tir_int(arena, dtype, (int64_t)shared * lanes), 1, lanes);
+}
+
+/* INSIDE behind what stands before it, and in the body's own buffers. NULL: no memory. */
+static const tir_stmt *put_back(runtime_arena *arena, const dots *d, const tir_stmt *inside) {
+  const tir_stmt **all = runtime_alloc(arena, (size_t)(d->n_before + 1) * sizeof *all);
+  if (all == NULL) return NULL;
+  for (int i = 0; i < d->n_before; i++) all[i] = d->before[i];
+  all[d->n_before] = inside;
+  const tir_stmt *body = tir_seq(arena, d->n_before + 1, all);
+  for (int i = d->n_rooms - 1; i >= 0; i--) body = tir_alloc(arena, d->rooms[i], body);
+  return body;
 }
 
 /* What is too much, 128 times the sum of B, adds up in the same loop and is taken off behind it. */
@@ -102,7 +141,7 @@ static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const
     const tir_expr *value = tir_dot(arena, dot->arg[0], shifted(arena, dot->arg[1]), dot->arg[2]);
     body[n++] = store(arena, d->store[i]->u.store.buffer, d->store[i]->u.store.index[0], value);
   }
-  const tir_stmt *inside = tir_seq(arena, n, body);
+  const tir_stmt *inside = put_back(arena, d, tir_seq(arena, n, body));
   n = 0;
   for (int i = 0; i < d->n_shared; i++) all[n++] = before[i];
   all[n++] = tir_for(arena, loop->u.loop.var, loop->u.loop.min, loop->u.loop.extent, TIR_SERIAL, inside);
