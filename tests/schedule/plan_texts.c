@@ -44,6 +44,21 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":3,\"rows\":4,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
      "\"parity\":0,\"left\":0}]"},
+    {"dots_of_rows_side_by_side",
+     "input X: bf16[5,30], W: bf16[30,96]\nY[i<5, j<96] = sum[k<30](f32(X[i,k]) * f32(W[k,j]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":5,\"rows2\":1,\"pack\":3,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
+    {"signed_dots_of_rows_side_by_side",
+     "input X: i8[6,64], W: i8[64,200]\nY[i<6, j<200] = sum[k<64](i32(X[i,k]) * i32(W[k,j]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":3,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
+    {"dots_in_lanes_of_a_turned_operand",
+     "input X: u8[80,128], W: i8[128,3]\nY[i<80, j<3] = sum[k<128](i32(X[i,k]) * i32(W[k,j]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":3,\"rows2\":1,\"pack\":0,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_by_dots", "input x: u8[256], A: i8[300,256]\nY[j<300] = sum[k<256](i32(x[k]) * i32(A[j,k]))",
      "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":2,\"wide\":0,"
      "\"places\":0,\"dots\":1}]"},

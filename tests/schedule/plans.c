@@ -844,6 +844,22 @@ static void quarters_are_tiles(void **state) {
   check_auto(RUNTIME_COUNT(rows), rows);
 }
 
+/* Dot products of few rows take the other operand's rows side by side in registers; those of few columns go along the reduction. */
+static void weaves_for_few_rows(void **state) {
+  (void)state;
+#define PRODUCT(a, b, c, x, w, m, n, k) \
+  "input X: " a "[" x "], W: " b "[" w "]\nY[i<" m ", j<" n "] = sum[k<" k "](" c "(X[i,k]) * " c "(W[k,j]))"
+  static const auto_case rows[] = {
+      {PRODUCT("bf16", "bf16", "f32", "5,768", "768,320", "5", "320", "768"), "cache_read(W, local, ", "W.global"},
+      {PRODUCT("u8", "i8", "i32", "4,512", "512,640", "4", "640", "512"), "cache_read(W, local, ", "W.global"},
+      {PRODUCT("i8", "i8", "i32", "6,512", "512,640", "6", "640", "512"), "cache_read(W, local, ", "W.global"},
+      {PRODUCT("bf16", "bf16", "f32", "512,512", "512,512", "512", "512", "512"), "cache_read(W, global, ", "W.local"},
+      {PRODUCT("bf16", "bf16", "f32", "2000,300", "300,3", "2000", "3", "300"),
+       "transform_layout(W.global, [d0, d1] -> [d1, d0])", "W.local"}};
+#undef PRODUCT
+  check_auto(RUNTIME_COUNT(rows), rows);
+}
+
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(packs_what_has_panels),
                                             cmocka_unit_test(together_for_few),
@@ -865,6 +881,7 @@ int test_plans(void) {
                                             cmocka_unit_test(strips_of_several_sizes),
                                             cmocka_unit_test(quarters_are_tiles),
                                             cmocka_unit_test(vectors_of_whole_turns),
+                                            cmocka_unit_test(weaves_for_few_rows),
                                             cmocka_unit_test(edges_are_outside),
                                             cmocka_unit_test(shares_no_index)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
