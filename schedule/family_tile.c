@@ -413,7 +413,7 @@ static double read_all(const tile_facts *f, const int32_t *c, const nest *n, rea
            near = 0;                 /* LINES: of a tile, but those that are NEAR */
     int loops = n->n, on_panel = -1; /* kinds of tiles that follow others on the same panel */
     out[i].n = 0, out[i].ns = 0;
-    if (n->depth >= 0 && c[TILE_PACK] && i == f->shared)
+    if (n->depth >= 0 && tile_is_in_panels(f, c, i) && i == f->shared)
       loops = n->n - 1 - n->depth, first = greater(w.place[loops], 2); /* the block that was just copied */
     for (int l = 0; l < loops; l++) {
       double count = n->loops[n->n - 1 - l].count, line = line_ns(f, c, s, w.place[l]) + w.page[i];
@@ -530,7 +530,12 @@ static void add_operand(const tile_facts *f, const int32_t *c, int i, double n, 
     e->shuffles += n * (f->apart[i] - 1);
   }
   if (is_beside && tile_beside_shuffles(f, i)) e->shuffles += n;
-  if (tile_is_woven(c) && i == f->shared) e->shuffles += n * log2(f->dot_group);
+  if (tile_is_woven(c) && i == f->shared) { /* parts of registers are put together first */
+    double lanes = (double)tile_lanes(f, c) * f->dot_group;
+    double more = lanes / (double)tile_woven(f, c, tile_columns(f, c)) - 1;
+    e->loads += n * more;
+    e->shuffles += n * (log2(f->dot_group) + more);
+  }
   bool is_other = !c[TILE_DOT] && tn_dtype_bytes(f->reads.reads[i].tensor->dtype) != (size_t)f->bytes;
   if (is_other && !tile_is_widened(f, c, i))
     e->converted += is_beside ? 2 * n : n; /* no load brings them in place: a shuffle more */

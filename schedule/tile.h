@@ -178,6 +178,13 @@ static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
   return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));
 }
 
+/* Columns of COLUMNS that are put side by side at a time: of each row a whole register or, where that does not divide them, a part. */
+static inline int64_t tile_woven(const tile_facts *f, const int32_t *value, int64_t columns) {
+  int64_t lanes = tile_lanes(f, value), by = lanes * f->dot_group;
+  while (by > lanes && columns % by != 0) by /= 2;
+  return by;
+}
+
 /* Whether the copy of the operand of rows lies as the operand does. */
 static inline bool tile_left_lies(const tile_facts *f, const int32_t *value) {
   return f->left_lies || value[TILE_LANES];

@@ -138,9 +138,8 @@ static bool weave(const tiling *t, const tn_tensor *reader, const tn_tensor **co
 /* Such a copy of the rows that one step of SUMS' loop STEP takes: vectors of whole registers, which are part of the tile's columns. */
 static bool place_woven(const tiling *t, const tn_tensor *copy, const tn_tensor *sums, int step) {
   int stage = generic_stage(t->d, copy), last = packed_read(t)->tensor->ndim - 1, grouped = group_dim(t);
-  int64_t by = t->lanes * t->f->dot_group;
+  int64_t by = tile_woven(t->f, t->c, t->columns);
   int groups, group, blocks, lane, order[TN_MAX_RANK + 2], n = 0;
-  while (by > t->lanes && t->columns % by != 0) by /= 2;
   if (!generic_split(t->d, stage, grouped, t->f->dot_group, &groups, &group)) return false;
   if (!generic_split_as(t->d, stage, last, by, TN_TAIL_PAD, &blocks, &lane)) return false;
   for (int k = 0; k < last; k++) order[n++] = k == grouped ? groups : k;
@@ -396,12 +395,12 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
 static bool arrange_tile(const tiling *t, int stage, const tn_tensor *woven) {
   const tn_tensor *sums = t->d->s->stages[stage].tensors;
   const tile_facts *f = t->f;
-  int v_sub = -1, v_in = f->v, k, group = -1;
+  int v_sub = -1, v_in = f->v, group = -1, k = t->d->s->stages[stage].n_axes - 1; /* the last of the reduction */
   bool joins = f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && t->depth < 0;
   if (joins && !join_channels(t, stage)) return false;
   if ((t->by_lanes || t->c[TILE_DOT]) && !generic_split_as(t->d, stage, f->v, t->lanes, TN_TAIL_PAD, &v_sub, &v_in))
     return false;
-  if (t->c[TILE_DOT] && !generic_split(t->d, stage, f->reads.n_axes - 1, f->dot_group, &k, &group)) return false;
+  if (t->c[TILE_DOT] && !generic_split(t->d, stage, k, f->dot_group, &k, &group)) return false;
   if (!order_tile(t, stage, v_sub, v_in, group)) return false;
   if (woven && !place_woven(t, woven, sums, k)) return false;
   stage = generic_stage(t->d, sums);

@@ -51,11 +51,11 @@ static int64_t depth_near(const generic_reads *r, int64_t depth) {
  * short that the rows of the shared operand are followed side by side. Of no use where the second cache holds that operand. A matrix
  * that a single row goes over is read nearly as it lies, in blocks of few steps, whose sums stay in the first cache. */
 static void add_depths(const tile_facts *f, plan_space *s) {
-  enum { LEAST = 16, LEAST_OF_ROW = 4, MOST = 512 };
+  enum { LEAST = 16, LEAST_OF_ROW = 4, LEAST_OF_DOTS = 8, MOST = 512 };
   plan_add(s, TILE_DEPTH, 0);
   int level = f->can_cut ? cost_level(&f->machine, generic_bytes(f->reads.reads[f->shared].tensor)) : 0;
   if (level <= 2) return;
-  int64_t least = tile_is_single_row(f) ? LEAST_OF_ROW : LEAST;
+  int64_t least = tile_is_single_row(f) ? LEAST_OF_ROW : f->can_weave && f->dot ? LEAST_OF_DOTS : LEAST;
   for (int64_t depth = least; depth <= MOST && (double)(2 * depth) <= f->reduced; depth *= 2) {
     int64_t near = depth_near(&f->reads, depth);
     if (near > 0) plan_add(s, TILE_DEPTH, RUNTIME_MAX(near, least));
@@ -155,9 +155,10 @@ static bool fits_registers(const tile_facts *f, const int32_t *c) {
 static bool depth_goes(const tile_facts *f, const int32_t *c) {
   tile_cut cut;
   /* What is packed as a whole is read in order anyway; a block of it is packed when it is used (GotoBLAS). */
-  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || c[TILE_DOT] || c[TILE_PACK] == 2;
+  bool needs_whole = c[TILE_LANES] || c[TILE_PADDING] || (c[TILE_DOT] && !tile_is_woven(c)) || c[TILE_PACK] == 2;
   if (!c[TILE_DEPTH]) return true;
   if (needs_whole || !tile_cut_of(&f->reads, c[TILE_DEPTH], &cut)) return false;
+  if (c[TILE_DOT] && (cut.axis != f->reads.n_axes - 1 || cut.steps % f->dot_group != 0)) return false;
   return !f->is_across || f->reads.extent[f->reads.n_data - 1] <= 1;
 }
 
