@@ -145,7 +145,7 @@ static bool place_woven(const tiling *t, const tn_tensor *copy, const tn_tensor 
   for (int k = 0; k < last; k++) order[n++] = k == grouped ? groups : k;
   order[n++] = blocks, order[n++] = lane, order[n++] = group;
   return generic_order(t->d, stage, n, order) && generic_fuse(t->d, stage, 2, (int[]){lane, group}, &lane) &&
-         generic_annotate(t->d, stage, blocks, SCHEDULE_UNROLL) &&
+         (t->columns <= by || generic_annotate(t->d, stage, blocks, SCHEDULE_UNROLL)) &&
          generic_annotate(t->d, stage, lane, SCHEDULE_VECTORIZE) && generic_attach(t->d, copy, sums, step);
 }
 
