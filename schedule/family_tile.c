@@ -753,7 +753,7 @@ static double padded_part(const tile_facts *f, const int32_t *c, const nest *n) 
  * them are turned, of which the last, if it is no whole one, is gathered. */
 static double grouped_ns(const tile_facts *f, double bytes, bool is_turned) {
   const tn_machine *m = &f->machine;
-  double group = f->dot_group, extent = (double)f->reads.extent[f->reads.n_axes - 1], rest = fmod(extent, group);
+  double group = f->dot_group, extent = (double)f->reads.extent[f->dot_axis], rest = fmod(extent, group);
   double shuffled = (2 * m->costs.load + log2(group) * cost_fma(m, m->vector_bytes)) * bytes / m->vector_bytes;
   return is_turned ? turned_ns(f, bytes * group) / group + m->costs.gather * rest / extent : shuffled;
 }

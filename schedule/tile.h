@@ -92,14 +92,15 @@ typedef struct tile_facts {
   bool can_lane;            /* vectors can go along the last reduction axis */
   int turned;               /* the read that has to be copied for that, with this axis last; -1: none */
   const char *dot;          /* the intrinsic's name; NULL: none fits */
-  int dot_turned;           /* the left operand, where it has to be copied with k last; -1: it lies so */
-  int dot_group;            /* elements of k in a lane */
-  bool dots_lie;            /* vectors of them along the reduction: both operands lie so, but for one ... */
-  int lie_turned;           /* ... that has to be copied with k last; -1: none */
-  bool dots_across;         /* vectors of them across the columns, which are as many as lanes */
-  bool dot_signed;          /* it takes registers and instructions of its own */
-  bool dot_halves;          /* so does each operand, whose halves are multiplied one after the other */
-  int n_parities;           /* their data axes are in no tile, and inside of all loops that threads share */
+  int dot_axis;   /* the reduction's axis k that groups of steps go along: the last or, of a window, that of channels */
+  int dot_turned; /* the left operand, where it has to be copied with k last; -1: it lies so */
+  int dot_group;  /* elements of k in a lane */
+  bool dots_lie;  /* vectors of them along the reduction: both operands lie so, but for one ... */
+  int lie_turned; /* ... that has to be copied with k last; -1: none */
+  bool dots_across; /* vectors of them across the columns, which are as many as lanes */
+  bool dot_signed;  /* it takes registers and instructions of its own */
+  bool dot_halves;  /* so does each operand, whose halves are multiplied one after the other */
+  int n_parities;   /* their data axes are in no tile, and inside of all loops that threads share */
   tile_parity parities[TILE_MAX_PARITIES];
 } tile_facts;
 

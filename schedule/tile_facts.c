@@ -354,30 +354,45 @@ static bool lies_along(const generic_draft *d, tile_facts *f) {
   return true;
 }
 
+/* A copy of some rows in the innermost loop is possible: all steps of the reduction count. */
+static bool can_be_woven(const generic_draft *d, const generic_reads *r, const generic_read *read) {
+  return !tir_reduce_where(r->op->body) && generic_stage(d, read->tensor) >= 0 && read->tensor->ndim < TN_MAX_RANK;
+}
+
+/* The reduction's axis whose steps a dot product takes GROUP of at a time: the last or, where READ is a window along that or it is
+ * shorter, the first that goes along a dimension of its own. -1: none. */
+static int dot_axis(const generic_reads *r, const generic_read *read, int group) {
+  int last = r->n_axes - 1;
+  int n = tir_reduce_where(r->op->body) ? 1 : r->n_axes - r->n_data;
+  for (int i = 0; i < n; i++) {
+    int k = i == 0 ? last : r->n_data + i - 1;
+    if (read->dim[k] >= 0 && read->plain[read->dim[k]] == k && r->extent[k] >= group) return k;
+  }
+  return -1;
+}
+
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
 static void describe_dot(const generic_draft *d, tile_facts *f) {
   const generic_reads *r = &f->reads;
-  int k = r->n_axes - 1;
-  if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data) return;
+  if (r->n != 2 || f->shared < 0 || f->block || r->n_axes == r->n_data) return;
   const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
-  bool is_turned = left->stride[k] != 1;
-  if (left->tensor == right->tensor || left->stride[f->v] != 0 || right->dim[k] < 0 ||
-      (is_turned && !can_be_turned(d, r, left, k)))
-    return;
   const generic_dot *dot = generic_find_dot(left->tensor->dtype, right->tensor->dtype, r->op->outputs[0].dtype);
-  int lanes = dot ? generic_dot_lanes(&f->machine, dot) : 0;
-  if (lanes < 8 || right->plain[right->dim[k]] != k || r->extent[k] < dot->group) return;
+  int lanes = dot ? generic_dot_lanes(&f->machine, dot) : 0, last = r->n_axes - 1;
+  int k = f->dot_axis = lanes >= 8 ? dot_axis(r, right, dot->group) : -1;
+  if (k < 0 || left->tensor == right->tensor || left->stride[f->v] != 0) return;
+  bool is_turned = left->stride[k] != 1;
+  if (is_turned && !can_be_turned(d, r, left, k)) return;
   f->dot = generic_dot_intrin(dot, lanes);
   f->dot_group = dot->group;
   f->dot_turned = is_turned ? 1 - f->shared : -1;
   f->dot_halves = generic_dot_has_halves(&f->machine, dot);
   f->dot_signed = dot->is_signed && !f->dot_halves;
-  f->dots_lie = lies_along(d, f) && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
+  f->dots_lie = k == last && lies_along(d, f) && !f->dot_halves && lanes == f->machine.vector_bytes / f->bytes &&
                 r->extent[k] >= lanes * dot->group;
   if (f->dots_lie && !f->can_lane) describe_lane_rows(f, f->lie_turned);
-  bool is_below = right->stride[f->v] == 1 && !right->is_window && right->dim[f->v] == right->tensor->ndim - 1;
-  f->can_weave = is_below && right->dim[k] != right->dim[f->v] && can_be_packed(d, r, right, f->v, 1);
-  f->dots_across = (f->can_pack || f->can_weave) && r->extent[f->v] >= lanes;
+  bool is_below = right->is_known[f->v] && right->stride[f->v] == 1 && right->dim[f->v] == right->tensor->ndim - 1;
+  f->can_weave = is_below && right->dim[k] != right->dim[f->v] && can_be_woven(d, r, right);
+  f->dots_across = ((f->can_pack && k == last) || f->can_weave) && r->extent[f->v] >= lanes;
   if (!f->dots_lie && !f->dots_across) f->dot = NULL;
 }
 

@@ -37,7 +37,7 @@ static void put(int *n, int *order, int axis) {
 static const generic_read *packed_read(const tiling *t) { return &t->f->reads.reads[t->f->shared]; }
 
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
-static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
+static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->dot_axis] : -1; }
 
 /* The loop's iterations without a check go apart. */
 static bool part_off(const tiling *t, int stage, int axis) {
@@ -376,6 +376,15 @@ static void put_reducing(const tiling *t, int stage, int group, int *n, int *ord
     }
 }
 
+/* The innermost loop of the reduction but for GROUP. */
+static int innermost_step(const tiling *t, int stage, int group) {
+  const schedule_stage *st = &t->d->s->stages[stage];
+  int step = -1;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group) step = st->leaves[i];
+  return step;
+}
+
 /* Reduction loops around the accumulators' loops; the loops that a dot product stands for innermost. */
 static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int group) {
   const tile_facts *f = t->f;
@@ -395,14 +404,16 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
 static bool arrange_tile(const tiling *t, int stage, const tn_tensor *woven) {
   const tn_tensor *sums = t->d->s->stages[stage].tensors;
   const tile_facts *f = t->f;
-  int v_sub = -1, v_in = f->v, group = -1, k = t->d->s->stages[stage].n_axes - 1; /* the last of the reduction */
+  int v_sub = -1, v_in = f->v, group = -1;
+  int k = t->depth >= 0 ? t->d->s->stages[stage].n_axes - 1
+                        : f->dot_axis; /* blocks of the reduction have axes of their own */
   bool joins = f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && t->depth < 0;
   if (joins && !join_channels(t, stage)) return false;
   if ((t->by_lanes || t->c[TILE_DOT]) && !generic_split_as(t->d, stage, f->v, t->lanes, TN_TAIL_PAD, &v_sub, &v_in))
     return false;
   if (t->c[TILE_DOT] && !generic_split(t->d, stage, k, f->dot_group, &k, &group)) return false;
   if (!order_tile(t, stage, v_sub, v_in, group)) return false;
-  if (woven && !place_woven(t, woven, sums, k)) return false;
+  if (woven && !place_woven(t, woven, sums, innermost_step(t, stage, group))) return false;
   stage = generic_stage(t->d, sums);
   if (t->c[TILE_DOT])
     return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
@@ -501,7 +512,8 @@ static bool prefetch_next(const tiling *t, const tn_tensor *sums, const tn_tenso
 static bool turn_operand(const tiling *t, const tn_tensor *reader) {
   const generic_read *read = &t->f->reads.reads[tile_turned(t->f, t->c)];
   int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader), ndim = read->tensor->ndim;
-  int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 2], n = 0, outer, inner, far, near;
+  int along = t->c[TILE_LANES] ? t->f->reads.n_axes - 1 : t->f->dot_axis;
+  int dim = read->dim[along], order[TN_MAX_RANK + 2], n = 0, outer, inner, far, near;
   char map[256];
   runtime_str text = {0};
   generic_map_begin(&text, ndim);

@@ -183,6 +183,7 @@ bool tile_goes_together(const tile_facts *f, const int32_t *c) {
   if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (tile_is_woven(c) && (!c[TILE_DOT] || c[TILE_LANES])) return false;
+  if (c[TILE_DOT] && f->dot_axis < f->reads.n_axes - 1 && !tile_is_woven(c)) return false;
   if (f->turn && tile_columns(f, c) % f->turn) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
   if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;

@@ -59,6 +59,12 @@ static const said_case said[] = {
      "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":4,\"rows\":3,\"rows2\":1,\"pack\":0,\"panels\":1,"
      "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":1,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
      "\"parity\":0,\"left\":0}]"},
+    {"dots_of_channels_side_by_side",
+     "input X: i8[13,10,42], W: i8[6,13,3,3]\nY[o<6, y<8, x<40] = sum[c<13, r<3, s<3](i32(X[c,y+r,x+s]) * "
+     "i32(W[o,c,r,s]))",
+     "[{\"stage\":\"Y\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":3,\"panels\":1,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":1,\"lanes\":0,\"prefetch\":0,\"depth\":0,\"threads\":0,\"padding\":0,"
+     "\"parity\":0,\"left\":0}]"},
     {"rows_by_dots", "input x: u8[256], A: i8[300,256]\nY[j<300] = sum[k<256](i32(x[k]) * i32(A[j,k]))",
      "[{\"stage\":\"Y\",\"family\":\"reduce\",\"vectors\":4,\"parts\":1,\"threads\":0,\"together\":2,\"wide\":0,"
      "\"places\":0,\"dots\":1}]"},

@@ -859,7 +859,13 @@ static void weaves_for_few_rows(void **state) {
       {PRODUCT("i8", "i8", "i32", "6,512", "512,640", "6", "640", "512"), "cache_read(W, local, ", "W.global"},
       {PRODUCT("bf16", "bf16", "f32", "512,512", "512,512", "512", "512", "512"), "cache_read(W, global, ", "W.local"},
       {PRODUCT("bf16", "bf16", "f32", "2000,300", "300,3", "2000", "3", "300"),
-       "transform_layout(W.global, [d0, d1] -> [d1, d0])", "W.local"}};
+       "transform_layout(W.global, [d0, d1] -> [d1, d0])", "W.local"},
+      {"input X: u8[32,30,66], W: i8[16,32,3,3]\n"
+       "Y[o<16, y<28, x<64] = sum[c<32, r<3, s<3](i32(X[c,y+r,x+s]) * i32(W[o,c,r,s]))",
+       "compute_at(X.local, Y.local, s)", "X.global"},
+      {"input X: u8[32,28,64], W: i8[16,32,3,3]\n"
+       "Y[o<16, y<28, x<64] = sum[c<32, r<3, s<3 where x+s>=1 && x+s<65](i32(X[c,y,x+s-1]) * i32(W[o,c,r,s]))",
+       "Y", "tensorize"}};
 #undef PRODUCT
   check_auto(RUNTIME_COUNT(rows), rows);
 }
