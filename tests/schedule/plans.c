@@ -870,6 +870,32 @@ static void weaves_for_few_rows(void **state) {
   check_auto(RUNTIME_COUNT(rows), rows);
 }
 
+/* One operand may be turned for dot products along the reduction, and rows are put side by side where all steps count. */
+static void dots_where_they_can(void **state) {
+  (void)state;
+#define SUM(x, w) "Y[i<40, j<9] = sum[k<256](i32(" x ") * i32(" w "))"
+#define TAPS(where) \
+  "input X: u8[32,66], W: i8[16,32,3]\nY[o<16, x<64] = sum[c<32, s<3" where "](i32(X[c,x+s]) * i32(W[o,c,s]))"
+  static const struct {
+    const char *program;
+    int field, value;
+    bool has;
+  } rows[] = {{"input X: u8[40,256], W: i8[9,256]\n" SUM("X[i,k]", "W[j,k]"), TILE_LANES, 1, true},
+              {"input X: u8[256,40], W: i8[9,256]\n" SUM("X[k,i]", "W[j,k]"), TILE_LANES, 1, true},
+              {"input X: u8[256,40], W: i8[256,9]\n" SUM("X[k,i]", "W[k,j]"), TILE_LANES, 1, false},
+              {TAPS(""), TILE_PACK, TILE_PACK_WOVEN, true},
+              {TAPS(" where x+s>=1"), TILE_PACK, TILE_PACK_WOVEN, false},
+              {"input X: u8[40,256], W: i8[256,200]\n"
+               "Y[i<40, j<200] = sum[k<256 where i+k>=3](i32(X[i,k]) * i32(W[k,j]))",
+               TILE_PACK, TILE_PACK_WOVEN, false}};
+#undef TAPS
+#undef SUM
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    plan_space space = space_of(rows[i].program, &schedule_family_tile);
+    if (plan_has(&space, rows[i].field, rows[i].value) != rows[i].has) fail_msg("%s", rows[i].program);
+  }
+}
+
 int test_plans(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(packs_what_has_panels),
                                             cmocka_unit_test(together_for_few),
@@ -892,6 +918,7 @@ int test_plans(void) {
                                             cmocka_unit_test(quarters_are_tiles),
                                             cmocka_unit_test(vectors_of_whole_turns),
                                             cmocka_unit_test(weaves_for_few_rows),
+                                            cmocka_unit_test(dots_where_they_can),
                                             cmocka_unit_test(edges_are_outside),
                                             cmocka_unit_test(shares_no_index)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
