@@ -307,7 +307,7 @@ static int vector_axis(const tile_facts *f, const tn_tensor *sums) {
 static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   generic_reads *r = &f->reads;
   bool all_along;
-  *f = (tile_facts){.machine = d->machine, .far = -1, .shared = -1, .u = -1, .u2 = -1, .reduced = 1};
+  *f = (tile_facts){.machine = d->machine, .far = -1, .shared = -1, .u = -1, .u2 = -1, .lie_turned = -1, .reduced = 1};
   if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
       r->n < 2)
     return false;

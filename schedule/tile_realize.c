@@ -628,12 +628,20 @@ static bool sum_beside(const tiling *t, const tn_tensor *sums, int loop) {
          generic_attach(t->d, parts, t->root, loop);
 }
 
-/* The sums' stage is made before the packed copy, which is a copy for its reads. */
+/* The sums, and what is copied for them: sums first, whose reads the copies are for. */
+static bool make_stages(const tiling *t, const tn_tensor **sums, const tn_tensor **copy, const tn_tensor **left) {
+  *copy = *left = NULL;
+  if (!make_sums(t, sums) || (t->f->is_across && !turn_sums(t, *sums))) return false;
+  if (t->c[TILE_PACK] && !(tile_is_woven(t->c) ? weave : pack)(t, *sums, copy)) return false;
+  if (t->c[TILE_LEFT] && !pack_left(t, *sums, left)) return false;
+  return tile_turned(t->f, t->c) < 0 || turn_operand(t, *sums);
+}
+
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
   const tile_facts *f = facts;
   bool is_cut = value[TILE_DEPTH] != 0;
   tiling t = {.d = d, .g = g, .root = is_cut ? g->anchor : g->root, .f = f, .c = value, .lanes = tile_lanes(f, value)};
-  const tn_tensor *sums, *copy = NULL, *left = NULL;
+  const tn_tensor *sums, *copy, *left;
   int64_t extent = f->reads.extent[f->v];
   bool lanes = value[TILE_LANES] != 0;
   int64_t whole =
@@ -645,10 +653,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
       !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
                  (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
   bool is_woven = tile_is_woven(value);
-  if (!make_sums(&t, &sums) || (f->is_across && !turn_sums(&t, sums))) return false;
-  if (value[TILE_PACK] && !(is_woven ? weave : pack)(&t, sums, &copy)) return false;
-  if (value[TILE_LEFT] && !pack_left(&t, sums, &left)) return false;
-  if ((tile_turned(f, value) >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
+  if (!make_stages(&t, &sums, &copy, &left) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   bool is_beside = tile_is_beside(value);
   if (lanes && !(is_beside ? sum_beside : sum_in_lanes)(&t, sums, innermost)) return false;

@@ -168,24 +168,30 @@ static bool has_full_vectors(const tile_facts *f, const int32_t *c) {
   return tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) < f->reads.extent[f->v];
 }
 
+/* Sums of dot products: in lanes, or each of a column of the operand that is copied, or put side by side in registers. */
+static bool dots_go(const tile_facts *f, const int32_t *c) {
+  if (c[TILE_LEFT] || c[TILE_PREFETCH]) return false;
+  if (c[TILE_LANES]) return c[TILE_LANES] == 1 && f->dots_lie;
+  if (f->dot_axis < f->reads.n_axes - 1 && !tile_is_woven(c)) return false;
+  return f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes;
+}
+
 bool tile_goes_together(const tile_facts *f, const int32_t *c) {
   if (!fits_registers(f, c) || !depth_goes(f, c) || !has_full_vectors(f, c)) return false;
   if (c[TILE_PARITY] && c[TILE_LANES]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
-  if (c[TILE_LANES] && c[TILE_DOT]) return c[TILE_LANES] == 1 && f->dots_lie && !c[TILE_LEFT] && !c[TILE_PREFETCH];
+  if (c[TILE_DOT] ? !dots_go(f, c) : tile_is_woven(c)) return false;
+  if (c[TILE_LANES] && c[TILE_DOT]) return true;
   if (c[TILE_LANES] == 1 && !f->can_lane && f->lie_turned >= 0) return false;
   if (f->far >= 0 && f->apart[f->far] == 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
-  if (c[TILE_LEFT] && (c[TILE_DOT] || c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
+  if (c[TILE_LEFT] && (c[TILE_DEPTH] || c[TILE_ROWS] < 2)) return false;
   if (c[TILE_LEFT] && tile_is_beside(c)) return false;
   if (c[TILE_LEFT] && c[TILE_LANES] && (f->left == f->turned || !tile_is_widened(f, c, f->left))) return false;
   if (c[TILE_LEFT] && c[TILE_PADDING] && f->reads.reads[f->left].tensor == f->padding) return false;
   if (c[TILE_PREFETCH] && c[TILE_PACK] == 1 && c[TILE_PANELS] < 2) return false; /* the next panel is not yet packed */
-  if (c[TILE_PREFETCH] && (c[TILE_DOT] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
+  if (c[TILE_PREFETCH] && (c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && !f->n_parities && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
-  if (tile_is_woven(c) && (!c[TILE_DOT] || c[TILE_LANES])) return false;
-  if (c[TILE_DOT] && f->dot_axis < f->reads.n_axes - 1 && !tile_is_woven(c)) return false;
   if (f->turn && tile_columns(f, c) % f->turn) return false;
   if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
-  if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
-  return !c[TILE_DOT] || (f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes);
+  return !f->block || c[TILE_VECTORS] == 1 || tile_columns(f, c) <= f->block;
 }
