@@ -218,6 +218,9 @@ void generic_map_dimension(runtime_str *map, const char *before, int dim);
  * "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none does. False: no memory, or N characters are too few. */
 bool generic_panel_map(const generic_draft *p, int ndim, int dim, int64_t by, int grouped, int64_t group, char *out,
                        size_t n);
+/* The map of a copy whose dimension DIM is in groups of GROUP, a group side by side: "[d0, d1] -> [d0//4, d1, d0%4]". OUT has room for N
+ * bytes. False: the map does not fit. */
+bool generic_group_map(const generic_draft *p, int ndim, int dim, int64_t group, char *out, size_t n);
 /* The stage's dimension DIM is stored behind the others. */
 bool generic_store_last(generic_draft *p, int stage, int dim);
 /* The same; where BY elements cut it evenly, in panels, each of which is read from its begin to its end. */

@@ -44,6 +44,18 @@ bool generic_panel_map(const generic_draft *p, int ndim, int dim, int64_t by, in
   return finish(p, &map, out, n);
 }
 
+bool generic_group_map(const generic_draft *p, int ndim, int dim, int64_t group, char *out, size_t n) {
+  runtime_str map = {0};
+  generic_map_begin(&map, ndim);
+  for (int d = 0; d < ndim; d++)
+    if (d == dim)
+      add_part(&map, d ? ", " : "", d, "//", group);
+    else
+      generic_map_dimension(&map, d ? ", " : "", d);
+  add_part(&map, ", ", dim, "%", group);
+  return finish(p, &map, out, n);
+}
+
 bool generic_store_last(generic_draft *p, int stage, int dim) {
   int ndim = p->s->stages[stage].tensors->ndim;
   runtime_str map = {0};

@@ -97,11 +97,11 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE);
 }
 
-/* Copies TENSOR for READER into what MAP says. MAP NULL: as it lies. */
-static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *reader, const char *map,
-                    const tn_tensor **copy) {
+/* Copies TENSOR for READER into SCOPE, as MAP says. MAP NULL: as it lies. */
+static bool copy_as(const tiling *t, const tn_tensor *tensor, const tn_tensor *reader, const char *scope,
+                    const char *map, const tn_tensor **copy) {
   int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader);
-  if (schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
+  if (schedule_cache_read(t->d->s, from, scope, 1, &by) != TN_OK) return false;
   *copy = t->d->s->stages[from + 1].tensors;
   return !map || schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
 }
@@ -112,27 +112,15 @@ static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **cop
   char map[256];
   return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->v], t->columns, group_dim(t), t->f->dot_group, map,
                            sizeof map) &&
-         copy_as(t, read->tensor, reader, map, copy);
+         copy_as(t, read->tensor, reader, "global", map, copy);
 }
 
 /* Copies it for READER in groups for dot products, which otherwise lie as it does: "[d0, d1] -> [d0//4, d1, d0%4]". */
 static bool weave(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const tn_tensor *tensor = packed_read(t)->tensor;
-  int from = generic_stage(t->d, tensor), by = generic_stage(t->d, reader), grouped = group_dim(t);
-  runtime_str map = {0};
-  generic_map_begin(&map, tensor->ndim);
-  for (int k = 0; k < tensor->ndim; k++) {
-    runtime_str_addf(&map, "d%d", k);
-    if (k == grouped) runtime_str_addf(&map, "//%d", t->f->dot_group);
-    runtime_str_add(&map, ", ");
-  }
-  runtime_str_addf(&map, "d%d%%%d]", grouped, t->f->dot_group);
-  if (map.failed) runtime_arena_lacks(t->d->arena);
-  bool ok = !map.failed && schedule_cache_read(t->d->s, from, "local", 1, &by) == TN_OK &&
-            schedule_transform_layout(t->d->s, from + 1, map.data) == TN_OK;
-  runtime_str_free(&map);
-  if (ok) *copy = t->d->s->stages[from + 1].tensors;
-  return ok;
+  char map[256];
+  return generic_group_map(t->d, tensor->ndim, group_dim(t), t->f->dot_group, map, sizeof map) &&
+         copy_as(t, tensor, reader, "local", map, copy);
 }
 
 /* Such a copy of the rows that one step of SUMS' loop STEP takes: vectors of whole registers, which are part of the tile's columns. */
@@ -186,9 +174,9 @@ static const generic_read *left_read(const tiling *t) { return &t->f->reads.read
 static bool pack_left(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
   const generic_read *read = left_read(t);
   char map[256];
-  if (tile_left_lies(t->f, t->c)) return copy_as(t, read->tensor, reader, NULL, copy);
+  if (tile_left_lies(t->f, t->c)) return copy_as(t, read->tensor, reader, "global", NULL, copy);
   return generic_panel_map(t->d, read->tensor->ndim, read->dim[t->f->u], t->c[TILE_ROWS], -1, 0, map, sizeof map) &&
-         copy_as(t, read->tensor, reader, map, copy);
+         copy_as(t, read->tensor, reader, "global", map, copy);
 }
 
 /* Some steps of the reduction at a time: panels go by them where the operand lies along the panels, else the steps go by a
