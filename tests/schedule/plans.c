@@ -63,6 +63,10 @@ static const plan_case cases[] = {
      "input A: u8[4,250], B: i8[300,250]\nY[i<4, j<300] = sum[k<250](i32(A[i,k]) * i32(B[j,k]))", "Y", "tile"},
     {"products of bytes in blocks of the reduction",
      "input A: u8[4,1000], B: i8[1000,3000]\nY[i<4, j<3000] = sum[k<1000](i32(A[i,k]) * i32(B[k,j]))", "Y", "tile"},
+    {"windows of halves, a row of which is no whole tile",
+     "input X: bf16[64,10,30], W: bf16[64,64,3,3]\n"
+     "Y[o<64, y<8, x<28] = sum[c<64, r<3, s<3](f32(X[c,y+r,x+s]) * f32(W[o,c,r,s]))",
+     "Y", "tile"},
     {"products of bytes, none along the reduction",
      "input A: u8[256,12], B: i8[256,9]\nY[i<12, j<9] = sum[k<256](i32(A[k,i]) * i32(B[k,j]))", "Y", "tile"},
     {"the greatest of them", "input A: u8[300,256], B: i8[300,256]\nY[j<300] = max[k<256](i32(A[j,k]) * i32(B[j,k]))",
