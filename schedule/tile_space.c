@@ -173,6 +173,9 @@ static bool dots_go(const tile_facts *f, const int32_t *c) {
   if (c[TILE_LEFT] || c[TILE_PREFETCH]) return false;
   if (c[TILE_LANES]) return c[TILE_LANES] == 1 && f->dots_lie;
   if (f->dot_axis < f->reads.n_axes - 1 && !tile_is_woven(c)) return false;
+  /* Of a window that a single tile is wider than, the copy would be read behind its end. */
+  bool is_wider = tile_columns(f, c) > f->reads.extent[f->v];
+  if (tile_is_woven(c) && is_wider && f->reads.reads[f->shared].is_window) return false;
   return f->dots_across && c[TILE_PACK] && c[TILE_WIDTH] == f->machine.vector_bytes;
 }
 
