@@ -67,6 +67,8 @@ static const plan_case cases[] = {
      "input X: bf16[64,10,30], W: bf16[64,64,3,3]\n"
      "Y[o<64, y<8, x<28] = sum[c<64, r<3, s<3](f32(X[c,y+r,x+s]) * f32(W[o,c,r,s]))",
      "Y", "tile"},
+    {"products of halves, a row of which is no whole tile",
+     "input A: bf16[40,300], B: bf16[300,28]\nY[i<40, j<28] = sum[k<300](f32(A[i,k]) * f32(B[k,j]))", "Y", "tile"},
     {"products of bytes, none along the reduction",
      "input A: u8[256,12], B: i8[256,9]\nY[i<12, j<9] = sum[k<256](i32(A[k,i]) * i32(B[k,j]))", "Y", "tile"},
     {"the greatest of them", "input A: u8[300,256], B: i8[300,256]\nY[j<300] = max[k<256](i32(A[j,k]) * i32(B[j,k]))",
