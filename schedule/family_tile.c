@@ -532,7 +532,7 @@ static void add_operand(const tile_facts *f, const int32_t *c, int i, double n, 
   if (is_beside && tile_beside_shuffles(f, i)) e->shuffles += n;
   if (tile_is_woven(c) && i == f->shared) { /* parts of registers are put together first */
     double lanes = (double)tile_lanes(f, c) * f->dot_group;
-    double more = lanes / (double)tile_woven(f, c, tile_columns(f, c)) - 1;
+    double more = lanes / (double)tile_woven_columns(f, c, tile_columns(f, c)) - 1;
     e->loads += n * more;
     e->shuffles += n * (log2(f->dot_group) + more);
   }

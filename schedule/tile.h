@@ -180,7 +180,7 @@ static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
 }
 
 /* Columns of COLUMNS that are put side by side at a time: of each row a whole register or, where that does not divide them, a part. */
-static inline int64_t tile_woven(const tile_facts *f, const int32_t *value, int64_t columns) {
+static inline int64_t tile_woven_columns(const tile_facts *f, const int32_t *value, int64_t columns) {
   int64_t lanes = tile_lanes(f, value), by = lanes * f->dot_group;
   while (by > lanes && (columns % by != 0 || f->reads.extent[f->v] < by)) by /= 2; /* the copy ends in a whole part */
   return by;

@@ -363,8 +363,7 @@ static bool can_be_woven(const generic_draft *d, const generic_reads *r, const g
  * shorter, the first that goes along a dimension of its own. -1: none. */
 static int dot_axis(const generic_reads *r, const generic_read *read, int group) {
   int last = r->n_axes - 1;
-  int n = tir_reduce_where(r->op->body) ? 1 : r->n_axes - r->n_data;
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i <= last - r->n_data; i++) {
     int k = i == 0 ? last : r->n_data + i - 1;
     if (read->dim[k] >= 0 && read->plain[read->dim[k]] == k && r->extent[k] >= group) return k;
   }

@@ -126,7 +126,7 @@ static bool weave(const tiling *t, const tn_tensor *reader, const tn_tensor **co
 /* Such a copy of the rows that one step of SUMS' loop STEP takes: vectors of whole registers, which are part of the tile's columns. */
 static bool place_woven(const tiling *t, const tn_tensor *copy, const tn_tensor *sums, int step) {
   int stage = generic_stage(t->d, copy), last = packed_read(t)->tensor->ndim - 1, grouped = group_dim(t);
-  int64_t by = tile_woven(t->f, t->c, t->columns);
+  int64_t by = tile_woven_columns(t->f, t->c, t->columns);
   int groups, group, blocks, lane, order[TN_MAX_RANK + 2], n = 0;
   if (!generic_split(t->d, stage, grouped, t->f->dot_group, &groups, &group)) return false;
   if (!generic_split_as(t->d, stage, last, by, TN_TAIL_PAD, &blocks, &lane)) return false;
