@@ -88,6 +88,7 @@ typedef struct codegen_emitter {
   int depth, n_parallel;
   struct codegen_nears *nears;     /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
   struct codegen_strides *strides; /* what they read of every second, third or fourth element (emit_stride.c) */
+  struct codegen_groups *groups;   /* what they read of groups of neighbours that lie apart (emit_groups.c) */
   bool streams;                    /* inside of stream_stores */
   codegen_past past;
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
@@ -215,6 +216,12 @@ LLVMValueRef codegen_load_part_words(codegen_emitter *m, const tir_buffer *buffe
  * an index outside of it gets anything. */
 LLVMValueRef codegen_load_small_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                       const tir_expr *index);
+/* How many elements lie from lane 0 of an index to each of its lanes. False: that is not constant, or they are more than 256. */
+bool codegen_lane_offsets(codegen_emitter *m, const tir_expr *index, int64_t *offset);
+/* LANES elements of the buffer that load E reads, OFFSET elements from its lane 0, upwards: what E's neighbours read, so that all are in the
+ * buffer, and BEFORE elements in front of the first are, too; as integers where that may be. NULL: they are no groups or rows. */
+LLVMValueRef codegen_load_offsets(codegen_emitter *m, const tir_expr *e, int lanes, const int64_t *offset,
+                                  int64_t before);
 /* Whether an index goes over words: groups of GROUP neighbours, elements of BYTES, that lie a constant STEP of elements apart. */
 bool codegen_word_step(codegen_emitter *m, const tir_expr *index, unsigned bytes, int *group, int64_t *step);
 /* Whether a condition is the same for all lanes of each GROUP of neighbours. False: it may be none that is known. */
@@ -292,6 +299,14 @@ int codegen_block_bytes(const codegen_emitter *m, int bytes, int lanes);
 /* Of the first of N statements in a row, stores by such a stride that together leave nothing out: emits them. Returns how many; 0:
  * they are none. */
 int codegen_emit_woven(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+
+/* ---- emit_groups.c ----------------------------------------------------------------------------------------------- */
+
+/* Looks at what the N stores in a row that are emitted next read of groups of neighbours that lie apart; M->groups keeps it, and is to be
+ * NULL behind them. */
+void codegen_groups_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
+/* A load of such groups from registers that it shares with others; NULL: it shares none. */
+LLVMValueRef codegen_grouped_load(codegen_emitter *m, const tir_expr *e);
 
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 

@@ -160,6 +160,7 @@ static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int de
 /* Where the load stands. */
 typedef struct source {
   const tir_buffer *buffer;
+  tn_dtype dtype;             /* what rows of it are loaded as, of as many bytes */
   LLVMValueRef pointer, base; /* base: of lane 0, in elements */
   LLVMValueRef factor;        /* the table's; or NULL */
   bool is_known; /* lane 0 is at a known place: such a buffer may stay in registers, and no part of it be loaded */
@@ -347,10 +348,10 @@ static int find_registers(const table *t, int64_t bytes, int64_t most, bool is_k
 
 static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
                               int length) {
-  LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
+  LLVMTypeRef type = codegen_memory_type(m, s->dtype, length);
   LLVMValueRef rows[MAX_ROWS];
   if (length == 1) return codegen_splat(m, load(m, s, start[0], type), t->lanes);
-  bool is_ragged = codegen_is_ragged(m, s->buffer, length);
+  bool is_ragged = codegen_is_ragged(m, s->buffer, length) && s->dtype == s->buffer->dtype;
   for (int i = 0; i < n; i++)
     rows[i] = is_ragged ? codegen_load_ragged(m, s->buffer, s->pointer, element_at(m, s, start[i]), length)
                         : load(m, s, start[i], type);
@@ -360,7 +361,11 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
 static source source_of(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer, const tir_expr *index,
                         const table *t) {
   LLVMValueRef base = codegen_first_index(m, index);
-  return (source){buffer, pointer, base, t->factor != NULL ? codegen_index(m, t->factor) : NULL,
+  return (source){buffer,
+                  buffer->dtype,
+                  pointer,
+                  base,
+                  t->factor != NULL ? codegen_index(m, t->factor) : NULL,
                   LLVMIsAConstantInt(base) != NULL};
 }
 
@@ -427,6 +432,27 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   source s = source_of(m, buffer, pointer, index, &t);
   LLVMValueRef value = load_lanes(m, &s, &t, range);
   return value != NULL || s.is_known ? value : load_registers(m, &s, &t, range);
+}
+
+bool codegen_lane_offsets(codegen_emitter *m, const tir_expr *index, int64_t *offset) {
+  table t;
+  tir_interval range;
+  if (!open_table(m, index, &t, &range) || t.factor != NULL || t.chooses) return false;
+  memcpy(offset, t.offset, sizeof *offset * (size_t)t.lanes);
+  return true;
+}
+
+/* Of what lies behind the last lane nothing is known. */
+LLVMValueRef codegen_load_offsets(codegen_emitter *m, const tir_expr *e, int lanes, const int64_t *offset,
+                                  int64_t before) {
+  table t = {.lanes = lanes};
+  int64_t elements = e->u.buffer->ndim == 1 ? e->u.buffer->shape[0] : -1;
+  for (int i = 0; i < lanes; i++) t.offset[i] = offset[i] - offset[0];
+  source s = source_of(m, e->u.buffer, codegen_find(m, e->u.buffer)->value, e->arg[0], &t);
+  s.base = LLVMBuildNSWAdd(m->builder, s.base, codegen_index_int(m, offset[0]), "");
+  if (e->u.buffer->dtype == TN_F32 || e->u.buffer->dtype == TN_F64)
+    s.dtype = e->u.buffer->dtype == TN_F32 ? TN_I32 : TN_I64;
+  return s.is_known ? NULL : load_lanes(m, &s, &t, (tir_interval){before, RUNTIME_MAX(elements, 0)});
 }
 
 /* ---- with a mask that is known ------------------------------------------------------------------------------------ */

@@ -424,6 +424,7 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   value = codegen_near_load(m, e);
   if (value != NULL) return value;
   value = e->dtype != TN_BOOL ? codegen_strided_load(m, e) : NULL;
+  if (value == NULL) value = codegen_grouped_load(m, e);
   if (value != NULL) return value;
   if (a.predicate != NULL && is_in_a_row(&a) && is_all_or_none(&a))
     value = load_all_or_none(m, &a);

@@ -143,8 +143,9 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 static void emit_store(codegen_emitter *m, const tir_stmt *s) {
   codegen_nears_begin(m, 1, &s);
   codegen_strides_begin(m, 1, &s);
+  codegen_groups_begin(m, 1, &s);
   codegen_emit_store(m, s);
-  m->nears = NULL, m->strides = NULL;
+  m->nears = NULL, m->strides = NULL, m->groups = NULL;
 }
 
 /* N stores in a row. Those that turn a block together (emit_turn.c) or fill a row in turns (emit_weave.c) are taken
@@ -172,8 +173,9 @@ static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
     }
     int n_stores = codegen_nears_begin(m, s->u.seq.n - i, stmts);
     codegen_strides_begin(m, n_stores, stmts);
+    codegen_groups_begin(m, n_stores, stmts);
     emit_stores(m, n_stores, stmts);
-    m->nears = NULL, m->strides = NULL;
+    m->nears = NULL, m->strides = NULL, m->groups = NULL;
     if (n_stores == 0) codegen_emit_stmt(m, stmts[0]);
     i += RUNTIME_MAX(n_stores, 1);
   }

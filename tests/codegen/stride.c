@@ -20,6 +20,9 @@ typedef struct stride_row {
 #define COLOURS(n, value) "input X: u8[64,64," n "]\nC[i<64, j<64] = " value
 #define EACH(dtype, of) "input X: " dtype "[64,64,4]\nC[i<64, j<64, c<4] = X[i,j,c] - X[i,j," of "]"
 #define PIXELS(n) "split(C, j, " n "); fuse(C, j.inner, c); vectorize(C, j.inner.c.fused)"
+/* Windows over colours that go by two pixels and end with the image. */
+#define WINDOWS(dtype, n) \
+  "input X: " dtype "[5,2*" n "+3,3]\nC[i<5, j<" n ", c<3] = X[i,2*j,c] - X[i,2*j+1,c] * X[i,2*j+2,c] + X[i,2*j+4,c]"
 #define ROW(n) "split(C, j, " n "); vectorize(C, j.inner)"
 #define TURNS(of, dtype) \
   "input A: " dtype "[64], B: " dtype "[64]\nC[i<64, c<" of "] = select(c%2 == 0, A[i], B[i]*" dtype "(2))"
@@ -84,6 +87,24 @@ static const stride_row stride_rows[] = {
      NULL, "vpinsrb"},
     {"halves as bytes", "input X: i16[64,128]\nC[i<64, j<128] = i8(X[i,j] >> i16(3))", ROW("128"), "znver4", "vpermt2b",
      "vpmovwb"},
+    {"windows over colours", WINDOWS("f32", "32"), PIXELS("16"), "znver4", "valignd", "vinsertps"},
+    {"windows over colours with a rest", WINDOWS("f32", "41"), PIXELS("16"), "znver4", NULL, NULL},
+    {"windows over colours, one vector a row", WINDOWS("f32", "13"), "fuse(C, j, c); vectorize(C, j.c.fused)", "znver4",
+     "valignd", NULL},
+    {"windows over colours of f64", WINDOWS("f64", "32"), PIXELS("8"), "znver4", "valignq", "vgather"},
+    {"windows over colours of halves", WINDOWS("i16", "32"), PIXELS("32"), "znver4", NULL, "vpinsrw"},
+    {"windows over colours of bytes", WINDOWS("u8", "64"), PIXELS("64"), "znver4", NULL, "vpinsrb"},
+    {"windows over colours, no wide registers", WINDOWS("f32", "32"), PIXELS("8"), "haswell", NULL, "valign"},
+    {"windows far apart share nothing",
+     "input X: f32[5,64,3]\nC[i<5, j<16, c<3] = X[i,2*j,c] + X[i,2*j+33,c] * X[i,2*j+32,c]", PIXELS("16"), "znver4",
+     NULL, "valign"},
+    {"windows over colours of two rows",
+     "input X: f32[10,68,3]\nC[i<5, j<32, c<3] = X[2*i,2*j,c] * X[2*i,2*j+2,c] + X[2*i+1,2*j,c] * X[2*i+1,2*j+4,c]",
+     PIXELS("16"), "znver4", "valignd", "vinsertps"},
+    {"windows over pairs", "input X: f32[5,70,4]\nC[i<5, j<64, c<2] = X[i,j,c] + X[i,j+1,c] * X[i,j+5,c]", PIXELS("8"),
+     "znver4", "valign", NULL},
+    {"windows over pairs, one behind the other", "input X: f32[5,65,4]\nC[i<5, j<64, c<2] = X[i,j,c] - X[i,j+1,c]",
+     PIXELS("8"), "znver4", NULL, NULL},
     {"a pixel's last byte for all of it", EACH("u8", "3"), PIXELS("16"), "znver4", "vpshufb", "vpinsrb"},
     {"a pixel's last byte, narrow", EACH("u8", "3"), PIXELS("8"), "haswell", "vpshufb", "vpinsrb"},
     {"a pixel's last value for all of it", EACH("f32", "3"), PIXELS("4"), "znver4", NULL, "vinsert"},
