@@ -34,7 +34,7 @@ typedef struct phase_facts {
   phase_way ways[WAYS];
   int64_t lanes;
   double points, parts, ns, read, written;
-  bool can_stream;
+  bool can_stream, is_one_row; /* one row: threads share its vectors */
 } phase_facts;
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
@@ -226,6 +226,8 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   if (f->n == 0) return NULL;
   f->ns = f->ways[0].ns;
   f->parts = f->points / (double)f->ways[0].row / f->ways[0].written_out;
+  f->is_one_row = f->parts < 2;
+  if (f->is_one_row) f->parts = (double)f->ways[0].row / (double)(f->lanes * 4);
   f->can_stream = generic_can_stream(d, stage, generic_row(d, stage), f->read + f->written);
   return f;
 }
@@ -273,14 +275,15 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
   }
   if (!generic_fuse(d, stage, way->v - way->first + 1, &outer[way->first], &vector)) return false;
   int64_t length = f->lanes * c[PHASE_VECTORS];
-  if (way->row > length && !generic_split_as(d, stage, vector, length, TN_TAIL_OVERLAP, &vectors, &vector))
-    return false;
+  bool shares_row = c[PHASE_THREADS] && f->is_one_row;
+  tn_tail tail = shares_row ? TN_TAIL_PEEL : TN_TAIL_OVERLAP;
+  if (way->row > length && !generic_split_as(d, stage, vector, length, tail, &vectors, &vector)) return false;
   if (way->has_borders && !generic_part_borders(d, stage, vectors)) return false;
   for (int a = 0; a < n_axes; a++)
     if (outer[a] >= 0 && (a < way->first || a > way->v)) order[n++] = outer[a];
   int n_shared = n;
   if (vectors >= 0) order[n++] = vectors;
-  if (n_shared == 0 && vectors >= 0 && way->row % length == 0) n_shared = 1;
+  if (n_shared == 0 && vectors >= 0 && (shares_row || way->row % length == 0)) n_shared = 1;
   for (int i = 0; i < n_turns; i++) order[n++] = turns[i];
   order[n++] = vector;
   bool ok = generic_order(d, stage, n, order) && generic_annotate(d, stage, vector, SCHEDULE_VECTORIZE);

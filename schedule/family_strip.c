@@ -247,10 +247,10 @@ static double masks(const strip_facts *f, const strip_shape *shape, const strip_
   return s->limits * n * fmin(2 / blocks, 1) * (is_odd ? lanes : 1);
 }
 
-/* Loads and arithmetic of a block of registers of one stage, and RELOADS registers besides. Of loads that begin at any element the part that touches two lines
- * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time. */
-static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double reloads) {
-  static const double beside = 2.0 / 3;
+/* Loads and arithmetic of a block of registers of one stage, and FIXED registers besides. Of loads that begin at any element the part that touches two lines
+ * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time; sums of products leave
+ * those that take every second lane out of two registers none, nor what else they wait for. */
+static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double fixed) {
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
   double apart = fmax(m->vector_bytes - s->bytes, 0) / COST_LINE;
@@ -260,12 +260,14 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double spans = apart * (s->near_spans * n + s->columns_spans * shape->vectors);
   double ops =
       s->once * n + (s->ops - s->once) * shape->vectors + masks(f, shape, s, n); /* the first row shares nothing */
-  double ns = fmax((taps + spans + s->fixed + reloads + stored) * load, ops * fma) + s->near_apart * n +
-              s->columns_apart * shape->vectors;
+  double ns =
+      fmax((taps + spans + fixed + stored) * load, ops * fma) + s->near_apart * n + s->columns_apart * shape->vectors;
   if (!reads_once(m, shape, s)) return ns;
-  double loads = rows * shape->vectors * woven(s) * (1 + apart * s->row_spans) + stored + rows + s->fixed + reloads;
+  double loads = rows * shape->vectors * woven(s) * (1 + apart * s->row_spans) + stored + rows + fixed;
+  bool waits = s->is_woven && s->reduces;
   double shuffles = s->is_woven ? taps : taps - rows * shape->vectors;
-  return fmin(ns, fmax(loads * load, fmax(ops, (ops + shuffles) * beside) * fma));
+  double all = waits ? ops + shuffles + fixed : (ops + shuffles) * 2 / 3;
+  return fmin(ns, fmax(loads * load, fmax(ops, all) * fma));
 }
 
 /* A load waits where what was just written lies as far into another page as what it reads. Each row that a block reads may meet each that
@@ -283,15 +285,17 @@ static int64_t most_unrolled(double together) {
 
 /* A block whose taps, all written out, come in the order in which they read (tir/pass_read_once.c): what is read stays until all rows
  * have taken it, with what it is shuffled from, and those weights for which no register is left are loaded for each row. What earlier stages
- * of the block left in registers stays, too. Taps that compute much more than a product read too much for that. */
+ * of the block left in registers stays, too. Taps that compute much more than a product read too much for that. Where every second lane is
+ * taken out of what is read, LLVM moves sums that are more than a few to the stack and back for every second tap. */
 static double in_reading_order_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
-  enum { OTHERS = 4, MOST_OPS = 2 };
+  enum { OTHERS = 4, MOST_OPS = 2, FEW = 5 };
   double n = shape->together * shape->vectors, kept = s->is_local ? n * (shape->locals - 1) : 0;
   double read = reads_once(&f->machine, shape, s) ? 2 * woven(s) * shape->vectors + 1 : shape->vectors;
   double room = f->machine.vector_registers - n - kept - read - OTHERS;
   bool is_simple = s->reduces && s->columns > 0 && s->ops <= MOST_OPS * s->taps;
   bool is_possible = is_simple && s->taps <= (double)most_unrolled(shape->together) && room >= 0;
-  return is_possible ? busy_ns(f, shape, s, fmax(s->fixed - room, 0) * shape->together) : INFINITY;
+  double moved = s->is_woven ? fmax(n - f->machine.vector_registers / FEW, 0) * s->taps / 2 : 0;
+  return is_possible ? busy_ns(f, shape, s, fmax(s->fixed - room, 0) * shape->together + moved) : INFINITY;
 }
 
 /* Sums that wait for each other are hidden in part by the blocks that follow; addresses and the loop are as long as one
@@ -299,10 +303,10 @@ static double in_reading_order_ns(const strip_facts *f, const strip_shape *shape
 static double block_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s) {
   static const double hidden = 0.5;
   const tn_machine *m = &f->machine;
-  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0, busy = fmax(busy_ns(f, shape, s, 0), waits);
+  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0, busy = fmax(busy_ns(f, shape, s, s->fixed), waits);
   strip_stage sums = *s; /* spills lengthen what goes with loads, not what is computed of them */
   if (s->reduces) sums.ops = fmin(s->ops, s->taps), sums.once = fmin(s->once, s->taps);
-  double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums, 0), waits);
+  double spills = (spilled(m, shape, s) - 1) * fmax(busy_ns(f, shape, &sums, s->fixed), waits);
   double by_taps = busy + spills + held_ns(m, shape, s);
   return fmin(by_taps, fmax(in_reading_order_ns(f, shape, s), waits)) + between_ns(m, shape, s) +
          crowded_ns(f, shape, s) + stored_ns(f, shape, s) + aliased_ns(m, shape, s) + m->costs.chain;
