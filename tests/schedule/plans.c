@@ -841,6 +841,18 @@ static void vectors_of_whole_turns(void **state) {
   check_auto(RUNTIME_COUNT(rows), rows);
 }
 
+/* Threads share the vectors of a single row of turns, whole ones or not. */
+static void threads_share_a_row_of_turns(void **state) {
+  (void)state;
+  static const auto_case rows[] = {
+      {"Y[i<300000, c<3] = A[c,i]", "parallel(Y, i.outer", "overlap"},
+      {"Y[i<299999, c<3] = A[c,i]", "tail=peel); reorder(Y, i.outer, c, i.inner)", "overlap"},
+      {"Y[i<299999, c<3] = A[c,i]", "parallel(Y, i.outer", "c.outer"},
+      {"Y[i<400003] = select(i%2 == 0, A[i], B[i])", "parallel(Y, i.outer", "overlap"},
+      {"Y[j<3, i<299999, c<3] = A[j,c,i]", "parallel(Y, ", "tail=peel"}};
+  check_auto(RUNTIME_COUNT(rows), rows);
+}
+
 /* Images that are turned by a quarter are moved in tiles, pixels as words. */
 static void quarters_are_tiles(void **state) {
   (void)state;
@@ -923,6 +935,8 @@ int test_plans(void) {
                                             cmocka_unit_test(strips_of_several_sizes),
                                             cmocka_unit_test(quarters_are_tiles),
                                             cmocka_unit_test(vectors_of_whole_turns),
+                                            cmocka_unit_test(threads_share_a_row_of_turns),
+                                            cmocka_unit_test(threads_share_a_row_of_turns),
                                             cmocka_unit_test(weaves_for_few_rows),
                                             cmocka_unit_test(dots_where_they_can),
                                             cmocka_unit_test(edges_are_outside),
