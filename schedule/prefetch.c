@@ -331,8 +331,11 @@ static const tir_stmt *ask_for(lowering *l, const lower_stage *ls, int leaf, con
       .env = ls->env[leaf], .of = of, .offset = p->offset, .from = from, .buffer = from->buffers[v], .box = box};
   int64_t lines = 1, line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(q.buffer->dtype), 1);
   q.ndim = from->st->tensors[v].ndim;
+  int along = q.ndim - 1; /* what lies behind it has one element */
+  bool is_plain = !from->st->layout && !tir_is_strided(q.buffer);
+  while (is_plain && along > 0 && from->st->tensors[v].shape[along] == 1) along--;
   for (int i = 0; i < q.ndim; i++) {
-    q.step[i] = i == q.ndim - 1 ? line : 1;
+    q.step[i] = i == along ? line : 1;
     q.count[i] = (box->extent[i] + q.step[i] - 1) / q.step[i];
     lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(q.count[i], FEW_LINES + 1);
   }

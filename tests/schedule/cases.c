@@ -271,6 +271,7 @@ const schedule_case schedule_cases[] = {
      "prefetch(U, V, i, 2)"},
     {"prefetch_results_apart", "(I, V)[i<64, j<48] = argmax[k<40](A[i,k]*B[k,j]); U[i<60] = V[i+3,5] * f32(I[i,7])",
      "prefetch(U, I, i, 2)"},
+    {"prefetch_of_ones", "C[i<64, c<200, h<1, w<1] = A[i,c,h,w] * 2", "prefetch(C, A, i, 1)"},
     {"prefetch_of", MM,
      "cache_write(C, local); split(C, j, 32, tail=peel); reorder(C, j.outer, i, j.inner); compute_at(C.local, C, i); "
      "reorder(C.local, i.c, k, j.c); prefetch(C.local, B, k, 1, C, j.outer); vectorize(C.local, j.c); "

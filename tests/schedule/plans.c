@@ -853,6 +853,22 @@ static void threads_share_a_row_of_turns(void **state) {
   check_auto(RUNTIME_COUNT(rows), rows);
 }
 
+/* Axes of one element at the end of a row are a loop with it, which vectors go along, by itself and with what its rows share. */
+static void ones_behind_rows(void **state) {
+  (void)state;
+#define SOFTMAX_OF(i, ones, at)                                                                               \
+  "M[n<64, " ones "] = max[c<" i "](A[n,c," at "])\nE[n<64, c<" i ", " ones "] = exp(A[n,c," at "] - M[n," at \
+  "])\n"                                                                                                      \
+  "S[n<64, " ones "] = sum[c<" i "](E[n,c," at "])\nY[n<64, c<" i ", " ones "] = E[n,c," at "] / S[n," at "]"
+  static const auto_case rows[] = {
+      {"Y[n<64, c<256, h<1, w<1] = max(A[n,c,h,w] * 2 + B[c], 0)", "vectorize(Y, c.h.w.fused.inner)", "vectorize(Y, w"},
+      {SOFTMAX_OF("2048", "h<1, w<1", "h,w"), "vectorize(E, c.h.w.fused.inner)", "vectorize(Y, h.w"},
+      {SOFTMAX_OF("2048", "h<1, w<1", "h,w"), "vectorize(Y, c.h.w.fused.inner)", "vectorize(E, h.w"},
+      {SOFTMAX_OF("500", "j<1", "j"), "vectorize(Y, c.j.fused.inner)", "split(Y, j"},
+      {SOFTMAX_OF("500", "h<2, w<1", "h,w"), "M", "c.h.w.fused"}};
+  check_auto(RUNTIME_COUNT(rows), rows);
+}
+
 /* Images that are turned by a quarter are moved in tiles, pixels as words. */
 static void quarters_are_tiles(void **state) {
   (void)state;
@@ -936,6 +952,7 @@ int test_plans(void) {
                                             cmocka_unit_test(quarters_are_tiles),
                                             cmocka_unit_test(vectors_of_whole_turns),
                                             cmocka_unit_test(threads_share_a_row_of_turns),
+                                            cmocka_unit_test(ones_behind_rows),
                                             cmocka_unit_test(threads_share_a_row_of_turns),
                                             cmocka_unit_test(weaves_for_few_rows),
                                             cmocka_unit_test(dots_where_they_can),
