@@ -23,6 +23,9 @@ enum { CODEGEN_MAX_DEPTH = 4000 };
  * TN_ERROR_CODEGEN: nested deeper than CODEGEN_MAX_DEPTH; TN_ERROR_MEMORY. */
 tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int first, int n,
                         const tir_expr **out);
+/* The same of every second lane from lane PHASE on; no part of E may be a dot product. */
+tn_status codegen_every_second(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int phase,
+                               const tir_expr **out);
 /* Bytes of the widest element among BUFFER's and those of the vectors in VALUE. */
 int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
 
@@ -89,6 +92,7 @@ typedef struct codegen_emitter {
   struct codegen_nears *nears;     /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
   struct codegen_strides *strides; /* what they read of every second, third or fourth element (emit_stride.c) */
   struct codegen_groups *groups;   /* what they read of groups of neighbours that lie apart (emit_groups.c) */
+  int phase;                       /* 1 or 2: even or odd lanes of rows are being computed (emit_pairs.c); 0: whole ones */
   bool streams;                    /* inside of stream_stores */
   codegen_past past;
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
@@ -307,6 +311,13 @@ int codegen_emit_woven(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 void codegen_groups_begin(codegen_emitter *m, int n, const tir_stmt *const *stmts);
 /* A load of such groups from registers that it shares with others; NULL: it shares none. */
 LLVMValueRef codegen_grouped_load(codegen_emitter *m, const tir_expr *e);
+
+/* ---- emit_pairs.c ------------------------------------------------------------------------------------------------ */
+
+/* A store of bf16 that is computed with even and odd lanes apart: emits it and returns 1; 0: it is none. */
+int codegen_emit_pairs(codegen_emitter *m, const tir_stmt *s);
+/* A cast to f32 of a load of bf16, while such a store is emitted; NULL: it is none. */
+LLVMValueRef codegen_paired_load(codegen_emitter *m, const tir_expr *cast);
 
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 

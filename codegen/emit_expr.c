@@ -273,7 +273,8 @@ static LLVMValueRef emit_cast(codegen_emitter *m, const tir_expr *e) {
   if (weighed != NULL) return weighed;
   const tir_expr *narrow = codegen_narrow(m, e);
   if (narrow != NULL) return codegen_value(m, narrow); /* it may need no cast any more */
-  LLVMValueRef value = codegen_strided_halves(m, e);
+  LLVMValueRef value = codegen_paired_load(m, e);
+  if (value == NULL) value = codegen_strided_halves(m, e);
   if (value == NULL) value = emit_low_bytes(m, e);
   return value != NULL ? value : codegen_cast(m, e);
 }

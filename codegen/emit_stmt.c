@@ -144,7 +144,7 @@ static void emit_store(codegen_emitter *m, const tir_stmt *s) {
   codegen_nears_begin(m, 1, &s);
   codegen_strides_begin(m, 1, &s);
   codegen_groups_begin(m, 1, &s);
-  codegen_emit_store(m, s);
+  if (codegen_emit_pairs(m, s) == 0) codegen_emit_store(m, s);
   m->nears = NULL, m->strides = NULL, m->groups = NULL;
 }
 
@@ -155,6 +155,7 @@ static void emit_stores(codegen_emitter *m, int n, const tir_stmt *const *stmts)
   for (int i = 0; i < n && !m->failed;) {
     int taken = codegen_emit_turned(m, n - i, stmts + i);
     if (taken == 0) taken = codegen_emit_woven(m, n - i, stmts + i);
+    if (taken == 0) taken = codegen_emit_pairs(m, stmts[i]);
     codegen_forget(m);
     if (taken == 0) codegen_emit_store(m, stmts[i]);
     i += RUNTIME_MAX(taken, 1);

@@ -8,6 +8,7 @@ typedef struct slicer {
   runtime_arena *arena;
   runtime_map *parts;
   int first, n, whole; /* lanes, and how many there are; of a part of DOT with more of them: in proportion */
+  int step;            /* from one that is wanted to the next */
   int depth;
 } slicer;
 
@@ -16,11 +17,11 @@ static int times(const slicer *s, const tir_expr *e) { return e->lanes / s->whol
 
 static const tir_expr *cut(slicer *s, const tir_expr *e);
 
-/* A ramp's part is a ramp that starts later; the product wraps as the ramp itself would. */
+/* A ramp's part is a ramp that starts later, by longer steps; the product wraps as the ramp itself would. */
 static const tir_expr *cut_ramp(slicer *s, const tir_expr *e) {
   int64_t skipped = (int64_t)((uint64_t)e->u.i * (uint64_t)(s->first * times(s, e)));
   const tir_expr *by = tir_int(s->arena, (tn_dtype)e->dtype, skipped);
-  return tir_ramp(s->arena, tir_binary(s->arena, TIR_ADD, e->arg[0], by), e->u.i, s->n * times(s, e));
+  return tir_ramp(s->arena, tir_binary(s->arena, TIR_ADD, e->arg[0], by), e->u.i * s->step, s->n * times(s, e));
 }
 
 /* Through the constructors, which may fold. */
@@ -54,12 +55,20 @@ static const tir_expr *cut(slicer *s, const tir_expr *e) {
 }
 
 /* PARTS is a map of the caller's, so that it is not made anew for each piece. */
+static tn_status cut_whole(slicer *s, const tir_expr *e, const tir_expr **out) {
+  runtime_map_clear(s->parts);
+  *out = cut(s, e);
+  return *out != NULL ? TN_OK : s->depth > CODEGEN_MAX_DEPTH ? TN_ERROR_CODEGEN : TN_ERROR_MEMORY;
+}
+
 tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int first, int n,
                         const tir_expr **out) {
-  slicer s = {arena, parts, first, n, e->lanes, 0};
-  runtime_map_clear(parts);
-  *out = cut(&s, e);
-  return *out != NULL ? TN_OK : s.depth > CODEGEN_MAX_DEPTH ? TN_ERROR_CODEGEN : TN_ERROR_MEMORY;
+  return cut_whole(&(slicer){arena, parts, first, n, e->lanes, 1, 0}, e, out);
+}
+
+tn_status codegen_every_second(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int phase,
+                               const tir_expr **out) {
+  return cut_whole(&(slicer){arena, parts, phase, e->lanes / 2, e->lanes, 2, 0}, e, out);
 }
 
 /* Indices (ramps) live in scalar registers or in addresses and do not count. */
