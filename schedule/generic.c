@@ -265,6 +265,8 @@ static void schedule_group(generic_draft *p, const planned_group *pg) {
 
 struct schedule_plans {
   generic_draft draft; /* its schedule: what is inlined and scans; no group is scheduled */
+  tn_schedule
+      *whole; /* of the program itself, where the draft's leaves axes of one element out (te/squeeze.c); else NULL */
   runtime_arena arena;
   RUNTIME_VEC(planned_group *) groups;
 };
@@ -392,9 +394,59 @@ static bool plan_all(schedule_plans *plans) {
   return ok;
 }
 
+/* ---- axes of one element ----------------------------------------------------------------------------------------- */
+
+/* The dimensions of a tensor that a layout's text does not name are behind those that it names, and stay. */
+static void add_layout(runtime_str *out, const tn_schedule *s, const char *call, int length) {
+  const char *name = strchr(call, '(') + 1, *comma = strchr(name, ',');
+  char stage[256];
+  snprintf(stage, sizeof stage, "%.*s", (int)(comma - name), name);
+  int at = schedule_find_stage(s, stage), ndim = at < 0 ? 0 : s->stages[at].tensors->ndim, named = 0;
+  for (const char *d = comma; *d != ']'; d++) named += *d == 'd';
+  for (const char *c = call; c < call + length; c++) {
+    for (int d = named; *c == ']' && d < ndim; d++) runtime_str_addf(out, ", d%d", d);
+    runtime_str_addf(out, "%c", *c);
+  }
+}
+
+/* What MADE, a schedule of the program without such axes, is for the program itself: steps name stages and axes, which are the same.
+ * NULL: some primitive refuses its step, or no memory. */
+static tn_schedule *with_ones(const tn_schedule *whole, const tn_schedule *made) {
+  tn_schedule *s = tn_schedule_copy(whole);
+  char *text = tn_schedule_print(made, TN_FORM_TEXT);
+  bool ok = s && text;
+  runtime_quiet quiet = runtime_quiet_begin(whole->ctx);
+  for (const char *call = text; ok && call && *call;) {
+    const char *end = strstr(call, "; ");
+    int length = end ? (int)(end - call) : (int)strlen(call);
+    runtime_str step = {0};
+    if (strncmp(call, "transform_layout(", 17) == 0)
+      add_layout(&step, s, call, length);
+    else
+      runtime_str_addf(&step, "%.*s", length, call);
+    ok = !step.failed && tn_schedule_apply(s, step.data) == TN_OK;
+    runtime_str_free(&step);
+    call = end ? end + 2 : NULL;
+  }
+  runtime_quiet_end(&quiet);
+  free(text);
+  if (ok) return s;
+  tn_schedule_free(s);
+  return NULL;
+}
+
+/* S is the plans' own, and may be freed. */
+static tn_schedule *of_program(const schedule_plans *plans, tn_schedule *s) {
+  if (!s || !plans->whole) return s;
+  tn_schedule *all = with_ones(plans->whole, s);
+  tn_schedule_free(s);
+  return all;
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
 /* Describes and ranks; no group is scheduled yet. */
-schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
-  if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
+static schedule_plans *plan_program(tn_program *program, const tn_machine *machine) {
   schedule_plans *plans = calloc(1, sizeof *plans);
   if (plans) {
     plans->draft = (generic_draft){.s = tn_schedule_new(program), .machine = cost_fill_machine(machine)};
@@ -406,9 +458,34 @@ schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machin
   return NULL;
 }
 
+/* Whether the plans that cost least are schedules of the program itself, too. */
+static bool best_is_of_program(schedule_plans *plans) {
+  schedule_plan best[GENERIC_MAX_STAGES] = {0};
+  if (!plans->whole || plans->groups.n > GENERIC_MAX_STAGES) return false;
+  for (int i = 0; i < plans->groups.n; i++) {
+    const planned_group *pg = plans->groups.data[i];
+    if (pg->n > 0) best[i] = pg->plans[0];
+    if (pg->n == 0) best[i].family = -1;
+  }
+  tn_schedule *s = schedule_plans_realize(plans, best);
+  tn_schedule_free(s);
+  return s != NULL;
+}
+
+schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
+  if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
+  tn_program *without = te_without_ones(program);
+  schedule_plans *plans = without ? plan_program(without, machine) : NULL;
+  if (plans) plans->whole = tn_schedule_new(program);
+  if (plans && best_is_of_program(plans)) return plans;
+  schedule_plans_free(plans);
+  return plan_program(program, machine);
+}
+
 void schedule_plans_free(schedule_plans *plans) {
   if (!plans) return;
   tn_schedule_free(plans->draft.s);
+  tn_schedule_free(plans->whole);
   RUNTIME_VEC_FREE(&plans->groups);
   runtime_arena_free(&plans->arena);
   free(plans);
@@ -455,7 +532,7 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
   if (ok) generic_join_siblings(&draft);
   runtime_quiet_end(&quiet);
   if (plans->arena.failed) ok = runtime_fail(plans->draft.s->ctx, TN_ERROR_MEMORY, "out of memory for a plan") == TN_OK;
-  if (ok) return draft.s;
+  if (ok) return of_program(plans, draft.s);
   tn_schedule_free(draft.s);
   return NULL;
 }
@@ -617,20 +694,35 @@ typedef struct automatic {
 
 enum { AUTO_STACK_BYTES = 1 << 20 }; /* a host's thread may have less */
 
-/* Runs on a stack that is known to be large enough. */
-static void schedule_here(void *data) {
-  automatic *a = data;
+/* The best plan of each group that is not refused. False: no memory, or axes of one element were left out and steps without them are
+ * refused. */
+static bool schedule_groups(automatic *a, schedule_plans *plans) {
   tn_schedule *s = a->schedule;
   bool was_ok = tn_context_status(s->ctx) == TN_OK;
-  schedule_plans *plans = schedule_plans_new(s->program, a->machine);
   a->status = plans ? TN_OK : tn_context_status(s->ctx);
-  if (!plans) return;
+  if (!plans) return false;
   for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
   generic_join_siblings(&plans->draft);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
   if (plans->arena.failed) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
   if (was_ok) a->status = tn_context_status(s->ctx);
-  if (a->status == TN_OK) schedule_swap_contents(s, plans->draft.s);
+  tn_schedule *made = plans->whole ? with_ones(plans->whole, plans->draft.s) : plans->draft.s;
+  bool is_made = a->status == TN_OK && made;
+  if (is_made) schedule_swap_contents(s, made);
+  if (plans->whole) tn_schedule_free(made);
+  return is_made;
+}
+
+/* Runs on a stack that is known to be large enough. */
+static void schedule_here(void *data) {
+  automatic *a = data;
+  schedule_plans *plans = schedule_plans_new(a->schedule->program, a->machine);
+  bool has_other = plans && plans->whole;
+  if (!schedule_groups(a, plans) && a->status == TN_OK && has_other) {
+    schedule_plans_free(plans);
+    plans = plan_program(a->schedule->program, a->machine);
+    schedule_groups(a, plans);
+  }
   schedule_plans_free(plans);
 }
 

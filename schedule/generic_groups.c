@@ -690,13 +690,6 @@ static bool is_free(const generic_draft *p, int stage, const generic_taken *t) {
   return !t || !generic_is_taken(t, st->tensors);
 }
 
-/* Behind an axis that members do not have, axes of one element are no loops that they share: vectors go along that axis. */
-static void leave_out_ones(generic_group *g) {
-  int last = g->root->ndim - 1;
-  while (last >= 0 && g->root->shape[last] == 1) last--;
-  for (int f = last + 1; last >= 0 && !g->is_common[last] && f < g->root->ndim; f++) g->is_common[f] = false;
-}
-
 void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g) {
   bool window, channel;
   generic_reads r;
@@ -714,7 +707,6 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
     if (!is_free(p, i, t) || g->anchor == p->s->stages[i].tensors) continue;
     if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
   }
-  leave_out_ones(g);
   g->is_chain = g->n == 0 && !g->padding && is_filter(p, stage); /* it may be a tile of registers, too */
 }
 

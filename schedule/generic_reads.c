@@ -319,21 +319,6 @@ static bool reads_inlined(const generic_draft *p, const te_op *op) {
   return false;
 }
 
-/* The last axes, if they have one element, count as going on with the axis in front of them: they are one loop with it, which vectors go
- * along. */
-static void go_on_with_ones(generic_reads *r) {
-  int first = r->n_data;
-  if (r->n_axes > r->n_data) return; /* sums know short rows */
-  while (first > 1 && r->extent[first - 1] == 1) first--;
-  for (int a = first; a < r->n_data; a++) {
-    for (int i = 0; i < r->n; i++) {
-      generic_read *read = &r->reads[i];
-      read->is_known[a] = read->is_known[a - 1], read->stride[a] = read->stride[a - 1];
-      read->block[a] = read->block[a - 1], read->period[a] = read->period[a - 1];
-    }
-  }
-}
-
 /* OUT is filled as far as it goes even when this is false. */
 static bool look_at_op(const generic_draft *p, const te_op *op, te_op_kind kind, generic_reads *out) {
   memset(out, 0, bytes_of_reads(0));
@@ -346,9 +331,7 @@ static bool look_at_op(const generic_draft *p, const te_op *op, te_op_kind kind,
   out->combined = combined_ops(p, op);
   out->taken = taken_ops(op, out->combined);
   const tir_expr *body = whole_body(p, op);
-  bool is_whole = body && tir_walk_expr(body, collect, out);
-  go_on_with_ones(out);
-  return is_whole;
+  return body && tir_walk_expr(body, collect, out);
 }
 
 /* Without inlined stages it is the same in all schedules of the program, which ask for it again and again. Without memory

@@ -166,6 +166,7 @@ struct tn_program {
   const tn_axis **symbols; /* what extents depend on, in the order in which the arguments' shapes name them */
   bool is_of_symbol;       /* one value of a symbol: its schedule is to go with others, too */
   const char *text, *key;  /* made on demand */
+  tn_program *without_ones; /* te_without_ones; made on demand */
   int n_intrins;
   const tir_intrin **intrins; /* declared by its text, in order */
   int n_blocks;
@@ -192,6 +193,10 @@ typedef struct te_part {
  * and FROM without symbols. What they read besides becomes inputs; what others read of them, and FROM's
  * outputs, becomes outputs. Names depend only on places, so that equal parts have equal texts. */
 tn_status te_cut(const tn_program *from, const bool *is_in, te_part *out);
+
+/* The program without the dimensions of one element that its tensors end in: what it computes, the names of tensors and of the other axes
+ * are the same. NULL: there are none, it is no program of plain computes, or no memory. */
+tn_program *te_without_ones(tn_program *program);
 
 /* The least extent that is indexed by an expression reading TENSOR; 0: there is none, or TENSOR holds no integers. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);

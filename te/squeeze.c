@@ -1,0 +1,93 @@
+/* squeeze.c: a program without the dimensions of one element that its tensors end in, as images of one pixel or one colour have them:
+ *
+ *     Y[n<64, c<256, h<1, w<1] = max(X[n,c,h,w] + B[c], 0)  ->  Y[n<64, c<256] = max(X[n,c] + B[c], 0)
+ *
+ * It has the same tensors, by their names, and the same axes but those. What is in front of them keeps its place. */
+#include "te/internal.h"
+
+/* A program being made. Everything but the map lives in the context's arena. */
+typedef struct squeezing {
+  te_site site;
+  const tn_program *from;
+  runtime_map twins; /* of FROM's tensors: those without such dimensions */
+} squeezing;
+
+/* Dimensions that stay: the first one always does. */
+static int kept_dims(const tn_tensor *t) {
+  int n = t->ndim;
+  while (n > 1 && t->shape[n - 1] == 1 && t->size[n - 1] == NULL) n--;
+  return n;
+}
+
+/* Whether there is something to leave out, and nothing that says more of a tensor than its elements. */
+static bool has_ones(const tn_program *p) {
+  bool has = false, is_plain = p->n_symbols == 0 && p->n_intrins == 0;
+  for (int i = 0; i < p->n_ops; i++) {
+    const te_op *op = p->ops[i];
+    is_plain &= op->kind == TE_COMPUTE || op->kind == TE_PLACEHOLDER;
+    for (int v = 0; v < op->n_outputs; v++) {
+      has |= kept_dims(&op->outputs[v]) < op->outputs[v].ndim;
+      is_plain &= !op->outputs[v].is_strided && !te_is_hidden(&op->outputs[v]);
+    }
+  }
+  return has && is_plain;
+}
+
+static bool add_input(squeezing *q, const tn_tensor *from) {
+  te_extent shape[TN_MAX_RANK];
+  for (int d = 0; d < from->ndim; d++) shape[d] = (te_extent){from->shape[d], NULL};
+  tn_tensor *input = te_input(&q->site, from->name, from->dtype, kept_dims(from), shape);
+  if (!input || !te_has_memory(&q->site, runtime_map_put(&q->twins, from, input) ? input : NULL)) return false;
+  input->by_value = from->by_value;
+  input->is_layout_free = from->is_layout_free;
+  return true;
+}
+
+/* An index of a dimension of one element is 0. */
+static const tir_expr *read_twin(void *user, const tir_expr *e) {
+  const squeezing *q = user;
+  if (e->op != TIR_READ) return e;
+  return tir_read(&q->site.ctx->arena, runtime_map_get(&q->twins, e->u.tensor), (tn_dtype)e->dtype,
+                  kept_dims(e->u.tensor), e->arg);
+}
+
+static bool add_compute(squeezing *q, const te_op *op) {
+  runtime_arena *arena = &q->site.ctx->arena;
+  const char *names[TIR_MAX_VALUES];
+  tir_binding zeros[TN_MAX_RANK];
+  int kept = kept_dims(op->outputs), n = 0;
+  for (int v = 0; v < op->n_outputs; v++) names[v] = op->outputs[v].name;
+  for (int a = kept; a < op->n_axes; a++)
+    zeros[n++] = (tir_binding){&op->axes[a]->var, tir_int(arena, (tn_dtype)op->axes[a]->var.dtype, 0)};
+  tir_rewriter rewriter = {arena, NULL, read_twin, q};
+  const tir_expr *body = n > 0 ? tir_substitute(arena, op->body, n, zeros) : op->body;
+  te_op *twin = te_op_new(q->site.ctx, names, kept, op->axes, body ? tir_rewrite_expr(&rewriter, body) : NULL);
+  if (!te_has_memory(&q->site, twin)) return false;
+  for (int v = 0; v < op->n_outputs; v++)
+    if (!runtime_map_put(&q->twins, &op->outputs[v], &twin->outputs[v])) return te_has_memory(&q->site, NULL);
+  return true;
+}
+
+/* Parsed from its text, so that it has axes of its own. */
+static tn_program *squeeze(squeezing *q) {
+  const tn_program *p = q->from;
+  tn_tensor **args = RUNTIME_NEW_ARRAY(&q->site.ctx->arena, tn_tensor *, p->n_args + 1);
+  bool ok = te_has_memory(&q->site, args);
+  for (int i = 0; ok && i < p->n_ops; i++)
+    ok = te_is_placeholder(p->ops[i]) ? add_input(q, p->ops[i]->outputs) : add_compute(q, p->ops[i]);
+  if (!ok) return NULL;
+  for (int i = 0; i < p->n_args; i++) args[i] = runtime_map_get(&q->twins, p->args[i]);
+  tn_program *made = te_program(&q->site, p->n_inputs, p->n_args, args);
+  const char *text = made ? tn_program_text(made) : NULL;
+  return text ? tn_program_parse(q->site.ctx, text, 0, NULL) : NULL;
+}
+
+tn_program *te_without_ones(tn_program *program) {
+  if (program->without_ones || !has_ones(program)) return program->without_ones;
+  squeezing q = {.site = {.ctx = program->ctx}, .from = program};
+  runtime_quiet quiet = runtime_quiet_begin(program->ctx);
+  tn_program *made = squeeze(&q);
+  runtime_quiet_end(&quiet);
+  runtime_map_free(&q.twins);
+  return program->without_ones = made;
+}
