@@ -2,7 +2,8 @@
  *
  *     Y[n<64, c<256, h<1, w<1] = max(X[n,c,h,w] + B[c], 0)  ->  Y[n<64, c<256] = max(X[n,c] + B[c], 0)
  *
- * It has the same tensors, by their names, and the same axes but those. What is in front of them keeps its place. */
+ * and without reductions over one element, as filters of 1 x 1 have them. It has the same tensors, by their names, and the same axes but
+ * those. What is in front of them keeps its place. */
 #include "te/internal.h"
 
 /* A program being made. Everything but the map lives in the context's arena. */
@@ -19,12 +20,34 @@ static int kept_dims(const tn_tensor *t) {
   return n;
 }
 
+static bool is_one(const tn_axis *axis) { return axis->extent == 1; }
+
+/* Whether axis A of a reduction is one of the twin's: longer ones, or the first where there are none; of several values all, since positions
+ * may count. */
+static bool stays(const tir_expr *reduction, int a) {
+  const tir_reduce *r = reduction->u.reduce;
+  bool has_longer = false;
+  for (int k = 0; k < r->n_axes; k++) has_longer |= !is_one(r->axes[k]);
+  return !is_one(r->axes[a]) || r->tuple || (!has_longer && a == 0);
+}
+
+static bool has_short_reductions(const tir_expr *body) {
+  for (int a = 0; body && body->op == TIR_REDUCE && a < body->u.reduce->n_axes; a++)
+    if (!stays(body, a)) return true;
+  return false;
+}
+
+static tir_binding zero_of(runtime_arena *arena, const tn_axis *axis) {
+  return (tir_binding){&axis->var, tir_int(arena, (tn_dtype)axis->var.dtype, 0)};
+}
+
 /* Whether there is something to leave out, and nothing that says more of a tensor than its elements. */
 static bool has_ones(const tn_program *p) {
   bool has = false, is_plain = p->n_symbols == 0 && p->n_intrins == 0;
   for (int i = 0; i < p->n_ops; i++) {
     const te_op *op = p->ops[i];
     is_plain &= op->kind == TE_COMPUTE || op->kind == TE_PLACEHOLDER;
+    has |= has_short_reductions(op->body);
     for (int v = 0; v < op->n_outputs; v++) {
       has |= kept_dims(&op->outputs[v]) < op->outputs[v].ndim;
       is_plain &= !op->outputs[v].is_strided && !te_is_hidden(&op->outputs[v]);
@@ -51,16 +74,29 @@ static const tir_expr *read_twin(void *user, const tir_expr *e) {
                   kept_dims(e->u.tensor), e->arg);
 }
 
+/* Reductions over one element are none, but for the last of them. BODY after their variables became 0. */
+static const tir_expr *without_reductions(runtime_arena *arena, const tir_expr *body) {
+  if (!body || body->op != TIR_REDUCE || !has_short_reductions(body)) return body;
+  tir_reduce fewer = *body->u.reduce;
+  fewer.axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, fewer.n_axes);
+  fewer.n_axes = 0;
+  for (int a = 0; fewer.axes && a < body->u.reduce->n_axes; a++)
+    if (stays(body, a)) fewer.axes[fewer.n_axes++] = body->u.reduce->axes[a];
+  return fewer.axes ? tir_reduce_args(arena, &fewer, body->arg) : NULL;
+}
+
 static bool add_compute(squeezing *q, const te_op *op) {
   runtime_arena *arena = &q->site.ctx->arena;
   const char *names[TIR_MAX_VALUES];
-  tir_binding zeros[TN_MAX_RANK];
+  tir_binding zeros[2 * TN_MAX_RANK];
   int kept = kept_dims(op->outputs), n = 0;
   for (int v = 0; v < op->n_outputs; v++) names[v] = op->outputs[v].name;
-  for (int a = kept; a < op->n_axes; a++)
-    zeros[n++] = (tir_binding){&op->axes[a]->var, tir_int(arena, (tn_dtype)op->axes[a]->var.dtype, 0)};
+  for (int a = kept; a < op->n_axes; a++) zeros[n++] = zero_of(arena, op->axes[a]);
+  for (int a = 0; op->body->op == TIR_REDUCE && a < op->body->u.reduce->n_axes; a++)
+    if (!stays(op->body, a)) zeros[n++] = zero_of(arena, op->body->u.reduce->axes[a]);
   tir_rewriter rewriter = {arena, NULL, read_twin, q};
   const tir_expr *body = n > 0 ? tir_substitute(arena, op->body, n, zeros) : op->body;
+  body = without_reductions(arena, body);
   te_op *twin = te_op_new(q->site.ctx, names, kept, op->axes, body ? tir_rewrite_expr(&rewriter, body) : NULL);
   if (!te_has_memory(&q->site, twin)) return false;
   for (int v = 0; v < op->n_outputs; v++)

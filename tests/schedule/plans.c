@@ -867,9 +867,15 @@ static void ones_behind_rows(void **state) {
       {SOFTMAX_OF("500", "h<2, w<1", "h,w"), "vectorize(Y, c.inner.h.fused)", "c.h.w"},
       {"Y[i<400] = sum[k<300](A[i,k,0] * B[k,0])", "vectorize", "reorder(Y, i, k)"},
       {"M[j<128, z<1] = sum[i<300](A[i,j,z])\nY[i<300, j<128, z<1] = A[i,j,z] - M[j,z]", "vectorize(M, j", ", z)"},
-      {"C[i<200, j<300, z<1] = sum[k<256](A[i,k,z] * B[k,j,z])", ", d2] -> [", "d3"},
-      {"C[i<200, j<300] = sum[k<256](A[i,k] * B[k,j])", "-> [", "d2"},
-      {"O[y<62, x<300, c<1] = sum[r<3, s<3](A[y+r,x+s,c] * K[r,s])", "compute_at(O.local, O, x.outer)", "c)"},
+      {"C[i<600, j<700, z<1] = sum[k<800](A[i,k,z] * B[k,j,z])", "%32, d2]", "d3"},
+      {"C[i<600, j<700] = sum[k<800](A[i,k] * B[k,j])", "-> [", "d2"},
+      {"O[y<62, x<300, c<1] = sum[r<3, s<3](A[y+r,x+s,c] * K[r,s])", "compute_at(O.local, O, x.outer)",
+       "vectorize(O, c"},
+      {"C[n<8, f<128, h<1, w<1] = sum[c<512, r<1, s<1](I[n,c,h+r,w+s] * K[f,c,r,s])", "vectorize(C.local.rf, c.inner)",
+       "vectorize(C, w"},
+      {"C[f<512, h<28, w<28] = sum[c<256, r<1, s<1](I[c,h+r,w+s] * K[f,c,r,s])", "vectorize(C.local, w.c.inner)",
+       "vectorize(C, f"},
+      {"C[i<64, j<1] = sum[r<1, s<1](A[i+r,j+s])", "vectorize(C, i", "vectorize(C, j"},
       {"Y[h<1, w<1] = A[h,w] * 2", "", "vectorize"}};
   check_auto(RUNTIME_COUNT(rows), rows);
 }
