@@ -92,8 +92,8 @@ typedef struct codegen_emitter {
   struct codegen_nears *nears;     /* what the stores in a row read that are emitted now (emit_near.c); NULL: nothing */
   struct codegen_strides *strides; /* what they read of every second, third or fourth element (emit_stride.c) */
   struct codegen_groups *groups;   /* what they read of groups of neighbours that lie apart (emit_groups.c) */
-  int phase;                       /* 1 or 2: even or odd lanes of rows are being computed (emit_pairs.c); 0: whole ones */
-  bool streams;                    /* inside of stream_stores */
+  int phase;    /* 1 or 2: even or odd lanes of rows are being computed (emit_pairs.c); 0: whole ones */
+  bool streams; /* inside of stream_stores */
   codegen_past past;
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;

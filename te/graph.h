@@ -163,9 +163,9 @@ struct tn_program {
   int n_inputs, n_args;
   tn_tensor **args;
   int n_symbols;
-  const tn_axis **symbols; /* what extents depend on, in the order in which the arguments' shapes name them */
-  bool is_of_symbol;       /* one value of a symbol: its schedule is to go with others, too */
-  const char *text, *key;  /* made on demand */
+  const tn_axis **symbols;  /* what extents depend on, in the order in which the arguments' shapes name them */
+  bool is_of_symbol;        /* one value of a symbol: its schedule is to go with others, too */
+  const char *text, *key;   /* made on demand */
   tn_program *without_ones; /* te_without_ones; made on demand */
   int n_intrins;
   const tir_intrin **intrins; /* declared by its text, in order */
