@@ -77,12 +77,13 @@ static const tir_expr *read_twin(void *user, const tir_expr *e) {
 /* Reductions over one element are none, but for the last of them. BODY after their variables became 0. */
 static const tir_expr *without_reductions(runtime_arena *arena, const tir_expr *body) {
   if (!body || body->op != TIR_REDUCE || !has_short_reductions(body)) return body;
-  tir_reduce fewer = *body->u.reduce;
-  fewer.axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, fewer.n_axes);
-  fewer.n_axes = 0;
-  for (int a = 0; fewer.axes && a < body->u.reduce->n_axes; a++)
-    if (stays(body, a)) fewer.axes[fewer.n_axes++] = body->u.reduce->axes[a];
-  return fewer.axes ? tir_reduce_args(arena, &fewer, body->arg) : NULL;
+  tir_reduce *fewer = runtime_copy(arena, body->u.reduce, sizeof *fewer); /* the node points to it */
+  tn_axis **axes = RUNTIME_NEW_ARRAY(arena, tn_axis *, body->u.reduce->n_axes);
+  if (!fewer || !axes) return NULL;
+  fewer->axes = axes, fewer->n_axes = 0;
+  for (int a = 0; a < body->u.reduce->n_axes; a++)
+    if (stays(body, a)) axes[fewer->n_axes++] = body->u.reduce->axes[a];
+  return tir_reduce_args(arena, fewer, body->arg);
 }
 
 static bool add_compute(squeezing *q, const te_op *op) {
