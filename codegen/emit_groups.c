@@ -8,7 +8,7 @@
 #include "codegen/emit.h"
 #include "tir/linear.h"
 
-enum { MOST_ROWS = 64, MOST_LANES = 256, MOST_PIECES = 12, LEAST_LANES = 4 };
+enum { MOST_ROWS = 64, MOST_LANES = 256, MOST_PIECES = 12 };
 
 /* Reads of BUFFER from FORM + a constant on, FIRST the least and LAST the greatest, whole steps apart. */
 typedef struct group_row {
@@ -102,7 +102,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_PRUNE;
 }
 
-/* A row that pays: several reads, none farther from the next than it is long, of a buffer that no store changes meanwhile. */
+/* A row that pays: several reads that overlap, at least a register long, of a buffer that no store changes meanwhile. */
 static bool is_kept(const codegen_emitter *m, const group_row *row, int n, const tir_stmt *const *stmts) {
   int width = register_lanes(m, row->buffer), lanes = row_lanes(row);
   bool pays = row->last > row->first && lanes < 2 * row->lanes && lanes <= MOST_PIECES * width;

@@ -251,6 +251,7 @@ static double masks(const strip_facts *f, const strip_shape *shape, const strip_
  * counts twice. Rows that are read once are one vector longer, a short one, and adders leave shuffles half of their time; sums of products leave
  * those that take every second lane out of two registers none, nor what else they wait for. */
 static double busy_ns(const strip_facts *f, const strip_shape *shape, const strip_stage *s, double fixed) {
+  static const double beside = 2.0 / 3;
   const tn_machine *m = &f->machine;
   double n = shape->together * shape->vectors, fma = cost_fma(m, m->vector_bytes), load = m->costs.load;
   double apart = fmax(m->vector_bytes - s->bytes, 0) / COST_LINE;
@@ -266,7 +267,7 @@ static double busy_ns(const strip_facts *f, const strip_shape *shape, const stri
   double loads = rows * shape->vectors * woven(s) * (1 + apart * s->row_spans) + stored + rows + fixed;
   bool waits = s->is_woven && s->reduces;
   double shuffles = s->is_woven ? taps : taps - rows * shape->vectors;
-  double all = waits ? ops + shuffles + fixed : (ops + shuffles) * 2 / 3;
+  double all = waits ? ops + shuffles + fixed : (ops + shuffles) * beside;
   return fmin(ns, fmax(loads * load, fmax(ops, all) * fma));
 }
 

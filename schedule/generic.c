@@ -394,56 +394,13 @@ static bool plan_all(schedule_plans *plans) {
   return ok;
 }
 
-/* ---- axes of one element ----------------------------------------------------------------------------------------- */
-
-/* The dimensions of a tensor that a layout's text does not name are behind those that it names, and stay. */
-static void add_layout(runtime_str *out, const tn_schedule *s, const char *call, int length) {
-  const char *name = strchr(call, '(') + 1, *comma = strchr(name, ',');
-  char stage[256];
-  snprintf(stage, sizeof stage, "%.*s", (int)(comma - name), name);
-  int at = schedule_find_stage(s, stage), ndim = at < 0 ? 0 : s->stages[at].tensors->ndim, named = 0;
-  for (const char *d = comma; *d != ']'; d++) named += *d == 'd';
-  for (const char *c = call; c < call + length; c++) {
-    for (int d = named; *c == ']' && d < ndim; d++) runtime_str_addf(out, ", d%d", d);
-    runtime_str_addf(out, "%c", *c);
-  }
-}
-
-/* What MADE, a schedule of the program without such axes, is for the program itself: steps name stages and axes, which are the same.
- * NULL: some primitive refuses its step, or no memory. */
-static tn_schedule *with_ones(const tn_schedule *whole, const tn_schedule *made) {
-  tn_schedule *s = tn_schedule_copy(whole);
-  char *text = tn_schedule_print(made, TN_FORM_TEXT);
-  bool ok = s && text;
-  runtime_quiet quiet = runtime_quiet_begin(whole->ctx);
-  for (const char *call = text; ok && call && *call;) {
-    const char *end = strstr(call, "; ");
-    int length = end ? (int)(end - call) : (int)strlen(call);
-    runtime_str step = {0};
-    if (strncmp(call, "transform_layout(", 17) == 0)
-      add_layout(&step, s, call, length);
-    else
-      runtime_str_addf(&step, "%.*s", length, call);
-    ok = !step.failed && tn_schedule_apply(s, step.data) == TN_OK;
-    runtime_str_free(&step);
-    call = end ? end + 2 : NULL;
-  }
-  runtime_quiet_end(&quiet);
-  free(text);
-  if (ok) return s;
-  tn_schedule_free(s);
-  return NULL;
-}
-
 /* S is the plans' own, and may be freed. */
 static tn_schedule *of_program(const schedule_plans *plans, tn_schedule *s) {
   if (!s || !plans->whole) return s;
-  tn_schedule *all = with_ones(plans->whole, s);
+  tn_schedule *all = generic_with_ones(plans->whole, s);
   tn_schedule_free(s);
   return all;
 }
-
-/* ---- plans ------------------------------------------------------------------------------------------------------- */
 
 /* Describes and ranks; no group is scheduled yet. */
 static schedule_plans *plan_program(tn_program *program, const tn_machine *machine) {
@@ -458,10 +415,19 @@ static schedule_plans *plan_program(tn_program *program, const tn_machine *machi
   return NULL;
 }
 
+/* The same of PROGRAM without its axes of one element. NULL: there are none, or no memory. */
+static schedule_plans *plan_without_ones(tn_program *program, const tn_machine *machine) {
+  tn_program *without = te_without_ones(program);
+  schedule_plans *plans = without ? plan_program(without, machine) : NULL;
+  if (!plans || (plans->whole = tn_schedule_new(program))) return plans;
+  schedule_plans_free(plans);
+  return NULL;
+}
+
 /* Whether the plans that cost least are schedules of the program itself, too. */
 static bool best_is_of_program(schedule_plans *plans) {
   schedule_plan best[GENERIC_MAX_STAGES] = {0};
-  if (!plans->whole || plans->groups.n > GENERIC_MAX_STAGES) return false;
+  if (plans->groups.n > GENERIC_MAX_STAGES) return false;
   for (int i = 0; i < plans->groups.n; i++) {
     const planned_group *pg = plans->groups.data[i];
     if (pg->n > 0) best[i] = pg->plans[0];
@@ -474,9 +440,7 @@ static bool best_is_of_program(schedule_plans *plans) {
 
 schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
   if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
-  tn_program *without = te_without_ones(program);
-  schedule_plans *plans = without ? plan_program(without, machine) : NULL;
-  if (plans) plans->whole = tn_schedule_new(program);
+  schedule_plans *plans = plan_without_ones(program, machine);
   if (plans && best_is_of_program(plans)) return plans;
   schedule_plans_free(plans);
   return plan_program(program, machine);
@@ -694,8 +658,8 @@ typedef struct automatic {
 
 enum { AUTO_STACK_BYTES = 1 << 20 }; /* a host's thread may have less */
 
-/* The best plan of each group that is not refused. False: no memory, or axes of one element were left out and steps without them are
- * refused. */
+/* The best plan of each group that is not refused; frees PLANS, NULL where there was no memory. False: no memory, or axes of one element
+ * were left out and a step without them is refused. */
 static bool schedule_groups(automatic *a, schedule_plans *plans) {
   tn_schedule *s = a->schedule;
   bool was_ok = tn_context_status(s->ctx) == TN_OK;
@@ -705,25 +669,21 @@ static bool schedule_groups(automatic *a, schedule_plans *plans) {
   generic_join_siblings(&plans->draft);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
   if (plans->arena.failed) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  tn_schedule *made = plans->whole ? generic_with_ones(plans->whole, plans->draft.s) : plans->draft.s;
   if (was_ok) a->status = tn_context_status(s->ctx);
-  tn_schedule *made = plans->whole ? with_ones(plans->whole, plans->draft.s) : plans->draft.s;
   bool is_made = a->status == TN_OK && made;
   if (is_made) schedule_swap_contents(s, made);
   if (plans->whole) tn_schedule_free(made);
+  schedule_plans_free(plans);
   return is_made;
 }
 
 /* Runs on a stack that is known to be large enough. */
 static void schedule_here(void *data) {
   automatic *a = data;
-  schedule_plans *plans = schedule_plans_new(a->schedule->program, a->machine);
-  bool has_other = plans && plans->whole;
-  if (!schedule_groups(a, plans) && a->status == TN_OK && has_other) {
-    schedule_plans_free(plans);
-    plans = plan_program(a->schedule->program, a->machine);
-    schedule_groups(a, plans);
-  }
-  schedule_plans_free(plans);
+  schedule_plans *without = plan_without_ones(a->schedule->program, a->machine);
+  if (without && (schedule_groups(a, without) || a->status != TN_OK)) return;
+  schedule_groups(a, plan_program(a->schedule->program, a->machine));
 }
 
 /* The draft takes the schedule's place at the end. */

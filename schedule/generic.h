@@ -218,6 +218,9 @@ void generic_map_dimension(runtime_str *map, const char *before, int dim);
  * "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]". GROUPED -1: none does. False: no memory, or N characters are too few. */
 bool generic_panel_map(const generic_draft *p, int ndim, int dim, int64_t by, int grouped, int64_t group, char *out,
                        size_t n);
+/* What MADE, a schedule of the program without axes of one element that tensors end in, is for the program itself, whose schedule without
+ * steps WHOLE is (generic_ones.c). NULL: some primitive refuses a step, or no memory. */
+TN_GIVE tn_schedule *generic_with_ones(const tn_schedule *whole, const tn_schedule *made);
 /* The map of a copy whose dimension DIM is in groups of GROUP, a group side by side: "[d0, d1] -> [d0//4, d1, d0%4]". OUT has room for N
  * bytes. False: the map does not fit. */
 bool generic_group_map(const generic_draft *p, int ndim, int dim, int64_t group, char *out, size_t n);
