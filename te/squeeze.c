@@ -89,7 +89,7 @@ static const tir_expr *without_reductions(runtime_arena *arena, const tir_expr *
 static bool add_compute(squeezing *q, const te_op *op) {
   runtime_arena *arena = &q->site.ctx->arena;
   const char *names[TIR_MAX_VALUES];
-  tir_binding zeros[2 * TN_MAX_RANK];
+  tir_binding zeros[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
   int kept = kept_dims(op->outputs), n = 0;
   for (int v = 0; v < op->n_outputs; v++) names[v] = op->outputs[v].name;
   for (int a = kept; a < op->n_axes; a++) zeros[n++] = zero_of(arena, op->axes[a]);

@@ -876,6 +876,9 @@ static void ones_behind_rows(void **state) {
       {"C[f<512, h<28, w<28] = sum[c<256, r<1, s<1](I[c,h+r,w+s] * K[f,c,r,s])", "vectorize(C.local, w.c.inner)",
        "vectorize(C, f"},
       {"C[i<64, j<1] = sum[r<1, s<1](A[i+r,j+s])", "vectorize(C, i", "vectorize(C, j"},
+      {"C[i<64, y<1, x<1] = sum[a<1, b<1, c<1, d<1, e<1, f<1, g<1, h<1, l<1, m<1, n<1, o<1, p<1, q<1, r<1, k<90]("
+       "A[i+a+b+c+d+e+f+g+h+l+m+n+o+p+q+r,y,x,k])",
+       "fuse(C, a, b, c", "rfactor(C, k"}, /* loops that are to be one have others between them: planned as it is */
       {"Y[h<1, w<1] = A[h,w] * 2", "", "vectorize"}};
   check_auto(RUNTIME_COUNT(rows), rows);
 }
